@@ -26,7 +26,7 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
 _PERFECT = 1 - 1e-9
-SOLVED, TIME = "solved", "ln minutes"
+SOLVED, TIME = "solved", "log minutes"
 NOTE = (
     "Pearson's r over tasks. Success is the mean over a task's attempts, time the mean logarithm of"
     " the minutes of the solved ones. Intervals of correlations with success and time are by the"

@@ -11,7 +11,7 @@ import numpy as np
 from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Curve, Findings, Hexagons, Number, Plot, Value
 from gistpoint.core.analysis.firth import mcfadden, null_log_likelihood
-from gistpoint.core.analysis.pooling import LEAST_ROWS_OF_HEXAGONS, too_few
+from gistpoint.core.analysis.pooling import LEAST_ROWS_OF_HEXAGONS, counts_of, too_few
 from gistpoint.core.analysis.regression import SuccessRegression, likelihood_ratio_p, regress
 from gistpoint.core.analysis.samples import FOUND, Pool, StandardScores, measuring, pools, standard_scores
 from gistpoint.core.study.data import StudyData
@@ -174,8 +174,9 @@ def _map(pool: Pool, scores: Sequence[StandardScores], joint: SuccessRegression)
         f"Success by {across.metric} and {up.metric}: {pool.name}",
         f"{across.metric} (z)",
         f"{up.metric} (z)",
-        (Hexagons(tuple(x), tuple(y), tuple(float(row.solved) for row in pool.rows)), *lines),
+        (Hexagons(tuple(x), tuple(y), tuple(float(row.solved) for row in pool.rows), "share solved"), *lines),
         caption="Share solved in each hexagon; lines are contours of the joint regression.",
+        counts=counts_of(pool.rows),
     )
 
 

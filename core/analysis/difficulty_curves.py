@@ -130,7 +130,8 @@ def _curves(data: StudyData, identity: str, groups: Sequence[tuple[str, PooledRo
         if marks:
             title = f"Chance of success by {metric.metric}: {mode}"
             axis = f"{metric.metric} (z)"
-            found.plot(Plot(f"{identity}-{metric.metric}-{mode}", title, axis, "chance", tuple(marks), NOTE))
+            name = f"{identity}-{metric.metric}-{mode}"
+            found.plot(Plot(name, title, axis, "chance of success", tuple(marks), NOTE))
     if found.has_rows and identity == "bp-5":
         add_metric_by_mode(found, pools(measuring(data, FOUND)), scores)
     found.note(f"Units: {'; '.join(one.words for one in scores)}.")

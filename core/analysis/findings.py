@@ -119,11 +119,12 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Hexagons:
-    """The mean of `z` in hexagonal bins of x and y."""
+    """The mean of `z` in hexagonal bins of x and y; `label` names it."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]
     z: tuple[float, ...]
+    label: str = "mean"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,8 @@ class Plot:
     risk_times: tuple[float, ...] = ()
     panels: tuple[Plot, ...] = ()
     """Plots next to each other in place of `marks`, such as one for each metric and mode."""
+    counts: tuple[int, int, int] | None = None
+    """The persons, tasks and attempts behind the plot; None if the analysis's numbers have them."""
 
     @property
     def has_values(self) -> bool:

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.correlations import correlation
 from gistpoint.core.analysis.evaluation import EASE, answer
-from gistpoint.core.analysis.findings import Findings, Number, Plot, Points, Shortfall
+from gistpoint.core.analysis.findings import Curve, Findings, Number, Plot, Points, Shortfall
 from gistpoint.core.analysis.intervals import Scale, Units, mean
 from gistpoint.core.analysis.pooling import (
     LEAST_TASKS_OF_CORRELATION,
@@ -133,4 +133,6 @@ def _plot(answers: Sequence[tuple[AttemptRow, float]]) -> Plot:
     y = tuple(primary_minutes(row) for row, _ in answers)
     mark = Points("solved attempts", x, y)
     labels = ("Forecast and needed minutes", "forecast, minutes", "needed, minutes")
-    return Plot("forecast", *labels, (mark,), log_x=True, log_y=True)
+    ends = min((*x, *y), default=1.0), max((*x, *y), default=1.0)
+    equal = Curve("needed as forecast", ends, ends, dashed=True)
+    return Plot("forecast", *labels, (mark, equal), log_x=True, log_y=True)

@@ -222,6 +222,11 @@ def tasks_of(rows: Iterable[AttemptRow]) -> int:
     return len({row.task for row in rows})
 
 
+def counts_of(rows: Sequence[AttemptRow]) -> tuple[int, int, int]:
+    """Return the numbers of persons, tasks and attempts."""
+    return len({row.participant for row in rows if row.participant}), tasks_of(rows), len(rows)
+
+
 def too_few(what: str, *needs: tuple[str, float, float]) -> Shortfall | None:
     """Return the first unmet need as a shortfall; None if all are met.
 

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
-from gistpoint.core.analysis.findings import Bars, Findings, FindingsTable, Number, Plot, Shortfall, Value
+from gistpoint.core.analysis.findings import (
+    Bars,
+    Findings,
+    FindingsTable,
+    Matrix,
+    Number,
+    Plot,
+    Shortfall,
+    Value,
+    Violins,
+)
 from gistpoint.core.text import visible_line
 
 NOTHING = "–"
@@ -119,13 +130,14 @@ def extent_of_table(table: FindingsTable, findings: Findings, of_study: Extent) 
 
 
 def extent_of_plot(plot: Plot, findings: Findings, of_study: Extent) -> Extent:
-    """Return the range of the numbers in a plot's own series, or else in the analysis.
+    """Return the counts that a plot has itself, or the range of those of its own series or of the analysis.
 
     The key of a number begins with the name of its series; one part of it can be the mode, which also ends
     the id of the plot.
     """
-    labels = {label for mark in plot.marks if isinstance(mark, Bars) for label in mark.labels}
-    names = {*plot.series, *labels}
+    if plot.counts is not None:
+        return Extent(*plot.counts)
+    names = {*plot.series, *_labels(plot)}
     own = {key: number for key, number in findings.numbers.items() if key.split("/")[0] in names}
     of_mode = {
         key: number
@@ -134,6 +146,16 @@ def extent_of_plot(plot: Plot, findings: Findings, of_study: Extent) -> Extent:
     }
     found = Extent.of((of_mode or own).values())
     return found if found.tasks else extent_of(findings, of_study)
+
+
+def _labels(plot: Plot) -> Iterator[str]:
+    """Yield the names of bars, rows of matrices and violins, in a plot and its panels."""
+    for mark in chain(plot.marks, *(panel.marks for panel in plot.panels)):
+        match mark:
+            case Bars() | Violins():
+                yield from mark.labels
+            case Matrix():
+                yield from mark.rows
 
 
 def extent_of(findings: Findings, of_study: Extent) -> Extent:

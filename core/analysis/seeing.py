@@ -82,7 +82,7 @@ def _of_points(plot: Plot) -> str:
         known = sorted(y for y in mark.y if math.isfinite(y))
         if len(known) == 1 and len(mark.x) == 1:
             parts.append(
-                f"{mark.series or 'the point'} is at {value_words(mark.x[0])}, {value_words(known[0])}"
+                f"{mark.series or 'the point'} {value_words(known[0])} against {value_words(mark.x[0])}"
             )
         elif known:
             parts.append(
@@ -90,8 +90,13 @@ def _of_points(plot: Plot) -> str:
                 f" {value_words(known[-1])}"
             )
     text = "; ".join(parts)
-    axes = f"{plot.x_label}, {plot.y_label}" if plot.x_label else plot.y_label
-    return f"Points ({axes}): {text}{_more(len(found))}." if text else ""
+    axes = f"{plot.y_label} against {plot.x_label}" if plot.x_label else plot.y_label or "points"
+    return f"{_begun(axes)}: {text}{_more(len(found))}." if text else ""
+
+
+def _begun(words: str) -> str:
+    """Return words with a capital letter at their beginning."""
+    return f"{words[:1].upper()}{words[1:]}"
 
 
 def _of_matrix(plot: Plot) -> str:
@@ -137,4 +142,4 @@ def _median(values: Iterable[float]) -> float:
 
 def _of_panel(panel: Plot) -> str:
     words = seen_in(panel)
-    return f"{panel.title}: {words[0].lower()}{words[1:]}" if words else ""
+    return f"{_begun(panel.title)}: {words[0].lower()}{words[1:]}" if words else ""

@@ -17,6 +17,7 @@ from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_SURVIVAL,
     LEAST_SOLVED_OF_TIMES,
     PooledRows,
+    counts_of,
     groups,
     solved_of,
 )
@@ -127,7 +128,7 @@ def times_of_tasks(data: StudyData) -> Findings:
     for condition, rows in conditions.items():
         times = task_times(rows)
         if times:
-            _add_times(found, condition, times)
+            _add_times(found, condition, rows, times)
     found.note(
         "The geometric mean of solved attempts is too low if somebody failed; the others take"
         " failures into account."
@@ -136,7 +137,9 @@ def times_of_tasks(data: StudyData) -> Findings:
     return found.findings()
 
 
-def _add_times(found: FindingsBuilder, condition: str, times: Sequence[TaskTime]) -> None:
+def _add_times(
+    found: FindingsBuilder, condition: str, rows: Sequence[AttemptRow], times: Sequence[TaskTime]
+) -> None:
     """Add the table and the plot of a condition's tasks."""
     solved = [one for one in times if one.solved]
     needs = (
@@ -159,7 +162,7 @@ def _add_times(found: FindingsBuilder, condition: str, times: Sequence[TaskTime]
         bound = "" if one.solved else f"more than {one.longest:.3g}"
         minutes = map(numbers.get, Minutes)
         table.row(one.task[:TASK_NAME], one.attempts, one.solved, *minutes, one.spread, bound)
-    found.plot(_plot(condition, times))
+    found.plot(_plot(condition, times, counts_of(rows)))
 
 
 def _numbers(one: TaskTime) -> dict[Minutes, Number]:
@@ -173,7 +176,7 @@ def _numbers(one: TaskTime) -> dict[Minutes, Number]:
     return numbers
 
 
-def _plot(condition: str, found: Sequence[TaskTime]) -> Plot:
+def _plot(condition: str, found: Sequence[TaskTime], counts: tuple[int, int, int]) -> Plot:
     ordered = sorted(found, key=lambda one: one.minutes.get(Minutes.LOG_NORMAL, one.longest))
     placed = [(float(place), one) for place, one in enumerate(ordered, start=1)]
     series = {
@@ -185,4 +188,12 @@ def _plot(condition: str, found: Sequence[TaskTime]) -> Plot:
     ]
     marks = [Points(name, *zip(*points, strict=True)) for name, points in series.items() if points]
     title = f"Minutes of each task, {condition}"
-    return Plot(f"time-tasks-{condition}", title, "tasks, by their time", "minutes", tuple(marks), log_y=True)
+    return Plot(
+        f"time-tasks-{condition}",
+        title,
+        "tasks, by their time",
+        "minutes",
+        tuple(marks),
+        log_y=True,
+        counts=counts,
+    )

@@ -11,7 +11,7 @@ from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.findings import Findings, Matrix, Number, Plot, Points
 from gistpoint.core.analysis.gist_quality import execution_of
 from gistpoint.core.analysis.intervals import Floats, Kept, Scale, Units, jackknife, mean
-from gistpoint.core.analysis.pooling import PooledRows, by_mode
+from gistpoint.core.analysis.pooling import LEAST_ATTEMPTS_OF_RATE, PooledRows, by_mode
 from gistpoint.core.analysis.samples import FIDELITY, FOUND, measuring
 from gistpoint.core.kinds.registry import declared
 from gistpoint.core.study.data import StudyData
@@ -40,7 +40,8 @@ def information_and_submissions(data: StudyData) -> Findings:
                 "submissions": mean(group.rows, [float(row.submissions) for row in group.rows], Scale.AMOUNT),
             }
             table.row(group.label, mode, *found.numbers_of(f"{group.label}/{mode}", numbers))
-            marks.append(_point(group.label, numbers["submissions"], numbers["information"]))
+            if len(group.rows) >= LEAST_ATTEMPTS_OF_RATE:
+                marks.append(_point(group.label, numbers["submissions"], numbers["information"]))
         title = f"Information against submissions: {mode}"
         found.plot(Plot(f"bp-10-{mode}", title, "submissions", "information calls", tuple(marks), NOTE))
     found.settings(groups)

@@ -12,7 +12,7 @@ import numpy as np
 from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot, Shortfall
 from gistpoint.core.analysis.intervals import Z_95, Floats, Kept, Scale, Units, jackknife
-from gistpoint.core.analysis.pooling import PooledRows, by_mode, groups, too_few
+from gistpoint.core.analysis.pooling import LEAST_ATTEMPTS_OF_RATE, PooledRows, by_mode, groups, too_few
 from gistpoint.core.analysis.task_means import holm
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
@@ -34,6 +34,22 @@ class TaskDifference:
     """The number of tasks at which the first side's mean is greater."""
     worse: int
     equal: int
+    fewest: int
+    """The number of attempts at these tasks on the side that has fewer."""
+
+    @property
+    def printed(self) -> Number:
+        """The difference; without a value and interval if a side has too few attempts for a rate."""
+        if self.fewest >= LEAST_ATTEMPTS_OF_RATE:
+            return self.number
+        words = f"a side has fewer than {LEAST_ATTEMPTS_OF_RATE} attempts"
+        return Number(
+            None,
+            persons=self.number.persons,
+            tasks=self.number.tasks,
+            rows=self.number.rows,
+            note=f"{words}; tasks better, equal, worse: {self.better}, {self.equal}, {self.worse}",
+        )
 
     @property
     def sign_p(self) -> float:
@@ -75,7 +91,8 @@ def difference_by_task(
     )
     # Equal means of floats can differ in the last digits, which must not count as better or worse.
     better, worse = int((by_task > 1e-12).sum()), int((by_task < -1e-12).sum())
-    return TaskDifference(number, better, worse, len(shared) - better - worse)
+    fewest = int(min(side.sum(), (~side).sum()))
+    return TaskDifference(number, better, worse, len(shared) - better - worse, fewest)
 
 
 def independent_interval(middle: float, first: Floats, second: Floats) -> tuple[float, float] | None:
@@ -142,7 +159,9 @@ def people_and_models(data: StudyData) -> Findings:
         adjusted = _adjusted([(one.label, result.sign_p) for one, _, result in compared])
         for (one, model, result), p in zip(compared, adjusted, strict=True):
             name = f"{one.label} minus {model.label}"
-            bars[f"{name}, {mode}"] = found.number(f"{name}/{mode}", result.number)
+            number = found.number(f"{name}/{mode}", result.printed)
+            if number.value is not None:
+                bars[f"{name}, {mode}"] = number
             tasks = f"{result.better} / {result.equal} / {result.worse}"
             same = one.rows[0].budget_key == model.rows[0].budget_key
             unlike = unlike or not same
@@ -150,7 +169,7 @@ def people_and_models(data: StudyData) -> Findings:
                 mode,
                 one.label,
                 model.label,
-                result.number,
+                number,
                 tasks,
                 result.sign_p,
                 p,
@@ -230,7 +249,7 @@ def _terciles(data: StudyData, one: PooledRows, model: PooledRows) -> list[tuple
             third = {task for task, value in metric_of.items() if low < value <= high}
             part = difference_by_task("", one.on(third).rows, model.on(third).rows)
             if isinstance(part, TaskDifference):
-                shown.append((metric, ("lowest", "middle", "highest")[place], part.number))
+                shown.append((metric, ("lowest", "middle", "highest")[place], part.printed))
     return shown
 
 

@@ -19,7 +19,6 @@ from gistpoint.core.demo.tasks import demo_tasks
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.locations import Locations
-from gistpoint.core.metrics.table import standings_from_json
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.study.declaration import Study, StudyTask
 from gistpoint.core.study.ledger import Ledger, person_sha256

@@ -19,7 +19,6 @@ from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.kinds.titles import author_title, demo_title, solver_title
 from gistpoint.core.locations import LARGEST_SETTINGS, read_regular
-from gistpoint.core.metrics.table import standings_from_json
 from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.tasks.documents import TASK_FILE
@@ -145,6 +144,10 @@ def read_releases(root: Path) -> Mapping[str, str]:
 
 def metrics_of(answer: Answer, targets: tuple[str, ...]) -> dict[str, float]:
     """Return the metrics in a task's answer, by name: the mean of each over the targets that have it."""
+    if not answer.metrics:
+        return {}
+    from gistpoint.core.metrics.table import standings_from_json  # loads the call graph
+
     values: dict[str, list[float]] = {}
     for target in targets:
         for rank in standings_from_json(answer.metrics, target):

@@ -122,7 +122,7 @@ def test_what_a_figure_shows_is_said_from_its_values() -> None:
     violins = Plot("c", "C", "", "", (Violins(("p", "m"), ((1.0, 3.0), (2.0,))),))
     assert seen_in(violins) == "Medians: p 2.00 (n = 2); m 2.00 (n = 1)."
     points = Plot("d", "D", "x", "y", (Points("p", (1.0,), (2.0,)),))
-    assert seen_in(points) == "Points (x, y): p is at 1.00, 2.00."
+    assert seen_in(points) == "Y against x: p 2.00 against 1.00."
     assert seen_in(Plot("e", "E", "", "", ())) == ""
 
 

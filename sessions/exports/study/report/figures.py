@@ -17,7 +17,6 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
@@ -28,7 +27,15 @@ from gistpoint.core.analysis.naming import in_words
 from gistpoint.core.analysis.printing import NOTHING
 from gistpoint.core.analysis.seeing import seen_in
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.exports.study.report.styles import COLOURS, HATCHES, MARKERS, RED, Look, shape_of
+from gistpoint.sessions.exports.study.report.styles import (
+    HATCHES,
+    MARKERS,
+    RED,
+    Look,
+    colour_of,
+    lone_labels,
+    shape_of,
+)
 
 _LABEL, _LEGEND, _SHARED = 26, 34, 14
 """The maximum line lengths of a side label, of the legend, and of a label below an axis, in characters."""
@@ -61,6 +68,8 @@ def rendered(plot: Plot, look: Look, format: str) -> bytes:
         target = io.BytesIO()
         # `savefig` would draw everything twice, the first time only to find the size.
         if format == "pdf":
+            from matplotlib.backends.backend_pdf import FigureCanvasPdf  # slow to load, and pages need none
+
             metadata = dict.fromkeys(("Creator", "Producer", "CreationDate"))
             pdf: Any = FigureCanvasPdf(figure)
             pdf.print_pdf(target, metadata=metadata)
@@ -118,7 +127,8 @@ def _legend(figure: Figure, all_axes: Sequence[Any], look: Look) -> None:
 
 def _panel_columns(plot: Plot, look: Look) -> int:
     """Return how many panels fit next to each other, each at least as wide as its names need."""
-    return max(1, min(len(plot.panels), 3, int(look.width / (2.2 * look.scale))))
+    room = max(1, min(len(plot.panels), 3, int(look.width / (2.2 * look.scale))))
+    return math.ceil(len(plot.panels) / math.ceil(len(plot.panels) / room)) if plot.panels else room
 
 
 def _inline(text: str, plot: Plot, simulated: bool) -> str:
@@ -204,7 +214,7 @@ def _wrapped(text: str, width: int) -> str:
     shown = visible_line(in_words(text))
     if len(shown) > _LONGEST_LABEL:
         shown = f"{shown[: _LONGEST_LABEL - 1]}…"
-    return "\n".join(textwrap.wrap(shown, width, break_long_words=True)) or shown
+    return "\n".join(textwrap.wrap(shown, width, break_on_hyphens=False)) or shown
 
 
 def _finite(value: float | None) -> bool:
@@ -244,6 +254,9 @@ class _Drawing:
         """`numbers` are those of the styles of the series; without `axes`, the plot makes new ones."""
         self._figure, self._plot, self._look, self._numbers = figure, plot, look, numbers
         self._scale = look.scale
+        self._lone = {label for label in lone_labels(plot) if label in numbers}
+        """The solvers that the only series of bars names, each of which is drawn in its own style."""
+        self._dotted = {mark.series for mark in plot.marks if isinstance(mark, Points)}
         self._solid = {mark.series for mark in plot.marks if isinstance(mark, Curve) and not mark.dashed}
         self._below: Any = None
         if plot.at_risk:
@@ -316,7 +329,7 @@ class _Drawing:
         return self._numbers.get(series, 0)
 
     def _colour(self, series: str) -> str:
-        return COLOURS[self._number(series) % len(COLOURS)]
+        return colour_of(self._number(series))
 
     def _bars(self, bars: Sequence[Bars]) -> bool:
         """Draw all bars, grouped by label, and return whether they are horizontal.
@@ -334,7 +347,11 @@ class _Drawing:
                 self._no_data(place, lying=lying)
             for number, (mark, value, error) in enumerate(group):
                 at = place + (number - (len(group) - 1) / 2) * breadth
-                options = self._bar_options(mark.series, is_named=mark.series in named)
+                label = list(groups)[place]
+                style = label if label in self._lone else mark.series
+                # The axis names the values of a lone series.
+                is_named = len(bars) == 1 or mark.series in named
+                options = self._bar_options(style, is_named=is_named)
                 named.add(mark.series)
                 if lying:
                     axes.barh(at, value, breadth * 0.94, xerr=error, **options)
@@ -383,6 +400,14 @@ class _Drawing:
             "linestyle": (0, (6, 2)) if mark.dashed else "-",
             "label": self._entry(mark.series),
         }
+        doubled = mark.dashed and mark.series in self._solid
+        # Markers of points on a line would look like data; of a line, they distinguish it in grey.
+        if len(x) and len(self._numbers) > 1 and not doubled and mark.series not in self._dotted:
+            options |= {
+                "marker": shape_of(MARKERS, number),
+                "markersize": 5 * self._scale,
+                "markevery": max(1, len(x) // 6),
+            }
         if mark.steps:
             self.axes.step(x, y, where="post", **options)
         else:
@@ -390,17 +415,6 @@ class _Drawing:
         if mark.low and mark.high:
             low, high = np.asarray(mark.low, float), np.asarray(mark.high, float)
             self.axes.fill_between(x, low, high, step=step, color=colour, alpha=0.15, linewidth=0)
-        doubled = mark.dashed and mark.series in self._solid
-        if len(x) and len(self._numbers) > 1 and not doubled:
-            shown = slice(0, None, max(1, len(x) // 6))
-            self.axes.plot(
-                x[shown],
-                y[shown],
-                linestyle="none",
-                marker=shape_of(MARKERS, number),
-                color=colour,
-                markersize=5 * self._scale,
-            )
 
     def _points(self, mark: Points) -> None:
         number, colour = self._number(mark.series), self._colour(mark.series)
@@ -459,7 +473,7 @@ class _Drawing:
             low, high = float(np.min(values)), float(np.max(values))
             low, high = (0.0, 1.0) if low >= 0 and high <= 1 else (low, high if high > low else low + 1)
             drawn.set_norm(BoundaryNorm(np.linspace(low, high, 11), 10))
-        self._figure.colorbar(drawn, ax=self.axes, label="mean", shrink=0.9)
+        self._figure.colorbar(drawn, ax=self.axes, label=self._fit(mark.label, 48), shrink=0.9)
 
     def _matrix(self, mark: Matrix) -> None:
         axes = self.axes

@@ -1,7 +1,9 @@
 """The looks of figures: sizes, fonts, and the colour, marker and hatch of each series.
 
 A solver has one style in all figures of a study. The colours are those of Okabe and Ito (2008), which people
-with common kinds of colour blindness can distinguish; hatches and markers distinguish series in greyscale.
+with any common kind of colour blindness can distinguish; hatches and markers distinguish series in grey.
+Series that are no solver, such as "found" and "solved", are grey in the figures of a study, so that no
+solver's colour has two meanings (decision 193).
 """
 
 from __future__ import annotations
@@ -11,14 +13,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gistpoint.core.analysis.findings import Curve, Plot, Violins
+from gistpoint.core.analysis.findings import Bars, Curve, Plot, Violins
 from gistpoint.core.analysis.pooling import groups
 from gistpoint.core.study.data import StudyData
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+GREYS = ("#B5B5B5", "#6E6E6E", "#DADADA", "#939393")
+"""The colours of series that are no solver. Whiskers, which are black, can be seen on each."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 RED = "#B00020"
+_NO_SOLVER = 1000
+"""The number of the first style of series that are no solver."""
 _SETTINGS: Mapping[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "gistpoint",
@@ -39,6 +45,12 @@ _OF_SIMULATED = "simulated "
 def shape_of(shapes: tuple[str, ...], number: int) -> str:
     """Return the shape of a series; repeated colours are combined with other shapes."""
     return shapes[(number + number // len(COLOURS)) % len(shapes)]
+
+
+def colour_of(number: int) -> str:
+    """Return the colour of a style."""
+    colours = GREYS if number >= _NO_SOLVER else COLOURS
+    return colours[number % len(colours)]
 
 
 def without_settings(label: str) -> str:
@@ -70,15 +82,20 @@ class SeriesStyles:
         """Return the number of each series of a plot; two series share one only if one of them is dashed."""
         taken: dict[int, str] = {}
         found: dict[str, int] = {}
-        for name in (*plot.series, *_labels_of_violins(plot)):
+        for name in (*plot.series, *_labels_of_violins(plot), *filter(self.is_solver, lone_labels(plot))):
             if name in found:
                 continue
             number = self._number(name)
             if number in taken and not _is_dashed(plot, name):
-                number = next(free for free in itertools.count() if free not in taken)
+                first = 0 if number < _NO_SOLVER else _NO_SOLVER
+                number = next(free for free in itertools.count(first) if free not in taken)
             taken.setdefault(number, name)
             found[name] = number
         return found
+
+    def is_solver(self, name: str) -> bool:
+        """Return whether a series or label is a solver of the study."""
+        return bool(self._solvers) and self._number(name) < _NO_SOLVER
 
     def _number(self, name: str) -> int:
         plain = without_settings(name)
@@ -87,12 +104,20 @@ class SeriesStyles:
         begins = [one for one in self._solvers if plain.startswith(f"{one},")]
         if begins:
             return self._numbers[max(begins, key=len)]
+        if self._solvers:
+            return _NO_SOLVER
         return self._numbers.setdefault(plain, max(self._numbers.values(), default=-1) + 1)
 
 
 def _labels_of_violins(plot: Plot) -> list[str]:
     marks = (*plot.marks, *(mark for panel in plot.panels for mark in panel.marks))
     return [label for mark in marks if isinstance(mark, Violins) for label in mark.labels]
+
+
+def lone_labels(plot: Plot) -> tuple[str, ...]:
+    """Return the labels of the bars of a plot with one series, which have styles of their own if solvers."""
+    bars = [mark for mark in plot.marks if isinstance(mark, Bars)]
+    return bars[0].labels if len(bars) == 1 else ()
 
 
 def _is_dashed(plot: Plot, series: str) -> bool:

@@ -348,7 +348,7 @@ def test_metrics_correlate_with_success_and_time_over_tasks() -> None:
     assert success.value is not None
     assert success.high is not None
     assert success.high < 0
-    assert found.numbers["people/remove/ln minutes/code_lines"].value == pytest.approx(1.0)
+    assert found.numbers["people/remove/log minutes/code_lines"].value == pytest.approx(1.0)
     assert "people/remove/solved/code_lines" not in found.numbers, "all are solved"
     matrix = found.plots[0].marks[0]
     assert isinstance(matrix, Matrix)
