@@ -11,7 +11,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.screen import Screen
 
-from gistpoint.core.assist.exchange import Assistant
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
@@ -42,8 +41,6 @@ from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.crash_log import crash_event
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, Reasoned
 from gistpoint.tui.screens.kinds import screens_of
-from gistpoint.tui.screens.solve.terms import Terms, Then
-from gistpoint.tui.screens.study.form import FormPage
 from gistpoint.tui.screens.study.page import StudyPage, WithdrawAsked
 from gistpoint.tui.screens.study.pages import (
     AwayPage,
@@ -58,9 +55,12 @@ from gistpoint.tui.screens.study.pages import (
 from gistpoint.tui.widgets.plain import Plain
 
 if TYPE_CHECKING:  # not needed for the first page
+    from gistpoint.core.assist.exchange import Assistant
     from gistpoint.tui.screens.solve.interruptions import How
     from gistpoint.tui.screens.solve.screen import SolveScreen
+    from gistpoint.tui.screens.study.form import FormPage
 
+Then = Callable[[], None]
 
 SEND_AGAIN_S = 5.0
 """Seconds between attempts to send to a store that does not answer."""
@@ -303,6 +303,8 @@ class StudyApp(BaseApp):
         self._do((lambda: self.part.consent(ticked)) if answer == "agree" else self.part.decline)
 
     def _form_page(self, step: FormStep) -> FormPage:
+        from gistpoint.tui.screens.study.form import FormPage
+
         given = self.part.person.current
         number = next((n for n, one in enumerate(given, start=1) if one.id == step.assignment), 0)
         heading = words.form_heading(self.part.folder.study, step, number, len(given))
@@ -383,6 +385,8 @@ class StudyApp(BaseApp):
         self.in_thread(body)
 
     def _solve(self, taken: TakenAttempt) -> None:
+        from gistpoint.tui.screens.solve.terms import Terms
+
         self._taken, self._busy = taken, False
         terms = Terms(
             ask_ms=self.part.folder.study.clock.idle_after_s * 1000,
@@ -412,6 +416,8 @@ class StudyApp(BaseApp):
         chat = taken.step.condition.chat
         if taken.state.header.assistance != Assistance.CHAT:
             return None
+        from gistpoint.core.assist.exchange import Assistant
+
         return Assistant(taken.opened.attempt, self._chat_models[chat.model], chat)
 
     def _publish(self, taken: TakenAttempt) -> None:

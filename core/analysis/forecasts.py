@@ -132,7 +132,7 @@ def _plot(answers: Sequence[tuple[AttemptRow, float]]) -> Plot:
     x = tuple(value for _, value in answers)
     y = tuple(primary_minutes(row) for row, _ in answers)
     mark = Points("solved attempts", x, y)
-    labels = ("Forecast and needed minutes", "forecast, minutes", "needed, minutes")
+    labels = ("Forecast and needed minutes", "forecast minutes", "needed minutes")
     ends = min((*x, *y), default=1.0), max((*x, *y), default=1.0)
     equal = Curve("needed as forecast", ends, ends, dashed=True)
     return Plot("forecast", *labels, (mark, equal), log_x=True, log_y=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from gistpoint.core.analysis.findings import Bars, Curve, Hexagons, Matrix, Plot, Points, Violins
+from gistpoint.core.analysis.naming import in_words
 from gistpoint.core.analysis.printing import value_words
 
 Kind = TypeVar("Kind", Bars, Curve, Hexagons, Matrix, Points, Violins)
@@ -96,7 +97,8 @@ def _of_points(plot: Plot) -> str:
 
 def _begun(words: str) -> str:
     """Return words with a capital letter at their beginning."""
-    return f"{words[:1].upper()}{words[1:]}"
+    said = in_words(words)
+    return f"{said[:1].upper()}{said[1:]}"
 
 
 def _of_matrix(plot: Plot) -> str:

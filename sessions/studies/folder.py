@@ -357,6 +357,8 @@ def _quotas_of_paper(template: StudyTemplate, tasks: Sequence[Task]) -> dict[str
 
 def _is_hard(task: Task) -> bool:
     """Whether both metrics of a target are at or above the 90th percentile, as its answer records."""
+    from gistpoint.core.metrics.table import standings_from_json  # loads the call graph
+
     answer = read_answer(task)
     for target in kind_of(task).targets(task, answer):
         ranks = {rank.metric: rank.percentile or 0.0 for rank in standings_from_json(answer.metrics, target)}

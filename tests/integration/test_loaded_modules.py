@@ -247,8 +247,9 @@ try:
 except SystemExit:
     pass
 from gistpoint.tui.commands.study_taking import app_of
+from gistpoint.tui.study_opening import open_study
 async def joining():
-    app = app_of("demo-study", "ME")
+    app = app_of(open_study("demo-study"), "ME")
     async with app.run_test() as pilot:
         while type(app.screen).__name__ != "ConsentPage":
             assert app.is_running and not app.crashes

@@ -62,8 +62,9 @@ def _bound_memory(size: int) -> None:
 def _app(request: ServedParticipant) -> BaseApp:
     if request.study:
         from gistpoint.tui.commands.study_taking import app_of
+        from gistpoint.tui.study_opening import open_study
 
-        return app_of(request.study, request.code, again=BY_LINK)
+        return app_of(open_study(request.study), request.code, again=BY_LINK)
     from gistpoint.tui.participant_app import ParticipantApp
 
     services = build_services(IsolationChoice(sandbox=request.sandbox))

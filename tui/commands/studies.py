@@ -7,20 +7,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from gistpoint.core.assist.help import HelpGist
-from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.soundness import unwritten_texts
-from gistpoint.core.tasks.leaks import CheckFinding
-from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural
-from gistpoint.object_graph import build_entrypoint_runner
-from gistpoint.sandbox.ladder import choose
-from gistpoint.sessions.studies.checking import check_study
 from gistpoint.sessions.studies.course import (
     AmendStudy,
     NewStudy,
@@ -45,6 +38,11 @@ from gistpoint.tui.commands.options import (
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.study_opening import open_study, share_again
+
+if TYPE_CHECKING:
+    from gistpoint.core.assist.help import HelpGist
+    from gistpoint.core.tasks.leaks import CheckFinding
+    from gistpoint.core.tasks.model import Task
 
 STUDY = argument("DIR", "the study's folder, or its name on the team's store")
 UNBLIND = option(
@@ -143,6 +141,12 @@ def check(request: StudyCheck) -> int:
     if request.prereg:
         print_text(preregistration(study))
         return DONE
+    # A participant's program, which is in the same group of commands, needs none of this.
+    from gistpoint.core.kinds.folder import read_answer
+    from gistpoint.object_graph import build_entrypoint_runner
+    from gistpoint.sandbox.ladder import choose
+    from gistpoint.sessions.studies.checking import check_study
+
     findings: list[CheckFinding] = []
 
     def make(task: Task) -> HelpGist:

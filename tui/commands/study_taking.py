@@ -43,14 +43,14 @@ class TakePart(NamedStudy):
 
 def join(request: TakePart) -> int:
     """Take a participant through a study. Return the exit code."""
-    open_study(request.study)
+    folder = open_study(request.study)
     require_terminal(
         "study", hint="To take part, run this in a terminal. `gistpoint study progress` prints a table."
     )
-    return app_of(request.study, request.code or input("Your code: ").strip()).run_to_exit_code()
+    return app_of(folder, request.code or input("Your code: ").strip()).run_to_exit_code()
 
 
-def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
+def app_of(folder: StudyFolder, code: str, *, again: str = "") -> StudyApp:
     """Return the app in which a participant takes part in a study.
 
     `again` describes how to continue on another day; if it is empty, the app names the command. Raises
@@ -61,7 +61,6 @@ def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
     from gistpoint.sessions.studies.taking import Participation
     from gistpoint.tui.study_app import StudyApp
 
-    folder = open_study(name)
     folder.require_people()
     demand = folder.study.sandbox.demand or None
     services = build_services(IsolationChoice(sandbox=demand))
@@ -76,7 +75,7 @@ def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
             f"{code} already takes part in another window on this machine.",
             hint="Continue there, or close it there first.",
         )
-    command = again or f"gistpoint study join {shlex.quote(name)} --code {code}"
+    command = again or f"gistpoint study join {shlex.quote(folder.named)} --code {code}"
     return StudyApp(
         part,
         services,

@@ -22,6 +22,7 @@ from gistpoint.sessions.studies.loading import rows_of_people
 from gistpoint.sessions.studies.monitoring import Monitor
 from gistpoint.tui.cli import main
 from gistpoint.tui.commands.study_taking import app_of
+from gistpoint.tui.study_opening import open_study
 from gistpoint.tui.study_progress import bar, row_words
 
 
@@ -133,13 +134,13 @@ def test_who_is_at_work_is_told_with_what_a_return_takes(
 
 
 def test_a_part_is_open_in_one_window_alone(root: Path) -> None:
-    first = app_of(str(root), "P08")
+    first = app_of(open_study(str(root)), "P08")
     with pytest.raises(StudyError, match=r"^P08 already takes part in another window"):
-        app_of(str(root), "P08")
-    assert app_of(str(root), "P09").part.code == "P09"
+        app_of(open_study(str(root)), "P08")
+    assert app_of(open_study(str(root)), "P09").part.code == "P09"
     del first
     gc.collect()
-    assert app_of(str(root), "P08").part.code == "P08"
+    assert app_of(open_study(str(root)), "P08").part.code == "P08"
 
 
 def test_nobody_joins_without_a_terminal(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,8 +150,8 @@ def test_nobody_joins_without_a_terminal(root: Path, capsys: pytest.CaptureFixtu
 
 def test_who_is_not_enrolled_is_refused_in_a_sentence(root: Path) -> None:
     with pytest.raises(StudyError, match=r"^The code 'P99' is not enrolled in this study\."):
-        app_of(str(root), "P99")
-    assert app_of(str(root), "P08").part.code == "P08"
+        app_of(open_study(str(root)), "P99")
+    assert app_of(open_study(str(root)), "P08").part.code == "P08"
 
 
 def test_bars() -> None:

@@ -18,13 +18,13 @@ from gistpoint.core.analysis.pooling import groups
 from gistpoint.core.study.data import StudyData
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-GREYS = ("#B5B5B5", "#6E6E6E", "#DADADA", "#939393")
+GREYS = ("#8C8C8C", "#5A5A5A", "#A9A9A9", "#6E6E6E")
 """The colours of series that are no solver. Whiskers, which are black, can be seen on each."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 RED = "#B00020"
-_NO_SOLVER = 1000
-"""The number of the first style of series that are no solver."""
+_NO_SOLVER = 1024
+"""The number of the first style of series that are no solver; its shapes are the first ones."""
 _SETTINGS: Mapping[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "gistpoint",
@@ -95,7 +95,7 @@ class SeriesStyles:
 
     def is_solver(self, name: str) -> bool:
         """Return whether a series or label is a solver of the study."""
-        return bool(self._solvers) and self._number(name) < _NO_SOLVER
+        return bool(self._solvers) and without_settings(name) in self._numbers
 
     def _number(self, name: str) -> int:
         plain = without_settings(name)
