@@ -43,12 +43,15 @@ class LogitFit:
         return 2 * len(self.coefficients) - 2 * self.log_likelihood
 
 
-def fit_logit(x: Floats, y: Floats, *, firth: bool = False, held: int | None = None) -> LogitFit | None:
+def fit_logit(
+    x: Floats, y: Floats, *, firth: bool = False, held: int | None = None, start: Floats | None = None
+) -> LogitFit | None:
     """Fit the log odds of `y` (0 or 1) on the columns of `x`, one of which is the constant.
 
     `firth` adds Jeffreys' penalty `0.5 * ln det I(b)` (Firth 1993, Biometrika 80; Heinze & Schemper 2002,
     Statistics in Medicine 21). The method is Newton's with step halving. `held` is a column whose coefficient
     stays at 0 while the penalty remains that of all columns, as the penalised likelihood-ratio test requires.
+    `start` are the coefficients to begin with, such as those of a fit of nearly the same rows; without it, 0.
 
     Returns None if the columns are linearly dependent, or if there are no more rows than columns. A plain fit
     of separated data has not `converged`.
@@ -59,7 +62,7 @@ def fit_logit(x: Floats, y: Floats, *, firth: bool = False, held: int | None = N
     # A held column stays in the information, so that the penalty is the same in both models of the ratio
     # (Heinze & Schemper 2002).
     free = [column for column in range(columns) if column != held]
-    at = np.zeros(columns)
+    at = np.zeros(columns) if start is None else start
     state = _State.at(x, y, at, firth)
     converged = False
     for _ in range(_STEPS):

@@ -132,7 +132,7 @@ def regress(
 
 def _spread(units: Units, x: Floats, y: Floats, points: Floats, fit: LogitFit) -> Spread:
     def estimate(kept: Kept) -> Floats:
-        refit = fit_logit(x[kept], y[kept], firth=fit.firth)
+        refit = fit_logit(x[kept], y[kept], firth=fit.firth, start=fit.coefficients)
         if refit is None or not refit.converged:
             return np.full(x.shape[1] + len(points), np.nan)
         return np.concatenate([refit.coefficients, points @ refit.coefficients])

@@ -15,7 +15,7 @@ from gistpoint.core.kinds.confirming import CAN_BE, confirmable_words
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_named, kind_of
 from gistpoint.core.study.assigning import plan_tasks, planned_data
-from gistpoint.core.study.declaration import REQUIRED_ITEM, Feedback, Study, StudyTask
+from gistpoint.core.study.declaration import REQUIRED_ITEM, Assistance, Feedback, Study, StudyTask
 from gistpoint.core.study.ledger import Assignment, Ledger
 from gistpoint.core.study.operations import Enrolled, Fact, StudyOperation, StudyOperationKind, person
 from gistpoint.core.study.soundness import faults_with_tasks, training_tasks, unwritten_texts
@@ -54,19 +54,24 @@ class Balance:
 
 
 def check_study(
-    study: StudyFolder, backend: Callable[[str | None], str], make_help: Callable[[Task], HelpGist]
+    study: StudyFolder,
+    backend: Callable[[str | None], str],
+    make_help: Callable[[Task], HelpGist],
+    chat: Callable[[str], object],
 ) -> Iterator[CheckFinding]:
     """Yield the finding of each check.
 
     `backend` returns the name of a backend that works on this machine: the requested one, or any that
     isolates if None is requested; it may raise `SandboxUnavailableError`. `make_help` makes the gist of a
-    task, and is called only if a condition shows gists. Missing metrics and gists are stored in the study's
-    folder.
+    task, and is called only if a condition shows gists. `chat` takes the name of a model that people chat
+    with, and raises `UserError` if it has no endpoint here. Missing metrics and gists are stored in the
+    study's folder.
     """
     declared, tasks = study.study, study.tasks
     yield _declaration(study)
     yield from _texts(declared)
     yield _sandbox(declared, backend)
+    yield from _chats(declared, chat)
     yield from _tasks(study)
     faults = faults_with_tasks(declared, tasks)
     yield CheckFinding("design", not faults, " ".join(faults) or _design(declared, tasks))
@@ -80,6 +85,23 @@ def check_study(
     yield from _exposure_of_models(declared, tasks)
     if wants_help(declared):
         yield from _help(study, make_help)
+
+
+def _chats(study: Study, chat: Callable[[str], object]) -> Iterator[CheckFinding]:
+    """Yield whether each model that people chat with has an endpoint here."""
+    names = {one.chat.model for one in study.conditions_of_people if one.assistance is Assistance.CHAT}
+    for name in sorted(names):
+        try:
+            chat(name)
+        except UserError as error:
+            words = (
+                f"{name} can't be used on this machine. {error.message} Every machine on which people take part"
+                f" needs its endpoint. {error.hint}"
+            )
+            yield CheckFinding("chat", True, words, reduced=True)
+        else:
+            words = f"{name} has an endpoint here; every machine on which people take part needs one"
+            yield CheckFinding("chat", True, words)
 
 
 def _exposure_of_models(study: Study, tasks: Mapping[str, StudyTask]) -> Iterator[CheckFinding]:

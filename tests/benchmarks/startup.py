@@ -65,6 +65,11 @@ def main(runs: int) -> None:
         subprocess.run([*program, "demo"], env=environment, capture_output=True, check=True)
         bare, solve = [sys.executable, "-c", "pass"], [*program, "demo", "dear-tickets"]
         review = [*program, "review", str(recorded_runs() / "dear-tickets.played.jsonl")]
+        study = str(Path(home) / "study")
+        enrol = ["enrol", study, "--code", "ME", "--role", "author"]
+        for words in (["new", study, "--tasks", "demo"], ["open", study], enrol):
+            subprocess.run([*program, "study", *words], env=environment, capture_output=True, check=True)
+        join = [*program, "study", "join", study, "--code", "ME"]
         programs: dict[str, list[float]] = {}
         rows: dict[str, list[Times]] = {}
         for _ in range(runs):
@@ -84,6 +89,7 @@ def main(runs: int) -> None:
             rows.setdefault("home screen", []).append(first_text([*program, "demo"], "Tasks", environment))
             rows.setdefault("review, its frame", []).append(first_text(review, "Course", environment))
             rows.setdefault("review, first step", []).append(first_text(review, "step 1 of", environment))
+            rows.setdefault("join, consent", []).append(first_text(join, "I agree", environment))
             rows.setdefault("solve, its frame", []).append(first_text(solve, r"F2 Brief", environment))
             rows.setdefault("solve, at work", []).append(first_text(solve, r"tool uses left", environment))
         empty = rows["empty Textual app"]

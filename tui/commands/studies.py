@@ -41,6 +41,7 @@ from gistpoint.tui.study_opening import open_study, share_again
 
 if TYPE_CHECKING:
     from gistpoint.core.assist.help import HelpGist
+    from gistpoint.core.ports import ChatModel
     from gistpoint.core.tasks.leaks import CheckFinding
     from gistpoint.core.tasks.model import Task
 
@@ -143,20 +144,24 @@ def check(request: StudyCheck) -> int:
         return DONE
     # A participant's program, which is in the same group of commands, needs none of this.
     from gistpoint.core.kinds.folder import read_answer
-    from gistpoint.object_graph import build_entrypoint_runner
+    from gistpoint.object_graph import build_entrypoint_runner, build_services
     from gistpoint.sandbox.ladder import choose
     from gistpoint.sessions.studies.checking import check_study
 
     findings: list[CheckFinding] = []
+    demand = study.study.sandbox.demand or None
 
     def make(task: Task) -> HelpGist:
         from gistpoint.core.assist.making_help import make_help
 
         with long_work(quiet=request.json, kept="The study is unchanged.") as work:
-            runner = build_entrypoint_runner(IsolationChoice(sandbox=study.study.sandbox.demand or None))
+            runner = build_entrypoint_runner(IsolationChoice(sandbox=demand))
             return make_help(task, read_answer(task), runner, time.monotonic, run=work.run)
 
-    for finding in check_study(study, lambda named: choose(named, consented=False).name, make):
+    def chat(name: str) -> ChatModel:
+        return build_services(IsolationChoice(sandbox=demand)).solver(name, "", None).model()
+
+    for finding in check_study(study, lambda named: choose(named, consented=False).name, make, chat):
         findings.append(finding)
         if not request.json:
             word = "reduced" if finding.reduced else "ok" if finding.passed else "FAILED"

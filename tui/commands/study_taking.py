@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gistpoint.core.errors import SandboxUnavailableError
+from gistpoint.core.errors import EndpointError, SandboxUnavailableError
 from gistpoint.core.locations import Locations
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.study.declaration import Assistance
@@ -89,10 +89,20 @@ def app_of(folder: StudyFolder, code: str, *, again: str = "") -> StudyApp:
 
 def _chat_models(study: Study, services: Services) -> dict[str, ChatModel]:
     """Return the models of the assisted conditions, by name. Raises `EndpointError` if one can't be used."""
-    names = {one.chat.model for one in study.conditions_of_people if one.assistance is Assistance.CHAT}
-    if not names:
-        return {}
-    return {name: services.solver(name, "", None).model() for name in sorted(names)}
+    try:
+        return {name: services.solver(name, "", None).model() for name in chat_model_names(study)}
+    except EndpointError as error:
+        # A participant did not choose a model and can't know what is missing.
+        raise EndpointError(
+            f"The chat assistant of this study can't be used on this machine. {error.message}",
+            hint=f"{error.hint} Or tell the organiser: {study.privacy.contact}",
+        ) from error
+
+
+def chat_model_names(study: Study) -> tuple[str, ...]:
+    """Return the names of the models that people chat with in a study."""
+    chats = (one.chat.model for one in study.conditions_of_people if one.assistance is Assistance.CHAT)
+    return tuple(sorted(set(chats)))
 
 
 def _works(demand: str | None) -> bool:

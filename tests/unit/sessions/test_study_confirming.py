@@ -93,7 +93,7 @@ def test_the_check_of_a_study_warns_of_tasks_whose_passes_cannot_be_confirmed(
 
     def found() -> tuple[bool, str]:
         checks = check_study(
-            Machine.at(tmp_path / "home").open(root), lambda name: "bwrap", lambda task: None
+            Machine.at(tmp_path / "home").open(root), lambda name: "bwrap", lambda task: None, str
         )  # type: ignore[arg-type,return-value]
         return next((one.reduced, one.detail) for one in checks if one.name == "confirmation")
 

@@ -42,7 +42,7 @@ def test_a_task_begun_in_another_study_is_seen_and_one_only_planned_is_not(tmp_p
     }
     found = {
         finding.name: finding
-        for finding in check_study(study, lambda name: name or "bwrap", lambda task: HelpGist())
+        for finding in check_study(study, lambda name: name or "bwrap", lambda task: HelpGist(), str)
     }
     assert not found["exposed elsewhere"].passed
     assert "../gone" in found["exposed elsewhere"].detail

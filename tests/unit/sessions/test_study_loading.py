@@ -278,7 +278,7 @@ def test_a_check_warns_of_what_models_may_have_seen(tmp_path: Path) -> None:
 
     def warned() -> list[str]:
         study = held.machine.open(held.folder.root)
-        found = check_study(study, lambda name: name or "bwrap", lambda task: HelpGist())
+        found = check_study(study, lambda name: name or "bwrap", lambda task: HelpGist(), str)
         return [one.detail for one in found if one.name in ("cutoff", "public history") and one.reduced]
 
     assert any("Unknown: shop; put a line" in words for words in warned())

@@ -15,20 +15,30 @@ from gistpoint.core.analysis.findings import (
     Curve,
     Findings,
     FindingsTable,
+    Hexagons,
+    Matrix,
     Number,
     Plot,
     Points,
     Violins,
 )
 from gistpoint.core.analysis.naming import in_words
-from gistpoint.core.analysis.printing import Extent
+from gistpoint.core.analysis.printing import Extent, extent_of_plot
 from gistpoint.core.analysis.seeing import seen_in
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import ReportChoice
 from gistpoint.sessions.exports.study.pictures import escaped, latex_table
 from gistpoint.sessions.exports.study.registry import StudyExport, study_exporter
 from gistpoint.sessions.exports.study.report.figures import draw, rendered
-from gistpoint.sessions.exports.study.report.styles import COLOURS, HATCHES, Look, SeriesStyles, shape_of
+from gistpoint.sessions.exports.study.report.styles import (
+    COLOURS,
+    GREYS,
+    HATCHES,
+    Look,
+    SeriesStyles,
+    colour_of,
+    shape_of,
+)
 
 
 def _data(**changes: Any) -> StudyData:
@@ -136,3 +146,36 @@ def test_names_of_metrics_become_words_and_other_text_stays() -> None:
 def test_a_pdf_of_a_plot_has_the_same_bytes_twice() -> None:
     plot = Plot("a", "A", "", "", (Bars("people", ("x",), (1,)),))
     assert rendered(plot, Look(), "pdf") == rendered(plot, Look(), "pdf")
+
+
+def test_what_is_no_solver_is_grey_and_a_lone_series_of_solvers_has_their_styles() -> None:
+    palette = SeriesStyles.of(_data())
+    found = Plot("a", "A", "", "", (Bars("found", ("people",), (1,)), Bars("solved", ("people",), (1,))))
+    numbers = palette.numbers(found)
+    assert {colour_of(number) for number in numbers.values()} <= set(GREYS)
+    assert len({colour_of(number) for number in numbers.values()}) == 2
+    assert not set(GREYS) & set(COLOURS)
+    fidelity = Plot("b", "B", "", "", (Bars("fidelity", ("people", "model_x"), (1, 2)),))
+    drawn = draw(fidelity, Look(palette=palette))
+    assert all(COLOURS[number].lower() in drawn for number in (0, 1))
+    difference = Plot("c", "C", "", "", (Bars("", ("people minus model_x",), (1,)),))
+    assert all(colour.lower() not in draw(difference, Look(palette=palette)) for colour in COLOURS[:6])
+
+
+def test_the_legend_of_lines_has_their_markers() -> None:
+    curves = tuple(Curve(name, (0.0, 1.0, 2.0), (0.0, 0.5, 1.0)) for name in ("people", "model_x"))
+    marks = draw(Plot("a", "A", "", "", curves), Look(palette=SeriesStyles.of(_data()))).count("<use ")
+    ticks = draw(Plot("a", "A", "", "", curves[:1]), Look()).count("<use ")
+    assert marks == ticks + 2 * (3 + 1)
+
+
+def test_a_plot_states_the_counts_of_its_own_attempts() -> None:
+    findings = Findings({"people/remove": Number(0.5, persons=12, tasks=60, rows=120)})
+    hexagons = Plot("a", "A", "", "", (Hexagons((1.0,), (1.0,), (1.0,)),), counts=(0, 29, 58))
+    assert extent_of_plot(hexagons, findings, Extent()).words == "29 tasks, 58 attempts"
+    numbers = {
+        "people/several/read_file": Number(1.0, persons=1, tasks=1, rows=2),
+        "people/remove/read_file": Number(1.0, persons=12, tasks=33, rows=41),
+    }
+    matrix = Plot("bp-11-several", "A", "", "", (Matrix(("people",), ("read_file",), ((1.0,),)),))
+    assert extent_of_plot(matrix, Findings(numbers), Extent()).rows == 2

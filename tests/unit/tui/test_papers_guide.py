@@ -14,7 +14,11 @@ from gistpoint.sessions.studies.folder import StudyTemplate
 PAGE = (ROOT / "docs/guide/papers.md").read_text(encoding="utf-8")
 OF_PAPERS = {one.id for one in analyses() if one.id.startswith(("bp-", "gi-"))}
 BREAKPOINT, _, GISTIFY = PAGE.partition("## Gistify")
-FIGURES_OF_BREAKPOINT, FIGURES_OF_GISTIFY, TABLES_OF_GISTIFY = range(1, 15), (1, 2, *range(5, 17)), range(1, 8)
+FIGURES_OF_BREAKPOINT, FIGURES_OF_GISTIFY, TABLES_OF_GISTIFY = (
+    range(1, 15),
+    (1, 2, *range(5, 17)),
+    range(1, 8),
+)
 """Gistify calls its figures 3 and 4 by the number of their section."""
 
 

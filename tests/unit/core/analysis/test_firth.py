@@ -134,3 +134,15 @@ def test_the_ratios_and_odds_that_breakpoint_prints() -> None:
     assert exp(log(0.45)) - 1 == pytest.approx(-0.55)
     assert -log(0.45) / sqrt(lines) == pytest.approx(0.056, abs=0.0005)
     assert -log(0.80) / sqrt(harmonic) == pytest.approx(0.046, abs=0.0005)
+
+
+@pytest.mark.parametrize("firth", [False, True])
+def test_a_fit_does_not_depend_on_where_it_starts(firth: bool) -> None:
+    draw = np.random.default_rng(20270401)
+    x = np.column_stack([np.ones(60), draw.normal(size=60)])
+    y = (draw.random(60) < 1 / (1 + np.exp(-x @ [0.3, 0.8]))).astype(float)
+    cold, warm = fit_logit(x, y, firth=firth), fit_logit(x, y, firth=firth, start=np.array([2.0, -1.0]))
+    assert cold is not None
+    assert warm is not None
+    assert warm.coefficients == pytest.approx(cold.coefficients, abs=1e-7)
+    assert warm.log_likelihood == pytest.approx(cold.log_likelihood)

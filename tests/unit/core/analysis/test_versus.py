@@ -284,3 +284,12 @@ def test_the_median_time_is_on_the_scale_of_minutes() -> None:
     found = primary(study_data(rows, study=of_primary(PrimaryOutcome.TIME_TO_SOLVE)))
     assert isinstance(found, Number)
     assert found.value == pytest.approx(exp(1 + 14.5 / 20))
+
+
+def test_a_difference_of_too_few_attempts_is_a_count() -> None:
+    few = [attempt_row("A", "t0", False), attempt_row("", "t0", True, solver="model_x", attempt="m")]
+    found = difference_by_task("", few[:1], few[1:])
+    assert isinstance(found, TaskDifference)
+    assert found.printed.value is None
+    assert found.printed.note.endswith("tasks better, equal, worse: 0, 0, 1")
+    assert people_and_models(study_data(few)).plots[0].marks[0] == Bars("", (), ())
