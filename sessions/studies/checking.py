@@ -95,8 +95,8 @@ def _chats(study: Study, chat: Callable[[str], object]) -> Iterator[CheckFinding
             chat(name)
         except UserError as error:
             words = (
-                f"{name} can't be used on this machine. {error.message} Every machine on which people take part"
-                f" needs its endpoint. {error.hint}"
+                f"{name} can't be used on this machine. {error.message} Every machine on which people take"
+                f" part needs its endpoint. {error.hint}"
             )
             yield CheckFinding("chat", True, words, reduced=True)
         else:

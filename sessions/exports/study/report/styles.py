@@ -91,6 +91,8 @@ class SeriesStyles:
                 number = next(free for free in itertools.count(first) if free not in taken)
             taken.setdefault(number, name)
             found[name] = number
+        if self._solvers and any(getattr(mark, "series", None) == "" for mark in plot.marks):
+            found[""] = _NO_SOLVER
         return found
 
     def is_solver(self, name: str) -> bool:
