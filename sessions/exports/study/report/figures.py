@@ -341,22 +341,26 @@ class _Drawing:
             label: [drawn for drawn in (_bar(mark, label) for mark in bars) if drawn] for label in labels
         }
         breadth = 0.8 / max(1, *(len(group) for group in groups.values()))
-        named: set[str] = set()
-        for place, group in enumerate(groups.values()):
+        # The axis names the values of a lone series, so it needs no legend.
+        named = {mark.series for mark in bars} if len(bars) == 1 else set[str]()
+        for place, (label, group) in enumerate(groups.items()):
             if not group:
                 self._no_data(place, lying=lying)
             for number, (mark, value, error) in enumerate(group):
                 at = place + (number - (len(group) - 1) / 2) * breadth
-                label = list(groups)[place]
                 style = label if label in self._lone else mark.series
-                # The axis names the values of a lone series.
-                is_named = len(bars) == 1 or mark.series in named
-                options = self._bar_options(style, is_named=is_named)
+                options = self._bar_options(style, is_named=mark.series in named)
                 named.add(mark.series)
                 if lying:
                     axes.barh(at, value, breadth * 0.94, xerr=error, **options)
                 else:
                     axes.bar(at, value, breadth * 0.94, yerr=error, **options)
+        self._name_bars(labels, lying=lying)
+        return lying
+
+    def _name_bars(self, labels: Sequence[str], *, lying: bool) -> None:
+        """Name the groups of bars, which are horizontal if `lying`."""
+        axes = self.axes
         width = _LABEL if lying else max(8, 7 * _SHARED // max(1, len(labels)))
         (axes.set_yticks if lying else axes.set_xticks)(
             range(len(labels)), [self._fit(label, width) for label in labels]
@@ -366,7 +370,6 @@ class _Drawing:
             axes.set_ylim(len(labels) - 0.5, -0.5)
         else:
             axes.set_xlim(-0.5, len(labels) - 0.5)
-        return lying
 
     def _no_data(self, place: int, *, lying: bool) -> None:
         """Write `no data` in the place of a group of bars, which are horizontal if `lying`."""
