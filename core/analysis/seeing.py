@@ -97,8 +97,8 @@ def _of_points(plot: Plot) -> str:
 
 def _begun(words: str) -> str:
     """Return words with a capital letter at their beginning."""
-    said = in_words(words)
-    return f"{said[:1].upper()}{said[1:]}"
+    shown = in_words(words)
+    return f"{shown[:1].upper()}{shown[1:]}"
 
 
 def _of_matrix(plot: Plot) -> str:

@@ -117,7 +117,7 @@ def _labels_of_violins(plot: Plot) -> list[str]:
 
 
 def lone_labels(plot: Plot) -> tuple[str, ...]:
-    """Return the labels of the bars of a plot with one series, which have styles of their own if solvers."""
+    """Return the labels of the bars of a plot with one series; those that are solvers have their styles."""
     bars = [mark for mark in plot.marks if isinstance(mark, Bars)]
     return bars[0].labels if len(bars) == 1 else ()
 
