@@ -16,6 +16,7 @@ from study_attempts import DISCOUNT
 
 from gistpoint.core.assist.help import HelpGist
 from gistpoint.core.attempts.identity import SIMULATED, Role
+from gistpoint.core.errors import EndpointError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import read_regular
 from gistpoint.core.study.operations import Finished, StudyError, StudyOperationKind
@@ -320,3 +321,18 @@ def test_rows_can_be_written_down(tmp_path: Path) -> None:
     held.attempt("P01", held.tasks[1])
     row = held.load().data.rows[0]
     assert msgspec.json.decode(msgspec.json.encode(row), type=AttemptRow) == row
+
+
+def test_a_check_reports_a_chat_without_an_endpoint_here(tmp_path: Path) -> None:
+    chat = {"id": "assisted", "assistance": "chat", "chat": {"model": "m"}}
+    held = Held.at(tmp_path, condition=[{"id": "alone"}, chat])
+
+    def refuse(name: str) -> object:
+        raise EndpointError("No key is set.", hint="Set one.")
+
+    for endpoint, reduced in ((str, False), (refuse, True)):
+        study = held.machine.open(held.folder.root)
+        found = list(check_study(study, lambda name: name or "bwrap", lambda task: HelpGist(), endpoint))
+        (one,) = [finding for finding in found if finding.name == "chat"]
+        assert (one.passed, one.reduced) == (True, reduced)
+        assert ("No key is set." in one.detail and "Set one." in one.detail) == reduced
