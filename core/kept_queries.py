@@ -1,74 +1,129 @@
-"""Queries that a user keeps under names, in `queries.toml` in the config folder: `name = "query"`."""
+"""Queries that a user keeps under names, in `queries.toml` in the config folder: `name = "query"`.
+
+A line that can't be used costs only its own query; it stays in the file until it is corrected or forgotten.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from gistpoint.core.errors import SettingsError, UserError, did_you_mean
-from gistpoint.core.locations import read_toml
+from gistpoint.core.locations import read_regular_text, read_toml
 from gistpoint.core.logs import replace_file
-from gistpoint.core.queries import KEPT_NAME, LONGEST
+from gistpoint.core.query_grammar import KEPT_NAME, LONGEST, Grammar, KeptQueries, parse
 
 FILE = "queries.toml"
 _MOST = 500
+_NAMED_LINE = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^\s=]+))\s*=""")
 
 
-def kept_queries(config: Path) -> dict[str, str]:
-    """Return the kept queries by name; empty if there is no file.
+class _Line(NamedTuple):
+    """A line of the file that can't be used."""
 
-    Raises `SettingsError` if the file can't be read, or contains anything but names with queries.
-    """
-    path = config / FILE
+    name: str
+    """The name of its query; `line 3` if it has none."""
+    text: str
+    fault: str
+
+
+def kept_queries(config: Path) -> KeptQueries:
+    """Return the kept queries, with the reason for each one that can't be used; empty if there is no file."""
     try:
-        values = read_toml(path)
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{path} can't be read: {error}.", hint="Correct it, or move it away.") from error
-    for name, query in values.items():
-        if not isinstance(query, str) or not KEPT_NAME.fullmatch(name):
-            raise SettingsError(
-                f"{path}: {name!r} is not the name of a query.", hint='Write: slow = "time>1:00".'
-            )
-    return values
+        texts, lines = _read(config / FILE)
+    except SettingsError as error:
+        return KeptQueries(unreadable=error.message)
+    return KeptQueries(texts, {line.name: line.fault for line in lines})
 
 
 def keep_query(config: Path, name: str, query: str) -> None:
     """Keep a query under a name, in place of an earlier one.
 
-    Raises `UserError` for a name that can't be written as `@NAME`, and `SettingsError` if the file can't be
-    read or written.
+    Raises `UserError` for a name that can't be written as `@NAME`, `QueryError` if the query would name
+    itself, also through others, and `SettingsError` if the file can't be read or written.
     """
     if not KEPT_NAME.fullmatch(name):
         raise UserError(
             f"{name!r} can't be the name of a query.",
             hint="A name is a letter, then letters, digits, hyphens or underscores.",
         )
-    known = kept_queries(config)
+    known, lines = _read(config / FILE)
     if len(query) > LONGEST or (name not in known and len(known) >= _MOST):
         raise UserError(
             f"The query can't be kept: at most {_MOST} queries of {LONGEST:,} characters are.",
             hint="Remove one with --forget-query.",
         )
-    _write(config, {**known, name: query})
+    parse(f"@{name}", Grammar(kept=KeptQueries({**known, name: query})))
+    _write(config, {**known, name: query}, [line for line in lines if line.name != name])
 
 
 def forget_query(config: Path, name: str) -> None:
     """Remove a kept query. Raises `UserError` if there is none with the name, or as `keep_query` does."""
-    known = kept_queries(config)
-    if name not in known:
-        hint = did_you_mean(name, known).strip() or "`gistpoint runs --queries` lists the kept queries."
+    known, lines = _read(config / FILE)
+    broken = {line.name for line in lines}
+    if name not in known and name not in broken:
+        hint = did_you_mean(name, [*known, *broken]).strip() or "`gistpoint runs --queries` lists them."
         raise UserError(f"No query is kept as {name!r}.", hint=hint)
-    _write(config, {kept: query for kept, query in known.items() if kept != name})
+    left = {kept: query for kept, query in known.items() if kept != name}
+    _write(config, left, [line for line in lines if line.name != name])
 
 
-def _write(config: Path, queries: Mapping[str, str]) -> None:
+def _read(path: Path) -> tuple[dict[str, str], list[_Line]]:
+    """Return the queries by name, and the lines that can't be used. Raises `SettingsError`."""
+    try:
+        values = read_toml(path)
+        if all(_fault(name, query) == "" for name, query in values.items()):
+            return values, []
+    except FileNotFoundError:
+        return {}, []
+    except (OSError, ValueError):
+        pass  # a line may be wrong
+    try:
+        lines = read_regular_text(path).splitlines()
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path} can't be read: {error}.", hint="Correct it, or move it away.") from error
+    texts: dict[str, str] = {}
+    broken = list(_lines(lines, texts))
+    return texts, broken
+
+
+def _lines(lines: list[str], texts: dict[str, str]) -> Iterator[_Line]:
+    """Add the queries of lines to `texts`, and yield the lines that can't be used."""
+    for number, line in enumerate(lines, 1):
+        try:
+            values = tomllib.loads(line)
+        except (ValueError, RecursionError):
+            named = _NAMED_LINE.match(line)
+            name = next(filter(None, named.groups()), "") if named else ""
+            yield _Line(name or f"line {number}", line, _why(number, "is not a name with a query in quotes"))
+            continue
+        for name, query in values.items():
+            if fault := _fault(name, query) or ("is a second query of this name" if name in texts else ""):
+                yield _Line(name, line, _why(number, fault))
+            else:
+                texts[name] = query
+
+
+def _fault(name: str, query: object) -> str:
+    """Return what is wrong with an entry of the file; empty if nothing is."""
+    if not KEPT_NAME.fullmatch(name):
+        return f"has {name!r}, which is not the name of a query"
+    return "" if isinstance(query, str) else "is not a name with a query in quotes"
+
+
+def _why(number: int, fault: str) -> str:
+    return f'Line {number} of {FILE} {fault}, such as slow = "time>1:00".'
+
+
+def _write(config: Path, queries: Mapping[str, str], broken: list[_Line]) -> None:
     path = config / FILE
     # A JSON string is also a TOML string, apart from DEL and half a surrogate pair, which no query has.
     lines = [f"{name} = {json.dumps(query, ensure_ascii=False)}\n" for name, query in sorted(queries.items())]
-    text = "".join(lines).replace("\x7f", "\\u007f")
+    text = "".join(lines).replace("\x7f", "\\u007f") + "".join(f"{line.text}\n" for line in broken)
     try:
         config.mkdir(parents=True, exist_ok=True)
         replace_file(path, text.encode("utf-8", "replace"))

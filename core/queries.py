@@ -1,10 +1,4 @@
-"""The query language of all lists: its grammar, its parser and printer, and queries over rows (decision 173).
-
-    error:"TimeoutError" and tool:bash > 5 and not edited
-
-`or` binds least tightly, then `and`, which may be left out, then `not` and a minus sign. A part is a word, a
-quoted text, `field:text`, a comparison such as `steps>20`, a kept query `@name`, or a query in parentheses.
-"""
+"""Queries over rows: the fields that a list or a command can ask for, and what they find (decision 173)."""
 
 from __future__ import annotations
 
@@ -12,371 +6,25 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import nan
-from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, Union
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from gistpoint.core.errors import UserError, did_you_mean
+from gistpoint.core.errors import did_you_mean
+from gistpoint.core.query_grammar import (
+    And,
+    Expression,
+    Grammar,
+    Kept,
+    KeptQueries,
+    Not,
+    Or,
+    QueryError,
+    Term,
+    Word,
+    parse,
+    within_kept,
+)
 
 Row = TypeVar("Row")
-T = TypeVar("T")
-LONGEST = 4_000
-"""The maximum length of a query in characters."""
-DEEPEST = 50
-"""The maximum depth of parentheses, negations and kept queries."""
-
-
-class QueryError(UserError):
-    """A query that can't be understood; the message begins with the character at which it fails, from 1."""
-
-
-# The grammar
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word or a quoted text that any column may contain."""
-
-    text: str
-    quoted: bool = False
-    at: int = field(default=0, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A condition on one field: `field:value`, `field>value`, `field:key>value` or `field.key:value`."""
-
-    name: str
-    operator: str
-    value: str
-    key: str = ""
-    quoted: bool = False
-    counted: bool = False
-    """Whether the key is after a colon, and what it names is counted."""
-    at: int = field(default=0, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A query that is kept under a name."""
-
-    name: str
-    expression: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    """The opposite of an expression."""
-
-    part: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class And:
-    """Expressions that must all hold; without any, everything matches."""
-
-    parts: tuple[Expression, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Or:
-    """Expressions of which one must hold."""
-
-    parts: tuple[Expression, ...]
-
-
-Expression: TypeAlias = Union[Word, Term, Kept, Not, And, Or]  # noqa: UP007 (recursive)
-_COMPARE = r"<=|>=|!=|<|>|=(?!=)"
-_OPERATOR = re.compile(rf"{_COMPARE}|:(?!:)")
-_COMPARISON = re.compile(rf"\s*({_COMPARE})")
-_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[\w.\-/]+(?=[<>=!:\s]))?")
-_KEYWORD = re.compile(r"(and|or|not)(?=[\s()\"']|$)", re.IGNORECASE)
-_KEPT_NAME = re.compile(r"@([A-Za-z][\w-]*)")
-_BARE = re.compile(r"\S")
-KEPT_NAME = re.compile(r"[A-Za-z][\w-]{0,59}")
-"""The names under which queries can be kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grammar:
-    """The facts about fields that a parser needs: which names are fields, and which of these have keys."""
-
-    is_field: Callable[[str], bool] = lambda name: False
-    is_counted: Callable[[str], bool] = lambda name: False
-    """Whether a field has keys after its colon: `tool:bash > 5`."""
-    is_dotted: Callable[[str], bool] = lambda name: False
-    """Whether a field has keys after a dot: `meta.run.id:7`."""
-    kept: Mapping[str, str] = field(default_factory=dict)
-    """The kept queries by name."""
-
-
-def parse(text: str, grammar: Grammar | None = None) -> Expression:
-    """Return the expression that a query describes. Raises `QueryError` if it can't be understood."""
-    return _Parser(text, grammar or Grammar(), 0).whole()
-
-
-class _Parser:
-    """Reads a query by recursive descent."""
-
-    def __init__(self, text: str, grammar: Grammar, depth: int) -> None:
-        self._text, self._grammar, self._depth, self._at = text, grammar, depth, 0
-        self._open = 0
-        """The number of open parentheses."""
-        if len(text) > LONGEST:
-            raise QueryError(f"A query has at most {LONGEST:,} characters, this one has {len(text):,}.")
-
-    def whole(self) -> Expression:
-        """Return the expression of the whole text."""
-        if not self._text.strip():
-            return And()
-        found = self._disjunction("a condition")
-        self._skip()
-        if self._at < len(self._text):  # only a parenthesis ends a disjunction early
-            self._refuse(self._at, "this parenthesis was not opened", 'Write ")" to search for it.')
-        return found
-
-    def _disjunction(self, expected: str) -> Expression:
-        parts = [self._conjunction(expected)]
-        while self._take("or"):
-            parts.append(self._conjunction("a condition after 'or'"))
-        return _flat(Or, parts)
-
-    def _conjunction(self, expected: str) -> Expression:
-        parts = [self._negation(expected)]
-        while True:
-            if self._take("and"):
-                parts.append(self._negation("a condition after 'and'"))
-            elif self._ends():
-                return _flat(And, parts)
-            else:
-                parts.append(self._negation("a condition"))
-
-    def _ends(self) -> bool:
-        self._skip()
-        if self._at >= len(self._text) or self._text[self._at] == ")":
-            return True
-        keyword = _KEYWORD.match(self._text, self._at)
-        return keyword is not None and keyword[1].lower() == "or"
-
-    def _negation(self, expected: str) -> Expression:
-        self._skip()
-        if self._take("not"):
-            return Not(self._deeper(lambda: self._negation("a condition after 'not'")))
-        # A minus sign by itself is a word, as in a diff or between two names.
-        is_minus = self._text.startswith("-", self._at) and _BARE.match(self._text, self._at + 1)
-        if is_minus and self._text[self._at + 1] != ")":
-            self._at += 1
-            return Not(self._deeper(lambda: self._negation("a condition after the minus sign")))
-        return self._part(expected)
-
-    def _part(self, expected: str) -> Expression:
-        if self._at >= len(self._text):
-            self._refuse(self._at, f"expected {expected}, but the query ends here", _FORMS)
-        if self._text[self._at] == "(":
-            return self._deeper(self._group)
-        if self._text[self._at] == ")" or _KEYWORD.match(self._text, self._at):
-            word = (_KEYWORD.match(self._text, self._at) or [")"])[0]
-            self._refuse(self._at, f"expected {expected}, not {word!r}", f'Write "{word}" to search for it.')
-        kept = _KEPT_NAME.match(self._text, self._at)
-        return self._kept(kept) if kept is not None else self._term()
-
-    def _group(self) -> Expression:
-        opened = self._at
-        self._at += 1
-        self._open += 1
-        found = self._disjunction("a condition in parentheses")
-        self._skip()
-        if not self._text.startswith(")", self._at):
-            self._refuse(opened, "this parenthesis is not closed", "Expected ')' at the end.")
-        self._at += 1
-        self._open -= 1
-        return found
-
-    def _kept(self, found: re.Match[str]) -> Kept:
-        name = found[1]
-        text = self._grammar.kept.get(name)
-        if text is None:
-            meant = did_you_mean(name, self._grammar.kept).strip()
-            known = ", ".join(f"@{known}" for known in sorted(self._grammar.kept)) or "none"
-            self._refuse(self._at, f"no query is kept as {name!r}", meant or f"Kept are: {known}.")
-        start, self._at = self._at, found.end()
-        try:
-            return Kept(name, _Parser(text, self._grammar, self._deeper(lambda: self._depth)).whole())
-        except QueryError as error:
-            if self._depth:
-                raise
-            raise QueryError(
-                f"Character {start + 1}: in @{name}: {error.message}", hint=error.hint
-            ) from error
-
-    def _deeper(self, read: Callable[[], T]) -> T:
-        self._depth += 1
-        if self._depth > DEEPEST:
-            self._refuse(self._at, f"the query is nested more than {DEEPEST} deep", "Make it simpler.")
-        found = read()
-        self._depth -= 1
-        return found
-
-    # Parts without parts
-
-    def _term(self) -> Word | Term:
-        start = self._at
-        if self._text[start] in "\"'":
-            return Word(self._quoted(), True, start)
-        name = _NAME.match(self._text, start)
-        named = self._named(name) if name is not None else None
-        return named if named is not None else Word(self._bare(), False, start)
-
-    def _named(self, found: re.Match[str]) -> Term | None:
-        """Return the condition on a field that begins here; None if a word begins here."""
-        name, start = found[0], found.start()
-        key = ""
-        if "." in name:
-            first, _, key = name.partition(".")
-            if not self._grammar.is_dotted(first):
-                return None
-            name = first
-        operator = _OPERATOR.match(self._text, found.end())
-        if operator is None:
-            operator = self._spaced_operator(name, found.end())
-        if operator is None or (operator[0] == "!=" and not self._grammar.is_field(name)):
-            return None
-        self._at = operator.end()
-        sign = operator[0].strip()
-        if sign == ":" and self._grammar.is_counted(name) and not key:
-            return self._counted(name, start)
-        if sign != ":":
-            self._skip()
-            if self._at >= len(self._text):
-                self._refuse(self._at, f"expected a number after {name}{sign}, not nothing", _NUMBERS)
-        value, quoted = self._value()
-        return Term(name, sign, value, key, quoted, at=start)
-
-    def _spaced_operator(self, name: str, at: int) -> re.Match[str] | None:
-        """Return the comparison after blanks, if a field is named before them and a value follows."""
-        found = _COMPARISON.match(self._text, at)
-        if found is None or not self._grammar.is_field(name):
-            return None
-        return found if self._text[found.end() :].strip() else None
-
-    def _counted(self, name: str, start: int) -> Term:
-        # Without a comparison, what looks like the key is the value: the tool was called at all.
-        key, quoted = self._value("<>=!")
-        compared = _COMPARISON.match(self._text, self._at)
-        if compared is None or not key:
-            return Term(name, ":", key, "", quoted, at=start)
-        self._at = compared.end()
-        self._skip()
-        if self._at >= len(self._text):
-            self._refuse(
-                self._at, f"expected a number after {compared[1]}, but the query ends here", _NUMBERS
-            )
-        value, _ = self._value()
-        return Term(name, compared[1], value, key, quoted, counted=True, at=start)
-
-    def _value(self, ends: str = "") -> tuple[str, bool]:
-        """Return the value that begins here, and whether it is quoted; empty if a blank is here."""
-        if self._at < len(self._text) and self._text[self._at] in "\"'":
-            return self._quoted(), True
-        return self._bare(ends), False
-
-    def _quoted(self) -> str:
-        start, sign = self._at, self._text[self._at]
-        found: list[str] = []
-        at = start + 1
-        while at < len(self._text) and self._text[at] != sign:
-            # A backslash before anything else is literal, because patterns and paths contain many.
-            is_escape = self._text[at] == "\\" and self._text[at + 1 : at + 2] in (sign, "\\")
-            at += is_escape and bool(self._text[at + 1 : at + 2])
-            found.append(self._text[at])
-            at += 1
-        if at >= len(self._text):
-            self._refuse(start, "this quote is not closed", f"Expected {sign} at the end of the text.")
-        self._at = at + 1
-        return "".join(found)
-
-    def _bare(self, ends: str = "") -> str:
-        """Return the text up to the next blank, a sign in `ends`, or a parenthesis that closes a group."""
-        start, inner = self._at, 0
-        while self._at < len(self._text):
-            sign = self._text[self._at]
-            if sign.isspace() or sign in ends:
-                break
-            closes_a_group = sign == ")" and inner == 0 and self._open > 0
-            if closes_a_group:
-                break
-            inner = max(0, inner + (sign == "(") - (sign == ")"))
-            self._at += 1
-        return self._text[start : self._at]
-
-    # Signs
-
-    def _skip(self) -> None:
-        while self._at < len(self._text) and self._text[self._at].isspace():
-            self._at += 1
-
-    def _take(self, word: str) -> bool:
-        """Read a keyword if it is next; return whether it was."""
-        self._skip()
-        found = _KEYWORD.match(self._text, self._at)
-        if found is None or found[1].lower() != word:
-            return False
-        self._at = found.end()
-        return True
-
-    def _refuse(self, at: int, what: str, hint: str) -> NoReturn:
-        raise QueryError(f"Character {at + 1}: {what}.", hint=hint)
-
-
-_FORMS = "Such as a word, model:name, steps>20, or not edited."
-_NUMBERS = "Such as 20, 1.5k, $0.50 or 1:30."
-
-
-def _flat(kind: type[And] | type[Or], parts: list[Expression]) -> Expression:
-    """Return one expression for several; parts of the same kind are flattened."""
-    if len(parts) == 1:
-        return parts[0]
-    flat: list[Expression] = []
-    for part in parts:
-        flat += part.parts if isinstance(part, kind) else (part,)
-    return kind(tuple(flat))
-
-
-def printed(expression: Expression) -> str:
-    """Return the text of an expression, from which `parse` makes the same expression."""
-    match expression:
-        case Or(parts):
-            return " or ".join(map(printed, parts))
-        case And(parts):
-            return " and ".join(_within(part, Or) for part in parts)
-        case Not(part):
-            return f"not {_within(part, And, Or)}"
-        case Kept(name, _):
-            return f"@{name}"
-        case Word(text, quoted):
-            return _quote(text) if quoted else text
-        case Term():
-            return _printed_term(expression)
-
-
-def _within(part: Expression, *looser: type) -> str:
-    return f"({printed(part)})" if isinstance(part, looser) else printed(part)
-
-
-def _printed_term(term: Term) -> str:
-    if term.counted:
-        key = _quote(term.key) if term.quoted else term.key
-        return f"{term.name}:{key} {term.operator} {term.value}"
-    value = _quote(term.value) if term.quoted else term.value
-    key = f".{term.key}" if term.key else ""
-    return f"{term.name}{key}{term.operator}{value}"
-
-
-def _quote(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-# Queries over rows
-
 ContentTerm: TypeAlias = tuple[str, str]
 """A field whose text is only in the run itself, and the text that is looked for in it."""
 Answer: TypeAlias = bool | None
@@ -431,15 +79,15 @@ class QueryLanguage(Generic[Row]):
     """The fields that queries over some rows can ask for."""
 
     def __init__(
-        self, fields: Sequence[QueryField[Row]], kept: Mapping[str, str] | None = None, *, what: str = "field"
+        self, fields: Sequence[QueryField[Row]], kept: KeptQueries | None = None, *, what: str = "field"
     ) -> None:
-        """`kept` are the kept queries by name, `what` is the word for a field in messages."""
+        """`kept` are the kept queries, `what` is the word for a field in messages."""
         self.fields, self._what = tuple(fields), what
         self.grammar = Grammar(
             is_field=lambda name: self._find(name) is not None,
             is_counted=lambda name: self._has(name, "is_counted"),
             is_dotted=lambda name: self._has(name, "is_dotted"),
-            kept=kept or {},
+            kept=kept or KeptQueries(),
         )
 
     def query(self, text: str) -> RowQuery[Row]:
@@ -464,6 +112,11 @@ class QueryLanguage(Generic[Row]):
         found = self._find(term.name)
         if found is not None:
             return found
+        if any(term.name.lower() in one.words for one in self.fields):
+            raise QueryError(
+                f"Character {term.at + 1}: {term.name} is true of a row or not, and has no value.",
+                hint=f"Write {term.name}, or not {term.name}.",
+            )
         names = [one.name.replace(" ", "_") for one in self.fields if one.name]
         meant = did_you_mean(term.name.lower(), names).strip()
         raise QueryError(
@@ -475,8 +128,9 @@ class QueryLanguage(Generic[Row]):
         self, expression: Expression, found: dict[ContentTerm, None]
     ) -> Callable[[Row, Callable[[Row, ContentTerm], Answer]], Answer]:
         match expression:
-            case Kept(_, inner):
-                return self._decider(inner, found)
+            case Kept(name, inner, at):
+                with within_kept(name, at):
+                    return self._decider(inner, found)
             case Not(part):
                 decide = self._decider(part, found)
                 return lambda row, find: _opposite(decide(row, find))
@@ -515,8 +169,8 @@ class QueryLanguage(Generic[Row]):
     ) -> Callable[[Row, Callable[[Row, ContentTerm], Answer]], Answer]:
         if term.operator != ":":
             raise QueryError(
-                f"Character {term.at + 1}: {asked.name} contains no numbers.",
-                hint=f'Write {asked.name}:"words".',
+                f"Character {term.at + 1}: The {self._what} {asked.name} is searched, not compared.",
+                hint=f'Write {asked.name}:"{term.value}".',
             )
         if not term.value:
             return lambda row, find: True
@@ -537,8 +191,8 @@ class QueryLanguage(Generic[Row]):
             hint = f"Write {term.name}:words."
             raise QueryError(f"{where}The {self._what} {asked.name} contains no numbers.", hint=hint)
         if number is None:
-            form = f"{term.name}{term.operator}"
-            hint = f"Write {form}20, {form}1.5k or {term.name}:words."
+            form = f"{term.name}{f':{key} ' if term.counted else ''}{term.operator}"
+            hint = f"Write {form}20{f', {form}1.5k or {term.name}:words' if not term.counted else ''}."
             raise QueryError(f"{where}{term.value or 'nothing'} is not a number.", hint=hint)
         compare, of_row, value = _COMPARISONS[term.operator], asked.number, number
         if term.operator == "=":

@@ -299,7 +299,8 @@ class AttemptStore:
         book, kept, elsewhere = self._book(), self._outlines_kept(), from_elsewhere(self.root)
         names = list(attempt_ids)
         kept.prepare(names)
-        found = (self._outlined(name, kept, book, remember=True) for name in names)
+        found = [self._outlined(name, kept, book, remember=True) for name in names]
+        kept.save()
         return [self._summary_of(one, elsewhere) for one in found if one is not None]
 
     def _all_outlined(self, *, remember: bool) -> Iterator[_Outlined | AttemptSummary]:

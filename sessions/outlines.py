@@ -109,7 +109,9 @@ class Outlines:
 
         `program` is the version of gistpoint; outlines of other versions may differ and are ignored.
         """
-        self._index = None if index is None else RowIndex(index, f"outlines {_FORMAT}, {program}")
+        self._index = None if index is None else RowIndex(index, most_bytes=None)
+        self._code = f"{_FORMAT}, {program} ".encode()
+        """The version of the code that makes the rows, which is part of their states."""
         self._kept: dict[str, IndexedRow] = {}
         self._read: dict[str, tuple[bytes, Outline]] = {}
         self._decoder = msgspec.msgpack.Decoder(Outline)
@@ -129,7 +131,7 @@ class Outlines:
         if known is not None and known[0] == state:
             return known[1]
         kept = self._kept.get(attempt_id)
-        if kept is None or kept.state != state:
+        if kept is None or kept.state != self._code + state:
             return None
         with suppress(msgspec.MsgspecError, RecursionError):
             outline = self._decoder.decode(kept.row)
@@ -144,7 +146,8 @@ class Outlines:
             self._read[attempt_id] = (state, outline)
         # An open attempt changes with every call, so its row would be out of date at once.
         if keep:
-            self._changed[attempt_id] = IndexedRow(attempt_id, state, (), msgspec.msgpack.encode(outline))
+            row = msgspec.msgpack.encode(outline)
+            self._changed[attempt_id] = IndexedRow(attempt_id, self._code + state, row)
 
     def forget_all_but(self, present: Collection[str]) -> None:
         """Forget all attempts that are not `present`."""
@@ -152,10 +155,11 @@ class Outlines:
         for attempt_id in self._read.keys() - present:
             del self._read[attempt_id]
         if self._index is not None:
-            self._index.put((), self._index.all_keys() - present)
+            self._index.put_many((), self._index.all_keys() - present)
 
     def save(self) -> None:
-        """Write what has changed to the index."""
-        if self._index is not None and self._changed:
-            self._index.put(self._changed.values())
+        """Write what has changed to the index, and close its file."""
+        if self._index is not None:
+            self._index.put_many(self._changed.values())
+            self._index.close()
         self._changed.clear()

@@ -1,147 +1,295 @@
-"""Indexes of rows that lists show, in SQLite files in the cache: never the truth, only a faster way to it.
+"""An index of rows in SQLite, in the cache folder: never the truth, only a faster way to it (decision 172).
 
-Each row has a key, the state of the files from which it was made, some columns by which lists filter, and
-bytes that its owner can decode. A row counts only while its state is that of the files now, so whoever
-changes a file changes every list, without knowing of any index (decision 179). An index that can't be read or
-written is made again, or done without: nothing here raises an error of SQLite or of the system.
+A row has a key, the state of what it was made from, bytes that its owner can decode, and cells: further
+values that are read only when they are needed. The state contains the version of the code that made the row,
+so a row of another state or version counts as missing, and whoever changes a file changes every list without
+knowing of any index. An index that is damaged or of another layout is made again; one that is locked,
+read-only, on a full disk or impossible to make is done without. No method raises.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from math import inf
 from pathlib import Path
-from typing import NamedTuple
+from threading import RLock
+from typing import NamedTuple, TypeVar
 
-_WAIT_S = 2.0
-"""The time for which another process may hold the index before this one does without."""
+from gistpoint.core.locations import open_regular
+
+T = TypeVar("T")
+_LAYOUT = 2
+_BUSY_S = 1.0
+"""Seconds for which another program that holds the index is waited for."""
+_REST_S = 5.0
+"""Seconds for which the index is done without after another program was waited for in vain."""
+_BATCH_S = 0.2
+"""Seconds after which what was put is committed, so that other programs can write too."""
+_DAY_S = 86_400
 _AT_ONCE = 500
-_FORM = "form"
+MOST_BYTES = 1 << 29
+"""The size of the file from which on the rows that were not used for longest are removed."""
+MOST_DAYS = 30
+"""The number of days after which a row that was not used is removed."""
+MOST_ADDED = 200_000
+"""The number of added cells from which on all of them are removed."""
+LARGEST_ROW = 1 << 22
+_LARGEST_CELL = 1 << 24
+_TABLES = """
+CREATE TABLE rows (
+    key TEXT NOT NULL PRIMARY KEY, state BLOB NOT NULL, used INTEGER NOT NULL, row BLOB NOT NULL
+);
+CREATE TABLE cells (
+    key TEXT NOT NULL, name TEXT NOT NULL, value BLOB NOT NULL, added INTEGER NOT NULL,
+    PRIMARY KEY (key, name)
+);
+"""
+_NAMES = {"rows", "cells"}
 
 
 class IndexedRow(NamedTuple):
-    """A row of an index."""
+    """A row of an index, without its cells."""
 
     key: str
     state: bytes
     """The state of the files from which the row was made, such as their sizes and times."""
-    columns: tuple[str | int | None, ...]
-    """The values of the index's columns, in their order."""
     row: bytes
 
 
 class RowIndex:
-    """An index in one file. Every method may be called in any thread, and by several processes."""
+    """The index in one file; every method may be called in any thread, and by several processes."""
 
-    def __init__(self, path: Path, form: str, columns: Sequence[str] = ()) -> None:
-        """`form` names the layout of the rows and the program that writes them.
+    def __init__(self, path: Path, *, most_bytes: int | None = MOST_BYTES) -> None:
+        """Reading makes no file. With `most_bytes=None`, rows stay until their owner removes them."""
+        self._path, self._most_bytes = path, most_bytes
+        self._lock = RLock()
+        self._database: sqlite3.Connection | None = None
+        self._committed = self._reads_from = self._writes_from = 0.0
+        self._has_written = False
+        self._used: set[str] = set()
+        self._today = int(time.time()) // _DAY_S
 
-        An index of another form is made again. `columns` are the names of further columns; they are part of
-        the form.
-        """
-        self._path = path
-        self._columns = tuple(columns)
-        self._form = f"{form} ({', '.join(columns)})"
-
-    def rows(self) -> Iterator[IndexedRow]:
-        """Yield all rows, by falling keys."""
-        with self._opened() as found:
-            if found is not None:
-                with suppress(sqlite3.Error):
-                    yield from map(_row, found.execute("SELECT * FROM rows ORDER BY key DESC"))
+    def get(self, key: str, state: bytes) -> bytes | None:
+        """Return the bytes of a row; None if it is missing or was made from another state."""
+        query = "SELECT row, used FROM rows WHERE key = ? AND state = ?"
+        found = self._read(lambda database: database.execute(query, (key, state)).fetchone())
+        if found is None or not isinstance(found[0], bytes):
+            return None
+        if found[1] != self._today:
+            self._used.add(key)
+        return found[0]
 
     def some(self, keys: Iterable[str]) -> dict[str, IndexedRow]:
-        """Return the rows with these keys that are in the index."""
-        wanted, found = list(keys), {}
-        with self._opened() as index:
-            if index is None:
-                return {}
-            with suppress(sqlite3.Error):
-                for start in range(0, len(wanted), _AT_ONCE):
-                    part = wanted[start : start + _AT_ONCE]
-                    marks = ", ".join("?" * len(part))
-                    for row in index.execute(f"SELECT * FROM rows WHERE key IN ({marks})", part):
-                        found[row[0]] = _row(row)
+        """Return the rows with these keys, in whatever state."""
+        wanted, found = list(keys), dict[str, IndexedRow]()
+        for start in range(0, len(wanted), _AT_ONCE):
+            part = wanted[start : start + _AT_ONCE]
+            query = f"SELECT key, state, row FROM rows WHERE key IN ({', '.join('?' * len(part))})"
+            rows = self._read(lambda database, q=query, p=part: database.execute(q, p).fetchall())
+            found.update((row[0], IndexedRow._make(row)) for row in rows or ())
         return found
 
     def all_keys(self) -> set[str]:
         """Return the keys of all rows."""
-        with self._opened() as index:
-            if index is not None:
-                with suppress(sqlite3.Error):
-                    return {key for (key,) in index.execute("SELECT key FROM rows")}
-        return set()
+        found = self._read(lambda database: database.execute("SELECT key FROM rows").fetchall())
+        return {key for (key,) in found or ()}
 
-    def put(self, rows: Iterable[IndexedRow], removed: Collection[str] = ()) -> None:
-        """Add or replace some rows, and remove others, in one transaction."""
-        marks = ", ".join("?" * (3 + len(self._columns)))
-        values = [(row.key, row.state, row.row, *row.columns) for row in rows]
-        if not values and not removed:
-            return
-        with self._opened(writing=True) as index:
-            if index is not None:
-                with suppress(sqlite3.Error), index:
-                    index.executemany(f"INSERT OR REPLACE INTO rows VALUES ({marks})", values)
-                    index.executemany("DELETE FROM rows WHERE key = ?", [(key,) for key in removed])
+    def cell(self, key: str, state: bytes, name: str) -> bytes | None:
+        """Return a cell of a row; None if the row is missing, out of date, or has no such cell."""
+        query = "SELECT value FROM cells JOIN rows USING (key) WHERE key = ? AND name = ? AND state = ?"
+        found = self._read(lambda database: database.execute(query, (key, name, state)).fetchone())
+        return found[0] if found is not None and isinstance(found[0], bytes) else None
 
-    @contextmanager
-    def _opened(self, *, writing: bool = False) -> Iterator[sqlite3.Connection | None]:
-        """Yield the open index; None if there is none of this form, or none can be made for `writing`."""
-        index = None
-        try:
-            index = self._connected(writing=writing)
-        except (OSError, sqlite3.OperationalError):
-            pass  # held by another process, or in a place that can't be written
-        except sqlite3.Error:
-            self._path.unlink(missing_ok=True)
-            with suppress(OSError, sqlite3.Error):
-                index = self._connected(writing=writing)
-        if index is None:
-            yield None
-            return
-        with closing(index):
-            yield index
+    def put(self, row: IndexedRow, cells: Mapping[str, bytes] | None = None) -> None:
+        """Keep a row in place of the one with its key, which also loses its cells."""
+        values = [
+            (row.key, name, value) for name, value in (cells or {}).items() if len(value) <= LARGEST_ROW
+        ]
 
-    def _connected(self, *, writing: bool) -> sqlite3.Connection | None:
-        if not writing and not self._path.is_file():
-            return None
-        if writing:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # A connection for each call: threads share none, and no list holds the file while it is drawn.
-        index = sqlite3.connect(self._path, timeout=_WAIT_S, check_same_thread=False)
-        try:
-            index.execute("PRAGMA synchronous = OFF")  # what a power cut destroys is made again
-            index.execute("PRAGMA secure_delete = ON")  # nothing stays of an attempt that was erased
-            if self._has_form(index):
-                return index
-            if not writing:
-                index.close()
+        def write(database: sqlite3.Connection) -> None:
+            self._put(database, [row])
+            database.executemany("INSERT INTO cells VALUES (?, ?, ?, 0)", values)
+
+        self._write(write)
+
+    def put_many(self, rows: Iterable[IndexedRow], removed: Collection[str] = ()) -> None:
+        """Keep many rows without cells, and remove others, in one transaction that ends on return."""
+        added, gone = list(rows), [(key,) for key in removed]
+
+        def write(database: sqlite3.Connection) -> None:
+            self._put(database, added)
+            database.executemany("DELETE FROM cells WHERE key = ?", gone)
+            database.executemany("DELETE FROM rows WHERE key = ?", gone)
+
+        if added or gone:
+            self._write(write, at_once=True)
+
+    def add_cells(self, key: str, state: bytes, cells: Mapping[str, bytes]) -> None:
+        """Add cells to a row, or replace them, if the row has this state."""
+
+        def write(database: sqlite3.Connection) -> None:
+            known = "SELECT 1 FROM rows WHERE key = ? AND state = ?"
+            if database.execute(known, (key, state)).fetchone() is not None:
+                values = [(key, name, value) for name, value in cells.items()]
+                database.executemany("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, 1)", values)
+
+        self._write(write)
+
+    def close(self) -> None:
+        """Write what is not written yet, remove what is old, and close the file until it is used again."""
+        with self._lock:
+            if self._database is not None and self._most_bytes is not None:
+                if self._used:
+                    self._write(self._note_used)
+                if self._has_written:  # without additions, an index can't have become too large
+                    self._write(self._clean)
+            if self._database is not None:
+                self._write(lambda database: None, at_once=True)
+            self._disconnect()
+            self._has_written = False
+            self._reads_from = self._writes_from = 0.0
+
+    def _put(self, database: sqlite3.Connection, rows: Iterable[IndexedRow]) -> None:
+        kept = [row for row in rows if len(row.row) <= LARGEST_ROW]
+        database.executemany("DELETE FROM cells WHERE key = ?", [(row.key,) for row in kept])
+        values = [(row.key, row.state, self._today, row.row) for row in kept]
+        database.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?)", values)
+
+    # The file
+
+    def _read(self, act: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Return what an action finds; None if there is no index, or if the action fails."""
+        with self._lock:
+            if time.monotonic() < self._reads_from:
                 return None
-            self._make(index)
-            return index
-        except BaseException:
-            index.close()
-            raise
+            try:
+                database = self._opened(making=False)
+                return None if database is None else act(database)
+            except (sqlite3.Error, OSError, ValueError, OverflowError) as error:
+                self._reads_from = self._give_up(error)
+                self._writes_from = max(self._writes_from, self._reads_from)
+                return None
 
-    def _has_form(self, index: sqlite3.Connection) -> bool:
-        if index.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (_FORM,)).fetchone() is None:
-            return False
-        return bool(index.execute(f"SELECT * FROM {_FORM}").fetchone() == (self._form,))
-
-    def _make(self, index: sqlite3.Connection) -> None:
-        more = "".join(f', "{name}"' for name in self._columns)
-        with index:
-            index.execute("BEGIN IMMEDIATE")
-            if self._has_form(index):  # another process was faster
+    def _write(self, act: Callable[[sqlite3.Connection], object], *, at_once: bool = False) -> None:
+        # Waiting again for each of thousands of rows would take longer than to read them next time.
+        with self._lock:
+            if time.monotonic() < self._writes_from:
                 return
-            index.execute("DROP TABLE IF EXISTS rows")
-            index.execute(f"DROP TABLE IF EXISTS {_FORM}")
-            index.execute(f"CREATE TABLE rows (key TEXT PRIMARY KEY, state BLOB, row BLOB{more})")
-            index.execute(f"CREATE TABLE {_FORM} (text TEXT)")
-            index.execute(f"INSERT INTO {_FORM} VALUES (?)", (self._form,))
+            try:
+                database = self._opened(making=True)
+                if database is None:
+                    return
+                act(database)
+                self._has_written = True
+                if at_once or time.monotonic() > self._committed + _BATCH_S:
+                    database.commit()
+                    self._committed = time.monotonic()
+            except (sqlite3.Error, OSError, ValueError, OverflowError) as error:
+                # A file that can't be written, such as one on a full disk, can still be read.
+                self._writes_from = self._give_up(error)
+
+    def _give_up(self, error: Exception) -> float:
+        """Undo what failed and, if the file is damaged, delete it; return when to try again."""
+        if self._database is not None:
+            with suppress(sqlite3.Error):
+                self._database.rollback()
+        match error:
+            case sqlite3.OperationalError():
+                return time.monotonic() + _REST_S if "locked" in str(error) else inf
+            case sqlite3.DataError() | UnicodeError() | OverflowError():
+                return 0.0  # SQLite refuses only this row, such as a key with half of a surrogate pair
+            case sqlite3.DatabaseError():
+                self._disconnect()
+                with suppress(OSError):
+                    self._path.unlink()
+                return 0.0
+            case _:
+                return inf
+
+    def _opened(self, *, making: bool) -> sqlite3.Connection | None:
+        """Return the open index; None if there is none and none is to be made."""
+        if self._database is None and (making or os.path.lexists(self._path)):
+            self._database = self._connected()
+        return self._database
+
+    def _connected(self) -> sqlite3.Connection:
+        """Open the file or make it; one of another layout is refused as a damaged one."""
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileNotFoundError):
+            os.close(open_regular(self._path, links=False))  # refuses a link or a pipe
+        database = sqlite3.connect(self._path, timeout=_BUSY_S, check_same_thread=False)
+        try:
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_CELL)
+            # Anybody may have put a database here: its views and triggers must not run functions.
+            database.execute("PRAGMA trusted_schema = OFF")
+            # After a power cut the file may be damaged, and is then made again.
+            database.execute("PRAGMA synchronous = OFF")
+            # Nothing stays of an attempt that was erased.
+            database.execute("PRAGMA secure_delete = ON")
+            if self._layout(database) == (0, set()):
+                database.execute("BEGIN IMMEDIATE")
+                if self._layout(database) == (0, set()):  # no other process was faster
+                    for statement in _TABLES.split(";"):
+                        database.execute(statement)
+                    database.execute(f"PRAGMA user_version = {_LAYOUT}")
+                database.commit()
+            if self._layout(database) != (_LAYOUT, _NAMES):
+                raise sqlite3.DatabaseError("The index is of another layout.")
+            for columns in ("key, state, used, row FROM rows", "key, name, value, added FROM cells"):
+                database.execute(f"SELECT {columns} LIMIT 1").fetchone()
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _layout(self, database: sqlite3.Connection) -> tuple[int, set[str]]:
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        named = database.execute("SELECT name FROM sqlite_master WHERE sql NOTNULL")
+        return version, {name for (name,) in named}
+
+    def _disconnect(self) -> None:
+        if self._database is not None:
+            with suppress(sqlite3.Error):
+                self._database.close()
+        self._database = None
+
+    def _note_used(self, database: sqlite3.Connection) -> None:
+        """Note which rows were used today."""
+        update = "UPDATE rows SET used = ? WHERE key = ?"
+        database.executemany(update, [(self._today, key) for key in self._used])
+        self._used.clear()
+
+    def _clean(self, database: sqlite3.Connection) -> None:
+        """Remove the rows that were not used for long; if the file is too large, further ones."""
+        _remove(database, "used < ?", (self._today - MOST_DAYS,))
+        (added,) = database.execute("SELECT COUNT(*) FROM cells WHERE added = 1").fetchone()
+        if added > MOST_ADDED:
+            database.execute("DELETE FROM cells WHERE added = 1")
+        database.commit()
+        pages, each = (
+            database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
+        )
+        if self._most_bytes is None or pages * each <= self._most_bytes:
+            return
+        own_cells = "SELECT COALESCE(SUM(LENGTH(value)), 0) FROM cells WHERE cells.key = rows.key"
+        oldest = database.execute(
+            f"SELECT key, LENGTH(row) + ({own_cells}) FROM rows ORDER BY used, key"
+        ).fetchall()
+        left = sum(size for _, size in oldest)
+        wanted = left * self._most_bytes // (2 * pages * each)
+        for key, size in oldest:
+            if left <= wanted:
+                break
+            _remove(database, "key = ?", (key,))
+            left -= size
+        database.commit()
+        database.execute("VACUUM")
 
 
-def _row(values: Sequence[object]) -> IndexedRow:
-    key, state, row, *columns = values
-    return IndexedRow(key, state, tuple(columns), row)  # type: ignore[arg-type] # as they were written
+def _remove(database: sqlite3.Connection, condition: str, values: tuple[object, ...]) -> None:
+    database.execute(f"DELETE FROM cells WHERE key IN (SELECT key FROM rows WHERE {condition})", values)
+    database.execute(f"DELETE FROM rows WHERE {condition}", values)

@@ -24,6 +24,8 @@ TASKS_INDEX = "tasks.sqlite"
 _FORM = 1
 _AT_ONCE = 1_000
 _STAT = struct.Struct("QQQ")
+_CODE = f"{_FORM}, version {VERSION} ".encode()
+"""The version of the code that makes the rows, which is part of their states."""
 
 
 def file_state(path: Path) -> bytes:
@@ -37,7 +39,7 @@ class TaskDocuments:
 
     def __init__(self, index: Path | None) -> None:
         """`index` is the file of the index; with None, files are always read."""
-        self._index = None if index is None else RowIndex(index, f"tasks {_FORM}, version {VERSION}")
+        self._index = None if index is None else RowIndex(index, most_bytes=None)
         self._kept: dict[str, IndexedRow] = {}
         self._changed: dict[str, IndexedRow] = {}
 
@@ -56,9 +58,10 @@ class TaskDocuments:
                 yield from folders
             inside, present = f"{root}/", {f"{root}/{name}" for name in names}
             gone = [key for key in self._index.all_keys() if key.startswith(inside) and key not in present]
-            self._index.put((), gone)
+            self._index.put_many((), gone)
         finally:
-            self._index.put(self._changed.values())
+            self._index.put_many(self._changed.values())
+            self._index.close()
             self._changed.clear()
             self._kept = {}
 
@@ -68,7 +71,7 @@ class TaskDocuments:
         Raises `TaskError` if the file can't be read.
         """
         kept = self._kept.get(str(folder))
-        if kept is not None and kept.state == state:
+        if kept is not None and kept.state == _CODE + state:
             with suppress(msgspec.MsgspecError, RecursionError):
                 return Fields(msgspec.msgpack.decode(kept.row, type=dict[str, Any]), TASK_FILE)
         fields = read_document(folder / TASK_FILE)
@@ -76,5 +79,5 @@ class TaskDocuments:
             with suppress(msgspec.MsgspecError, TypeError, ValueError, RecursionError, OverflowError):
                 row = msgspec.msgpack.encode(fields.values)
                 if msgspec.msgpack.decode(row) == fields.values:  # dates would come back as texts
-                    self._changed[str(folder)] = IndexedRow(str(folder), state, (), row)
+                    self._changed[str(folder)] = IndexedRow(str(folder), _CODE + state, row)
         return fields

@@ -11,6 +11,7 @@ from math import inf, nan
 from typing import Any, Generic, TypeVar
 
 from gistpoint.core.queries import QueryField, QueryLanguage, RowQuery
+from gistpoint.core.query_grammar import KeptQueries
 
 Row = TypeVar("Row")
 Value = float | str
@@ -194,11 +195,11 @@ def parse_query(
     text: str,
     columns: Sequence[Column[Row]],
     fields: Sequence[QueryField[Row]] = (),
-    kept: Mapping[str, str] | None = None,
+    kept: KeptQueries | None = None,
 ) -> RowQuery[Row]:
     """Parse a query over the columns of a table and over further fields (decision 173).
 
-    `kept` are the kept queries by name. Raises `QueryError` if the query can't be understood.
+    `kept` are the kept queries. Raises `QueryError` if the query can't be understood.
     """
     return QueryLanguage([*map(field_of, columns), *fields], kept, what="column").query(text)
 

@@ -19,10 +19,10 @@ import gistpoint.sessions as sessions
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.queries import ContentTerm
 from gistpoint.core.running import NEVER, CancelToken
-from gistpoint.sessions.entry_index import EntryIndex
 from gistpoint.sessions.formats import registry
 from gistpoint.sessions.records.folders import run_files, session_files, trial_files
 from gistpoint.sessions.records.model import Run, Step, parts_of
+from gistpoint.sessions.row_index import IndexedRow, RowIndex
 from gistpoint.sessions.runs.digest import RunDigest
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.kept import KeptRun, header_of, header_values, read_to_its_end
@@ -31,7 +31,8 @@ from gistpoint.sessions.runs.rendering import header_texts
 
 FILE = "runs.sqlite"
 """The name of the file in the cache folder."""
-_RUN, _LISTED = "run", "listed"
+_RUN, _LISTED = "run ", "listed "
+"""The beginnings of the keys of rows: before the name of a run, and before the path of a file."""
 _WORDS = "words"
 _ANSWER = "answer:"
 _WORD = re.compile(r"\w+")
@@ -101,7 +102,7 @@ def may_contain(packed: bytes, text: str) -> bool:
     return all(part in known for part in wanted)
 
 
-def state_of(path: Path) -> str | None:
+def state_of(path: Path) -> bytes | None:
     """Return the state of a file, or of all files of a run that has several; None if there is no such file.
 
     It consists of the place, device, inode, size and times of each, and of the version of the readers.
@@ -122,7 +123,7 @@ def state_of(path: Path) -> str | None:
     if not found:
         return None
     text = found[0] if len(found) == 1 else sha256_of_text("\0".join(found))
-    return f"{text}:{readers_version()}"
+    return os.fsencode(f"{text}:{readers_version()}")
 
 
 def _neighbours(path: Path) -> list[Path]:
@@ -189,8 +190,8 @@ class RunIndex:
 
     def __init__(self, cache_folder: Path | None) -> None:
         """Open the index in the cache folder; None for none."""
-        self._rows = None if cache_folder is None else EntryIndex(cache_folder / FILE)
-        self._states: dict[Path, str | None] = {}
+        self._rows = None if cache_folder is None else RowIndex(cache_folder / FILE)
+        self._states: dict[Path, bytes | None] = {}
         self._files: dict[str, Path] = {}
         """The file of each run, by the run's name."""
 
@@ -203,7 +204,7 @@ class RunIndex:
         """Look again whether files have changed."""
         self._states.clear()
 
-    def _state(self, name: str) -> str | None:
+    def _state(self, name: str) -> bytes | None:
         """Return the state of a run's file; it is looked at once, before the file is read."""
         if self._rows is None:
             return None
@@ -211,7 +212,7 @@ class RunIndex:
             self._files[name] = split_name(name)[0]
         return self._state_of_file(self._files[name])
 
-    def _state_of_file(self, path: Path) -> str | None:
+    def _state_of_file(self, path: Path) -> bytes | None:
         if self._rows is None:
             return None
         if path not in self._states:
@@ -223,7 +224,7 @@ class RunIndex:
     def listed(self, path: Path) -> list[ListedRun] | None:
         """Return what a listing of a file yielded; None if it is not known."""
         state = self._state_of_file(path)
-        row = None if self._rows is None or state is None else self._rows.get(_LISTED, str(path), state)
+        row = None if self._rows is None or state is None else self._rows.get(f"{_LISTED}{path}", state)
         if row is None:
             return None
         with suppress(msgspec.MsgspecError, ValueError, TypeError, KeyError, RecursionError):
@@ -239,7 +240,7 @@ class RunIndex:
             return
         with suppress(msgspec.MsgspecError, TypeError, UnicodeError, OverflowError):
             row = msgspec.msgpack.encode([_listed_values(item) for item in listed])
-            self._rows.put(_LISTED, str(path), state, row)
+            self._rows.put(IndexedRow(f"{_LISTED}{path}", state, row))
 
     # A run
 
@@ -247,7 +248,7 @@ class RunIndex:
         """Return what is kept of a run; None if it is not known."""
         if self._rows is None or (state := self._state(name)) is None:
             return None
-        row = self._rows.get(_RUN, name, state)
+        row = self._rows.get(_RUN + name, state)
         if row is None:
             return None
         with suppress(msgspec.MsgspecError, ValueError, TypeError, KeyError, RecursionError):
@@ -267,7 +268,7 @@ class RunIndex:
         values = (header_values(kept.run), kept.digest, kept.key, kept.warnings, kept.doubt, kept.meta)
         with suppress(msgspec.MsgspecError, TypeError, UnicodeError, OverflowError):
             row = msgspec.msgpack.encode(values)
-            self._rows.put(_RUN, name, state, row, {} if words is None else {_WORDS: words})
+            self._rows.put(IndexedRow(_RUN + name, state, row), {} if words is None else {_WORDS: words})
 
     # Content
 
@@ -275,10 +276,10 @@ class RunIndex:
         """Return whether content is in a run: False if its words rule it out, None if that is not known."""
         if self._rows is None or (state := self._state(name)) is None:
             return None
-        known = self._rows.column(_RUN, name, state, _answer_name(term, headers))
+        known = self._rows.cell(_RUN + name, state, _answer_name(term, headers))
         if known in (b"0", b"1"):
             return known == b"1"
-        words = self._rows.column(_RUN, name, state, _WORDS)
+        words = self._rows.cell(_RUN + name, state, _WORDS)
         with suppress(zlib.error, UnicodeError):
             if words is not None and not may_contain(words, term[1]):
                 return False
@@ -288,7 +289,7 @@ class RunIndex:
         """Keep whether content was found in a run."""
         if self._rows is None or (state := self._state(name)) is None:
             return
-        self._rows.add_columns(_RUN, name, state, {_answer_name(term, headers): b"1" if found else b"0"})
+        self._rows.add_cells(_RUN + name, state, {_answer_name(term, headers): b"1" if found else b"0"})
 
 
 def _answer_name(term: ContentTerm, headers: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import nan
 from pathlib import PurePath
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ from gistpoint.core.queries import (
     number_of,
     value_or_nan,
 )
+from gistpoint.core.query_grammar import KeptQueries
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import Run, Step, TextScope
@@ -216,7 +217,7 @@ FIELDS: tuple[QueryField[AskedRun], ...] = (
 
 
 def run_query(
-    text: str, kept: Mapping[str, str] | None = None, more: Sequence[QueryField[Any]] = ()
+    text: str, kept: KeptQueries | None = None, more: Sequence[QueryField[Any]] = ()
 ) -> RowQuery[Any]:
     """Return the query over runs that a string describes; `more` are fields that only some callers know.
 

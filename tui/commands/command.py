@@ -253,7 +253,13 @@ class CommandParser(argparse.ArgumentParser):
             is_option = word.startswith("--") and " " not in word
             if is_option and not self._means(name):
                 self._refuse([word])
+            if self._needs_value(before) and word[:1] == "-" and word[1:2].isalpha() and " " not in word:
+                self.error(f"{before} needs a value; if {word} is it, write {before}={word}")
             before = word
+
+    def _needs_value(self, name: str) -> bool:
+        action = self._option_string_actions.get(name)
+        return action is not None and action.nargs is None
 
     def _means(self, name: str) -> bool:
         """Return whether an option has the name, or begins with it."""

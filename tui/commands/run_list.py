@@ -131,7 +131,13 @@ def _change_queries(request: ListRuns) -> bool:
     if request.forget_query:
         forget_query(config, request.forget_query)
     if request.queries:
-        print_table(["name", "query"], [[f"@{name}", query] for name, query in kept_queries(config).items()])
+        kept = kept_queries(config)
+        print_table(["name", "query"], [[f"@{name}", query] for name, query in kept.texts.items()])
+        for name, fault in kept.faults.items():
+            shown = readable(f"@{name} can't be used: {fault}")
+            print(f"gistpoint: {shown}", file=sys.stderr)
+        if kept.unreadable:
+            raise UserError(kept.unreadable, hint="Correct it, or move it away.")
     return True
 
 

@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.widgets import Input
 
 from gistpoint.core.errors import UserError
-from gistpoint.core.queries import QueryError
+from gistpoint.core.query_grammar import QueryError
 from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs

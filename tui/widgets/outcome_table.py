@@ -14,7 +14,7 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from gistpoint.core.outcomes import Outcome, TestResult
-from gistpoint.core.queries import QueryError
+from gistpoint.core.query_grammar import QueryError
 from gistpoint.core.text import plural
 from gistpoint.tui import signs
 from gistpoint.tui.tables import Column

@@ -5,7 +5,7 @@ All cells are literal text. Unlike Textual's `DataTable`, it reads only the visi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from operator import is_
@@ -18,6 +18,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from gistpoint.core.queries import ContentTerm, QueryField, RowQuery
+from gistpoint.core.query_grammar import KeptQueries
 from gistpoint.core.text import shortened, visible_line
 from gistpoint.tui import signs
 from gistpoint.tui.tables import (
@@ -170,9 +171,9 @@ class Table(Fitted, RecordList, Generic[Row]):
         """Return the fields that queries can ask for besides the columns."""
         return ()
 
-    def kept_queries(self) -> Mapping[str, str]:
-        """Return the queries that are kept under names. Raises `QueryError` if they can't be read."""
-        return {}
+    def kept_queries(self) -> KeptQueries:
+        """Return the queries that are kept under names."""
+        return KeptQueries()
 
     def find_content(self, row: Row, term: ContentTerm) -> bool | None:
         """Return whether content is in a row; None if that is not known yet."""

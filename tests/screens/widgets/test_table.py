@@ -11,7 +11,7 @@ from fakes import FakeClock
 from screens.driving import LARGE, driving
 from shown_screen import Stage, rows
 
-from gistpoint.core.queries import QueryError
+from gistpoint.core.query_grammar import QueryError
 from gistpoint.core.tasks.model import Mode
 from gistpoint.tui import home_rows
 from gistpoint.tui.tables import Column

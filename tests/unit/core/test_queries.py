@@ -6,29 +6,27 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gistpoint.core.queries import (
-    DEEPEST,
+from gistpoint.core.queries import QueryField, QueryLanguage, value_or_nan
+from gistpoint.core.query_grammar import (
     And,
     Expression,
     Grammar,
     Kept,
+    KeptQueries,
     Not,
     Or,
     QueryError,
-    QueryField,
-    QueryLanguage,
     Term,
     Word,
     parse,
     printed,
-    value_or_nan,
 )
 
 GRAMMAR = Grammar(
     is_field=lambda name: name in ("steps", "model", "error", "tool", "meta"),
     is_counted=lambda name: name == "tool",
     is_dotted=lambda name: name == "meta",
-    kept={"slow": "steps>20", "both": "@slow not edited", "round": "@round", "bad": "x ("},
+    kept=KeptQueries({"slow": "steps>20", "both": "@slow not edited", "round": "@round", "bad": "x ("}),
 )
 
 
@@ -54,13 +52,21 @@ def read(text: str) -> Expression:
         ("don't", Word("don't")),
         ("f(x) g(y", And((Word("f(x)"), Word("g(y")))),
         ("(f(x) or a)", Or((Word("f(x)"), Word("a")))),
-        ("a)", Word("a)")),
         ("a::b numpy==2 19:54", And((Word("a::b"), Word("numpy==2"), Word("19:54")))),
         ("steps>20", Term("steps", ">", "20")),
         ("steps >= 20", Term("steps", ">=", "20")),
-        ("words > 20", And((Word("words"), Word(">"), Word("20")))),
         ("model:", Term("model", ":", "")),
-        ("model: x", And((Term("model", ":", ""), Word("x")))),
+        ("(model:) x", And((Term("model", ":", ""), Word("x")))),
+        ("model: or x", Or((Term("model", ":", ""), Word("x")))),
+        ("\u201ctimed out\u201d", Word("timed out", quoted=True)),
+        ("error:\u201etimed out\u201c", Term("error", ":", "timed out", quoted=True)),
+        ("\u2018it is\u2019 \u00aba b\u00bb", And((Word("it is", quoted=True), Word("a b", quoted=True)))),
+        ("don\u2019t", Word("don\u2019t")),
+        ("steps\u226520 steps \u2264 3", And((Term("steps", ">=", "20"), Term("steps", "<=", "3")))),
+        ("tool:bash\u2260 2", Term("tool", "!=", "2", "bash", counted=True)),
+        ("error in a parser", And((Word("error"), Word("in"), Word("a"), Word("parser")))),
+        ("5 min", And((Word("5"), Word("min")))),
+        ("\u2013", Word("\u2013")),
         ('error:"Timeout Error"', Term("error", ":", "Timeout Error", quoted=True)),
         ("tool:bash", Term("tool", ":", "bash")),
         ("tool:bash > 5", Term("tool", ">", "5", "bash", counted=True)),
@@ -96,7 +102,7 @@ def test_a_query_is_read_as(text: str, expression: Expression) -> None:
         ("tool:bash >", 12, "expected a number"),
         ("a @slaw", 3, "no query is kept as 'slaw'"),
         ("@bad", 1, "in @bad: Character 4: expected a condition"),
-        ("@round", 1, f"more than {DEEPEST} deep"),
+        ("@round", 1, "in @round: Character 1: @round names @round"),
         ("(" * 60, 51, "deep"),
     ],
 )
@@ -108,9 +114,52 @@ def test_an_error_names_the_place_and_what_was_expected(text: str, character: in
     assert refused.value.hint
 
 
+@pytest.mark.parametrize(
+    ("text", "character", "hint"),
+    [
+        ("!edited", 1, "Write not edited"),
+        ("a ! edited", 3, "Write not"),
+        ("-a \u2212edited", 4, "Write -edited"),
+        ("\u2013edited", 1, "Write -edited"),
+        ("a && b", 3, "Write and"),
+        ("a || b", 3, "Write or"),
+        ("a | b", 3, "Write or"),
+        ("a & b", 3, "Write and"),
+        ("steps > 5 < 10", 11, "Write steps>5 and steps<10"),
+        ("steps>5<10", 1, "Write steps>5 and steps<10"),
+        ("tool:bash>5<10", 1, "Write tool:bash>5 and tool:bash<10"),
+        ("5<steps<10", 1, "Write steps>5"),
+        ("5 < steps", 3, "Such as steps>20"),
+        ("words > 20", 7, "Such as steps>20"),
+        ("nome = x", 6, "Such as steps>20 or model=name"),
+        ("steps == 5", 7, "Write ="),
+        ("steps==5", 1, "Write steps=5"),
+        ("steps=>5", 1, "Write steps>=5"),
+        ("steps =< 5", 1, "Write steps<=5"),
+        ("steps: > 5", 1, "Write steps>5"),
+        ("error: TimeoutError", 1, "Write error:TimeoutError"),
+        ("tool: bash", 1, "Write tool:bash"),
+        ("error :x", 7, "Write error:x"),
+        ("steps between 5 and 10", 7, "Write steps>=5 and steps<=10"),
+        ("model LIKE x", 7, "Write model:text"),
+        ("steps > 1 h", 11, "Write a time as 1:30"),
+        ("a)", 2, "put the text in quotes"),
+        ("@ slow", 1, "Write @name"),
+        ("steps >", 8, "Such as 20"),
+    ],
+)
+def test_what_other_languages_write_is_refused_with_what_to_write(
+    text: str, character: int, hint: str
+) -> None:
+    with pytest.raises(QueryError) as refused:
+        read(text)
+    assert refused.value.message.startswith(f"Character {character}: ")
+    assert hint in (refused.value.hint or "")
+
+
 PIECES = st.sampled_from(
     [
-        *"()\"'-@:<>=!\\. ",
+        *"()\"'-@:<>=!&|\\. \u201c\u201d\u2265\u2013",
         " and ",
         " or ",
         "not ",
@@ -215,3 +264,19 @@ def test_an_unknown_field_is_refused_with_its_place() -> None:
         QueryLanguage(FIELDS).query("a nome:b")
     assert refused.value.message == "Character 3: There is no field nome."
     assert "name" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("text=words", 'Write text:"words"'),
+        ("text>5", 'Write text:"5"'),
+        ("big=true", "Write big, or not big"),
+        ("big:yes", "Write big, or not big"),
+        ("n>x", "Write n>20"),
+    ],
+)
+def test_a_field_that_is_asked_wrongly_is_refused_with_what_to_write(text: str, hint: str) -> None:
+    with pytest.raises(QueryError) as refused:
+        QueryLanguage(FIELDS).query(text)
+    assert hint in (refused.value.hint or "")

@@ -55,7 +55,7 @@ from gistpoint.sessions.studies.auditing import audit
 from gistpoint.sessions.studies.drafts import FormDraft, FormDrafts
 from gistpoint.sessions.studies.metrics import METRICS_FILE, read_metrics
 from gistpoint.sessions.studies.publishing import PUBLISHED, read_note
-from gistpoint.sessions.task_documents import TaskDocuments
+from gistpoint.sessions.task_documents import _CODE, TaskDocuments
 from gistpoint.sessions.team.lines import BrokenChainError, chained
 from gistpoint.tui.screens.palette import uses
 from gistpoint.tui.serving.links import LinkBook
@@ -143,14 +143,14 @@ def _packed(data: bytes) -> bytes:
 
 def _indexed_attempt(data: bytes) -> object:
     kept = Outlines(None, "1")
-    kept._kept["a"] = IndexedRow("a", b"s", (), _packed(data))
+    kept._kept["a"] = IndexedRow("a", kept._code + b"s", _packed(data))
     return kept.get("a", b"s", remember=True)
 
 
 def _indexed_task(data: bytes) -> object:
     """Read a task whose row is nested; its file does not exist, which is a `UserError`."""
     documents = TaskDocuments(None)
-    documents._kept["/nowhere"] = IndexedRow("/nowhere", b"s", (), _packed(data))
+    documents._kept["/nowhere"] = IndexedRow("/nowhere", _CODE + b"s", _packed(data))
     return documents.read(Path("/nowhere"), b"s")
 
 

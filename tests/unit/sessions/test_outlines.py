@@ -63,14 +63,15 @@ def test_outlines_say_what_whole_journals_say_and_are_read_from_the_disk_the_nex
     assert list(map(shown, first)) == list(map(shown, store.summaries()))
     assert [s.open for s in first] == [True, False, False]
     assert all(a is b for a, b in zip(first, store.outlines(), strict=True))
+    with closing(sqlite3.connect(index_of(store))) as index:
+        keys = {key for (key,) in index.execute("SELECT key FROM rows")}
+    assert first[0].attempt_id not in keys, "it was open"
     held.attempt.call("list_directory", {})
     held.close()
     assert [s.open for s in store.outlines_of([first[0].attempt_id, "gone"])] == [False]
 
     solved = first[-1].attempt_id
     with closing(sqlite3.connect(index_of(store))) as index:
-        keys = {key for (key,) in index.execute("SELECT key FROM rows")}
-        assert first[0].attempt_id not in keys, "it was open"
         (row,) = index.execute("SELECT row FROM rows WHERE key = ?", (solved,)).fetchone()
         changed = msgspec.msgpack.decode(row)
         changed[0] = 7

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.queries import QueryError, RowQuery
+from gistpoint.core.queries import RowQuery
+from gistpoint.core.query_grammar import QueryError
 from gistpoint.tui.commands.output import print_records
 from gistpoint.tui.tables import (
     Column,

@@ -14,8 +14,8 @@ from textual.binding import BindingType
 from textual.getters import query_one
 from textual.widgets import Input
 
-from gistpoint.core.errors import SettingsError, UserError
-from gistpoint.core.queries import QueryError
+from gistpoint.core.errors import UserError
+from gistpoint.core.query_grammar import KeptQueries, QueryError
 from gistpoint.core.text import plural
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Jobs
@@ -70,16 +70,11 @@ class RunTable(Table[RunRow]):
 
         return FURTHER
 
-    def kept_queries(self) -> Mapping[str, str]:
-        """Return the queries that are kept under names. Raises `QueryError` if they can't be read."""
+    def kept_queries(self) -> KeptQueries:
+        """Return the queries that are kept under names."""
         from gistpoint.core.kept_queries import kept_queries
 
-        if self._config is None:
-            return {}
-        try:
-            return kept_queries(self._config)
-        except SettingsError as error:
-            raise QueryError(error.message, hint=error.hint) from error
+        return KeptQueries() if self._config is None else kept_queries(self._config)
 
     def find_content(self, row: RunRow, term: ContentTerm) -> bool | None:
         """Return whether content is in a run; None if that is not known yet."""

@@ -18,7 +18,7 @@ from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.titles import author_title
-from gistpoint.core.queries import QueryError
+from gistpoint.core.query_grammar import QueryError
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.annotations.validations import TaskVerdict, ValidationOperation
