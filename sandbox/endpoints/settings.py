@@ -237,8 +237,11 @@ def endpoint_settings(
     *,
     base_url: str = "",
     api: ChatApi | None = None,
+    key_needed: bool = True,
 ) -> EndpointSettings:
     """Return the settings; the arguments override the environment, and the environment overrides the file.
+
+    With `key_needed=False`, a missing key is no error, because nothing is to be sent.
 
     With an `api` other than the file's, the file's address, key, model and prices do not apply. Raises
     `EndpointError` or `SettingsError` if a setting is missing or wrong; no message contains one of the user's
@@ -249,7 +252,7 @@ def endpoint_settings(
         given = EndpointTable(api=api, **{name: getattr(given, name) for name in _OF_EVERY_API})
     if base_url:
         environment = {**environment, VENDORS[_api_of(given)].url_name: base_url}
-    return _settings_of(given, "llm", environment, model)
+    return _settings_of(given, "llm", environment, model, key_needed=key_needed)
 
 
 _OF_EVERY_API = (
@@ -283,7 +286,12 @@ def reader_settings(config: Path, environment: Mapping[str, str], name: str) -> 
 
 
 def _settings_of(
-    given: EndpointTable, table: str, environment: Mapping[str, str], model: str | None
+    given: EndpointTable,
+    table: str,
+    environment: Mapping[str, str],
+    model: str | None,
+    *,
+    key_needed: bool = True,
 ) -> EndpointSettings:
     """Return the settings in a table of the file, which the environment overrides."""
     name = model or environment.get(MODEL_NAME, "").strip() or given.model
@@ -300,7 +308,7 @@ def _settings_of(
             "The key of the endpoint contains characters that no key has.", hint=f"Look at {key_name}."
         )
     _check_url(url, vendor.url_name)
-    if not key and url == vendor.url:
+    if key_needed and not key and url == vendor.url:
         raise EndpointError(
             "No key is set for the endpoint.",
             hint=f"Set {key_name}, or {vendor.url_name} to an endpoint that needs no key.",

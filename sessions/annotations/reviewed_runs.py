@@ -25,7 +25,7 @@ class ReviewedRun:
     """The path as the user gave it, with `#ID` for one of several runs in a file."""
     header: Run
     key: str
-    """The key under which the run is annotated, which is the same for copies of its file."""
+    """The key under which the run is annotated, which other runs may share."""
     reviews: tuple[Review, ...]
 
     @property

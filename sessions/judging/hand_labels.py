@@ -77,6 +77,10 @@ class HandReader:
         """Return the answer to a question; None if there is none."""
         return self.given(question.run).label(question.label.sha256, question.part, question.round)
 
+    def look_again(self) -> None:
+        """Read what was answered and withdrawn in other windows. Raises `JudgementError`."""
+        self.store.reload()
+
     def answer(self, question: LabelQuestion, present: bool) -> JudgementOperation:
         """Record the answer to a question."""
         data = HandLabelData(
@@ -90,11 +94,13 @@ class HandReader:
         return self._add(question.run, JudgementKind.LABEL, data)
 
     def take_back(self, question: LabelQuestion) -> bool:
-        """Withdraw the last answer to a question; return False if there is none."""
-        given = self.label(question)
-        if given is not None:
+        """Withdraw the answer to a question, also earlier ones; return False if there is none."""
+        found = False
+        # An earlier answer, perhaps of another window, would otherwise count again.
+        while (given := self.label(question)) is not None:
             self._add(question.run, JudgementKind.DELETE, DeleteData(given.op))
-        return given is not None
+            found = True
+        return found
 
     def _add(self, run: str, kind: JudgementKind, data: msgspec.Struct) -> JudgementOperation:
         at = self.store.next_ms(self.name)

@@ -117,7 +117,7 @@ class RunJudge:
             found.runs += 1
             found.addressing += bool(addressing_in(run.passages))
             if requests:
-                found.missing[run.key] = run.name
+                found.missing[run.own_key] = run.name
             found.requests += len(requests)
             found.characters += characters_in(requests)
             found.reply_tokens += sum(REPLY_TOKENS_OF_LABEL * len(request.labels) for request in requests)

@@ -48,7 +48,7 @@ def coded_run(
     reader: str,
 ) -> CodedRun:
     """Return a run with its answers; `computed` is by the name of the fact, and `reader` may be empty."""
-    given = book.state(text.key, reader)
+    given = book.state(text.own_key, reader)
     answers = {label.id: computed[label.fact] for label in rubric.computed}
     answers |= answers_for(text, rubric.asked, book.state(text.key, judge))
 

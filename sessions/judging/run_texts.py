@@ -10,6 +10,7 @@ from gistpoint.core.judging.answers import RunAnswer
 from gistpoint.core.judging.pieces import RunPassage
 from gistpoint.core.judging.quotes import QuotePlace
 from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sessions.annotations.copies import ContentHash
 from gistpoint.sessions.annotations.keys import run_key
 from gistpoint.sessions.records.model import Run, parts_of
 from gistpoint.sessions.runs.document import RunDocument
@@ -21,7 +22,9 @@ class RunText:
     """A run as it is judged."""
 
     key: str
-    """The key under which the run is annotated, which is the same for copies of its file."""
+    """The key under which the run is annotated, which other runs may share."""
+    own_key: str
+    """What only copies of the run share: people's labels belong to the content that they have read."""
     name: str
     """The name by which the user opens the run."""
     task: str
@@ -41,13 +44,15 @@ def run_text(name: str, document: RunDocument, header: Run, *, cancel: CancelTok
 
     Raises `CancelledError` when cancelled.
     """
-    key = run_key(document)
-    return RunText(key, name, header.task or key, tuple(_passages(document, cancel)))
+    key, content = run_key(document), ContentHash()
+    passages = tuple(_passages(document, content, cancel))
+    return RunText(key, content.key(key), name, header.task or key, passages)
 
 
-def _passages(document: RunDocument, cancel: CancelToken) -> Iterator[RunPassage]:
+def _passages(document: RunDocument, content: ContentHash, cancel: CancelToken) -> Iterator[RunPassage]:
     for step in document.steps():
         cancel.check()
+        content.add(step)
         for scope, part, text in parts_of(step):
             if text.strip():
                 yield RunPassage(step.index, scope.value, part, str(text))

@@ -17,7 +17,7 @@ from typing import Protocol, TypeAlias
 from urllib.parse import quote, unquote
 
 from gistpoint.core.running import NEVER, CancelToken
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.formats.registry import recognise
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import (
@@ -79,17 +79,21 @@ class KnownListings(Protocol):
         """Keep what the listing of a file yielded."""
 
 
-def files_of(path: Path) -> Iterator[Path]:
+def files_of(path: Path, left_out: Callable[[int], object] = lambda count: None) -> Iterator[Path]:
     """Yield the files below a folder, sorted within each folder; for a file, yield it alone.
 
     A folder that is itself a run is yielded in place of its files. At most `limits.MEMBERS` paths are
-    yielded. The folders of version control, of environments and of caches, and files that only repeat others
-    are left out; links to folders are not followed.
+    yielded; `left_out` is called with the number of others, if there are any. The folders of version control,
+    of environments and of caches, and files that only repeat others are left out; links to folders are not
+    followed.
     """
     if not path.is_dir():
         yield path
         return
-    yield from islice(_files_and_runs(path), limits.MEMBERS)
+    found = _files_and_runs(path)
+    yield from islice(found, limits.MEMBERS)
+    if more := sum(1 for _ in found):
+        left_out(more)
 
 
 def _files_and_runs(path: Path) -> Iterator[Path]:
@@ -142,10 +146,10 @@ def list_runs(
     """Yield the runs of files, folders, archives and `FILE#ID` names, each as soon as its header is read.
 
     Files that are named in `paths` and are not runs are listed with their problem; in a folder or archive,
-    they are skipped. `with_unread` also lists files in a folder that can't be read, and those that are in no
-    known format although their suffix suggests a run. `wants` decides which files to list at all, except
-    those named with an ID. `known` are earlier listings of files, which are used and added to. Raises
-    `CancelledError` if cancelled.
+    they are skipped. `with_unread` also lists files in a folder that can't be read, those that are in no
+    known format although their suffix suggests a run, and a folder of which files were left out. `wants`
+    decides which files to list at all, except those named with an ID. `known` are earlier listings of files,
+    which are used and added to. Raises `CancelledError` if cancelled.
     """
     for given in paths:
         path, id = split_name(str(given))
@@ -153,7 +157,8 @@ def list_runs(
             yield from _guarded(str(given), partial(_named, path, id))
             continue
         is_named = not path.is_dir() or bool(run_files(path))
-        for file in files_of(path):
+        more: list[int] = []
+        for file in files_of(path, more.append):
             cancel.check()
             for listed in _listed_in(file, wants, known):
                 if is_named or _is_reported(listed):
@@ -161,6 +166,13 @@ def list_runs(
                 elif with_unread and _may_be_expected(listed, file):
                     without_list = listed.problem.partition(" Known: ")[0]
                     yield replace(listed, problem=without_list)
+        for count in more if with_unread else ():
+            yield ListedRun(str(given), 0, None, left_out_words(count), is_verdict=True)
+
+
+def left_out_words(count: int) -> str:
+    """Return a sentence about the files of a folder that were left out."""
+    return f"{plural(count, 'file')} left out: only the first {limits.MEMBERS:,} of a folder are read."
 
 
 def _listed_in(file: Path, wants: Wants, known: KnownListings | None) -> Iterator[ListedRun]:

@@ -134,6 +134,8 @@ class FolderWatch:
         self._open: OrderedDict[str, RunDocument] = OrderedDict()
         self._compare_at = float("-inf")
         """The time from which on files are compared again, so that large folders take little time."""
+        self.left_out = 0
+        """The number of files that are not watched, because a folder contains too many."""
         self.complete = False
         """Whether everything that was there at the beginning has been read."""
 
@@ -180,8 +182,9 @@ class FolderWatch:
         """Find files that appeared, changed or vanished since the last look."""
         clock = self._clock()
         found: set[Path] = set()
+        left_out: list[int] = []
         for given in self._paths:
-            for path in files_of(given):
+            for path in files_of(given, left_out.append):
                 cancel.check()
                 stamp = _stamp(path)
                 if stamp is None:
@@ -193,6 +196,7 @@ class FolderWatch:
                 elif known.stamp != stamp:
                     known.stamp, known.seen_at, known.not_before = stamp, clock, clock
                     known.due_since = clock if known.due_since is None else known.due_since
+        self.left_out = sum(left_out)
         gone = [path for path in self._files if path not in found]
         return [report for path in gone for report in self._vanished(self._files.pop(path))]
 

@@ -38,7 +38,9 @@ def text(number: int) -> RunText:
         RunPassage(0, "text", 0, f"The task of run {number}."),
         RunPassage(1, "result", 0, f"{filler}\n{QUOTED}\nthe rest"),
     )
-    return RunText(f"key-{number}", f"/runs/secret-{number}.json", f"task-{number}", passages)
+    return RunText(
+        f"key-{number}", f"key-{number}", f"/runs/secret-{number}.json", f"task-{number}", passages
+    )
 
 
 TEXTS = {text(number).key: text(number) for number in range(6)}
@@ -198,3 +200,28 @@ def test_what_a_run_says_to_its_judge_makes_every_answer_disputed(tmp_path: Path
     assert reader.disputed(answers, LABELS) == []
     (question,) = reader.disputed(answers, LABELS, {"key-1"})
     assert question.dispute is Dispute.ADDRESSED
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_two_windows_see_what_the_other_answers_and_withdraws(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    reader, other = at_work(tmp_path), at_work(tmp_path)
+    question = reader.blind(TEXTS, LABELS, 2)[0]
+    app = labelling(reader)
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "Label 1 of 4" in text_of(app))
+        await pilot.press("1")
+        await until(pilot, lambda: "Label 2 of 4" in text_of(app))
+        other.look_again()
+        other.answer(question, False)
+        assert other.take_back(question)
+        assert other.label(question) is None, "the earlier answer does not count again"
+        await pilot.press("left_square_bracket")
+        await until(pilot, lambda: "Label 1 of 4" in text_of(app))
+        assert "you:" not in text_of(app)
+        assert reader.label(question) is None
+        other.answer(question, False)
+        await pilot.press("backspace")
+        await until(pilot, lambda: present(at_work(tmp_path))[0] is None)
+        await pilot.press("q")

@@ -87,7 +87,9 @@ def judge(request: JudgeRuns) -> int:
     locations, rubric = Locations.of_user(), _rubric(request.of)
     if not rubric.asked:
         raise UserError("All labels of this rubric are computed.", hint="See `gistpoint findings report`.")
-    settings = endpoint_settings(locations.config, os.environ, request.of.judge)
+    settings = endpoint_settings(
+        locations.config, os.environ, request.of.judge, key_needed=not request.dry_run
+    )
     worker = RunJudge(_store(locations), settings.model, rubric, _characters(request, rubric))
     allowed = frozenset(id for name in request.study for id in attempts_for_models(open_study(name)))
     with ProgressLine() as progress, interruptible(progress) as cancel:
@@ -210,15 +212,15 @@ def _opened(
     problems, seen, copies = list[ListedRun](), set[str](), list[str]()
     for listed, document, header in read_runs(request.runs, problems):
         text = run_text(listed.name, document, header, cancel=cancel)
-        if text.key in seen:
+        if text.own_key in seen:
             copies.append(listed.name)
         else:
-            seen.add(text.key)
+            seen.add(text.own_key)
             yield text, document, header
     if copies and not quiet:
         names = visible_line(", ".join(copies[:_MOST_NAMED]))
         print(
-            f"gistpoint: {plural(len(copies), 'run')} left out that begin like another one, such as {names}.",
+            f"gistpoint: {plural(len(copies), 'run')} left out as copies of another one, such as {names}.",
             file=sys.stderr,
         )
     if not quiet or not seen:
@@ -295,9 +297,9 @@ def read(request: ReadFindings) -> int:
     texts, answers, addressing = dict[str, RunText](), dict[tuple[str, str], RunAnswer](), set[str]()
     with ProgressLine() as progress, interruptible(progress) as cancel:
         for text, coded in _coded(request.of, rubric, store.book, judged, reader.name, cancel):
-            texts[text.key] = text
-            addressing |= {text.key} if coded.addressing else set()
-            answers |= {(text.key, id): answer for id, answer in coded.answers.items()}
+            texts[text.own_key] = text
+            addressing |= {text.own_key} if coded.addressing else set()
+            answers |= {(text.own_key, id): answer for id, answer in coded.answers.items()}
     blind = reader.blind(texts, rubric.label, request.sample)
     again = reader.again(texts, rubric.label, request.again)
 

@@ -14,6 +14,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.requests import Request
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.annotations.agreement import Agreement, Agreements, agreement
+from gistpoint.sessions.annotations.copies import copy_key
 from gistpoint.sessions.annotations.reviewed_runs import (
     COLUMNS,
     ReviewCounts,
@@ -93,8 +94,9 @@ def _runs(paths: tuple[str, ...], store: ReviewStore, where: str = "") -> tuple[
     copies = 0
     for listed, document, header in read_runs(paths, problems, where):
         run = reviewed_run(listed.name, document, header, store.book)
-        copies += run.key in found
-        found.setdefault(run.key, run)
+        key = copy_key(run.key, document.steps())
+        copies += key in found
+        found.setdefault(key, run)
         _print_problems(tuple(f"{listed.name}: {warning}" for warning in document.warnings[:1]))
     if copies:
         _print_problems((f"{plural(copies, 'copy', 'copies')} of runs that are already counted.",))

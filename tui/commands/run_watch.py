@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import math
+import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.readable import time_of_day, utc_datetime
 from gistpoint.core.requests import Request, ValueBounds
 from gistpoint.core.text import plural, visible_line
+from gistpoint.sessions.runs.opening import left_out_words
 from gistpoint.sessions.runs.watching import FolderWatch, News, Report
 from gistpoint.tui.commands.arguments import READ_AS, read_files_as
 from gistpoint.tui.commands.command import DONE
@@ -73,12 +75,15 @@ def watch(request: WatchRuns) -> int:
 def _print_news(request: WatchRuns) -> int:
     """Print lines until the seconds of the request are over, or until Ctrl+C."""
     found = FolderWatch(request.paths)
-    until = time.monotonic() + (request.seconds or math.inf)
+    until, left_out = time.monotonic() + (request.seconds or math.inf), 0
     while True:
         is_beginning = not found.complete
         _print(found.look(), as_json=request.json, quiet=is_beginning and not request.json)
         if is_beginning and found.complete and not request.json:
             print(_beginning(found), flush=True)
+        if found.left_out != left_out:
+            left_out = found.left_out
+            print(f"gistpoint: {left_out_words(left_out)}", file=sys.stderr, flush=True)
         left = min(_LOOK_S, until - time.monotonic())
         if left <= 0:
             return DONE

@@ -57,7 +57,7 @@ class LabellingScreen(BaseScreen[None]):
         labels: Sequence[RubricLabel],
         addressing: Collection[str] = (),
     ) -> None:
-        """`texts` is by the key of the run, and `answers`, the judge's, by that key and the label's id.
+        """`texts` is by the own key of the run, and `answers`, the judge's, by that key and the label's id.
 
         `addressing` are the runs with text that seems to address a judge.
         """
@@ -104,6 +104,7 @@ class LabellingScreen(BaseScreen[None]):
         if question is None:
             return
         try:
+            self._reader.look_again()
             self._reader.answer(question, answer == "present")
         except UserError as error:
             show_error(self.app, error)
@@ -111,12 +112,13 @@ class LabellingScreen(BaseScreen[None]):
         self._go_on()
 
     def action_take_back(self) -> None:
-        """Take back the answer to the question that is shown, otherwise to the previous one."""
-        question = self._question
-        if (question is None or self._is_open(question)) and self._at:
-            self._at -= 1
-            question = self._question
+        """Take back the answer to the question that is shown, or else to the one before."""
         try:
+            self._reader.look_again()
+            question = self._question
+            if (question is None or self._is_open(question)) and self._at:
+                self._at -= 1
+                question = self._question
             if question is not None and not self._reader.take_back(question):
                 self.app.notify("There is no answer to take back.", severity="warning")
         except UserError as error:
@@ -126,6 +128,10 @@ class LabellingScreen(BaseScreen[None]):
     def action_turn(self, step: int) -> None:
         """Move by `step` questions, without an answer."""
         if self._questions:
+            try:
+                self._reader.look_again()
+            except UserError as error:
+                show_error(self.app, error)
             self._at = min(max(self._at + step, 0), len(self._questions) - 1)
             self._draw()
 
@@ -224,9 +230,9 @@ class LabellingScreen(BaseScreen[None]):
         self.refresh_bindings()
 
     def _show_run(self, text: RunText) -> None:
-        if self._shown == text.key:
+        if self._shown == text.own_key:
             return
-        self._shown, self._starts = text.key, {}
+        self._shown, self._starts = text.own_key, {}
         lines, headings = list[str](), dict[int, list[StyledPart]]()
         for passage in text.passages:
             heading = f"Step {passage.step + 1}, {passage.scope} {passage.part + 1}"

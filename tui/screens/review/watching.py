@@ -38,11 +38,15 @@ class WatchedRows:
     """Whether all files that existed at the beginning have been read."""
     writing: int
     failed: Sequence[str]
+    left_out: int = 0
+    """The number of files that are not watched."""
 
     @property
     def words(self) -> str:
-        """The state of the watch, and the number of runs that are being written."""
-        return f"watching, {self.writing:,} being written" if self.writing else "watching"
+        """What the watch is doing, how many runs are being written, and how many files are left out."""
+        writing = f"{self.writing:,} being written" if self.writing else ""
+        left_out = f"{plural(self.left_out, 'file')} left out" if self.left_out else ""
+        return ", ".join(filter(None, ["watching", writing, left_out]))
 
     @property
     def failure_words(self) -> str:
@@ -63,7 +67,8 @@ class ListWatch:
         """The rows as they were last read, with the reviewer's annotations, by name."""
         self._read: Callable[[RunRow, RunDocument], RunRow] | None = None
         """Completes rows with the annotations as they were at the beginning of the current look."""
-        self._is_shown_complete = False
+        self._shown = (False, 0)
+        """Whether everything has been read, and the number of files left out, as they were last shown."""
         self._asked: Sequence[str] = ()
         """The runs that were asked for since the last look."""
 
@@ -86,9 +91,9 @@ class ListWatch:
         asked, self._asked = self._asked, ()
         watch.read_again(asked)
         reports = watch.look(cancel=job.cancel)
-        if not (reports or asked) and watch.complete is self._is_shown_complete:
+        shown, self._shown = self._shown, (watch.complete, watch.left_out)
+        if not (reports or asked) and shown == self._shown:
             return None
-        self._is_shown_complete = watch.complete
         for report in reports:
             if report.news is News.GONE:
                 self._rows.pop(report.run.listed.name, None)
@@ -96,9 +101,9 @@ class ListWatch:
             self._row(run) for run in news_first(watch.runs.values(), by_outcome=not self._settings.blind)
         ]
         failed = {report.run.listed.name for report in reports if report.news is News.FAILED}
-        shown = [PurePath(row.name).name for row in rows if row.name in failed and not row.hides]
+        names = [PurePath(row.name).name for row in rows if row.name in failed and not row.hides]
         writing = sum(run.state is WatchState.WRITING for run in watch.runs.values())
-        return WatchedRows(rows, watch.complete, writing, shown)
+        return WatchedRows(rows, watch.complete, writing, names, watch.left_out)
 
     def _row(self, run: WatchedRun) -> RunRow:
         row = self._rows.get(run.listed.name, RunRow(run.listed, hides=self._settings.blind))

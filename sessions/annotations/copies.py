@@ -1,0 +1,38 @@
+"""Which runs are copies of one another: those with the same key and the same content.
+
+A key alone is no proof: a program that continues or repeats a session gives several runs the same id, and
+runs of a study begin alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import sha256
+
+from gistpoint.sessions.records.model import Step, parts_of
+
+
+class ContentHash:
+    """The hash of all that the steps of a run show, which are added one by one."""
+
+    def __init__(self) -> None:
+        self._sha256 = sha256()
+
+    def add(self, step: Step) -> None:
+        """Add the next step."""
+        texts = (f"{scope.value} {part} {len(text)} {text}" for scope, part, text in parts_of(step) if text)
+        head = (step.kind.value, step.actor.value, step.started, *(call.tool for call in step.calls))
+        for text in (repr(head), *texts):
+            self._sha256.update(text.encode("utf-8", "surrogatepass") + b"\0")
+
+    def key(self, key: str) -> str:
+        """Return what only copies of a run share: its key under which it is annotated, and this hash."""
+        return f"{key}~{self._sha256.hexdigest()[:32]}"
+
+
+def copy_key(key: str, steps: Iterable[Step]) -> str:
+    """Return what only copies of a run share, given its key under which it is annotated."""
+    content = ContentHash()
+    for step in steps:
+        content.add(step)
+    return content.key(key)
