@@ -44,6 +44,11 @@ class AttemptSummary:
         return self.state.header.actor
 
     @property
+    def own_id(self) -> str:
+        """The id in the journal, which also names the folder unless that was copied or renamed."""
+        return self.state.header.attempt_id
+
+    @property
     def participant(self) -> str:
         """The pseudonym of the person; empty if there is none."""
         return self.state.header.participant or ""
@@ -109,6 +114,8 @@ class ListedAttempt(msgspec.Struct, frozen=True, array_like=True):
     result: AttemptResult
     standing: Standing | None
     """The standing of its pass; None if it has none or its journal is damaged."""
+    own_id: str = ""
+    """The id in its journal, which also names its folder unless that was copied or renamed."""
 
 
 def listed_attempt(summary: AttemptSummary) -> ListedAttempt:
@@ -134,6 +141,7 @@ def listed_attempt(summary: AttemptSummary) -> ListedAttempt:
         ended=state.ended,
         result=summary.result,
         standing=None if summary.problem else standing(state),
+        own_id=state.header.attempt_id,
     )
 
 

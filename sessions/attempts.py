@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import AttemptStarted, EventData, JournalEvent
@@ -22,6 +22,7 @@ from gistpoint.core.logs import replace_file, sync_folder, wait_for
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.attempt_copies import AttemptCopies
 from gistpoint.sessions.attempt_summary import AttemptSummary, ListedAttempt, listed_attempt
 from gistpoint.sessions.heads import ELSEWHERE, HEADS, from_elsewhere
 from gistpoint.sessions.journal import (
@@ -38,6 +39,7 @@ from gistpoint.sessions.outlines import Outline, Outlines
 if TYPE_CHECKING:
     from gistpoint.sessions.annotations.reviews import ReviewBook
 
+Listed = TypeVar("Listed", "_Outlined | AttemptSummary", ListedAttempt)
 ATTEMPTS_INDEX = "attempts.sqlite"
 """The name of the index of attempts, in `Locations.lists`."""
 _STARTING = "starting.lock"
@@ -65,6 +67,11 @@ class _Outlined(NamedTuple):
     opened: bool
     ruled: bool | None
     """Whether reviewers accept its pass; None without a ruling."""
+
+    @property
+    def own_id(self) -> str:
+        """The id in the journal, which also names the folder unless that was copied or renamed."""
+        return self.outline.header.attempt_id
 
 
 class AttemptStore:
@@ -96,6 +103,8 @@ class AttemptStore:
         self._outlines: Outlines | None = None
         self._shown: dict[str, tuple[Outline, AttemptSummary]] = {}
         """The last results of `outlines`, by attempt id."""
+        self.copies: dict[str, str] = {}
+        """The folders that the last list left out as copies, with the attempts of which they are copies."""
 
     def start(
         self,
@@ -263,13 +272,19 @@ class AttemptStore:
         return replace(summary, accepted=ruled, open=opened, elsewhere=elsewhere)
 
     def summaries(self) -> Iterator[AttemptSummary]:
-        """Yield all attempts, newest first; `problem` is set for those whose journal can't be read."""
-        book = self._book()
+        """Yield all attempts, newest first; `problem` is set for those whose journal can't be read.
+
+        A copy of an attempt is left out.
+        """
+        book, copies = self._book(), AttemptCopies(self.root)
+        self.copies = copies.found
         for folder in self._folders():
             try:
-                yield self._read(folder, book)
+                summary = self._read(folder, book)
             except UserError as error:
-                yield AttemptSummary(folder.name, "", "", "", 0, AttemptState(), str(error))
+                summary = AttemptSummary(folder.name, "", "", "", 0, AttemptState(), str(error))
+            if not copies.is_copy(folder.name, summary.own_id):
+                yield summary
 
     def outlines(self) -> Iterator[AttemptSummary]:
         """Yield all attempts, newest first, with no head and only the part of the state that lists show.
@@ -278,7 +293,7 @@ class AttemptStore:
         changed since the last call is yielded as the same object.
         """
         elsewhere = from_elsewhere(self.root)
-        for found in self._all_outlined(remember=True):
+        for found in self._each(self._remembered):
             yield self._summary_of(found, elsewhere)
 
     def listed(self) -> Iterator[ListedAttempt]:
@@ -286,28 +301,47 @@ class AttemptStore:
 
         Nothing is remembered, so a hundred thousand rows take no memory, and the caller may stop at any row.
         """
-        for found in self._all_outlined(remember=False):
-            if isinstance(found, AttemptSummary):
-                yield listed_attempt(found)
-            elif found.opened or found.ruled is not None:
-                yield listed_attempt(self._made_summary(found, frozenset()))
-            else:
-                yield found.outline.listed
+        yield from self._each(self._listed)
+
+    def _listed(
+        self, name: str, state: bytes, kept: Outlines, book: ReviewBook | None
+    ) -> ListedAttempt | None:
+        """Return the row of an attempt: that of the index, unless other files may change it."""
+        row = kept.listed(name, state)
+        if row is not None and row.ended and (book is None or row.standing is None):
+            return row
+        found = self._outlined(name, state, kept, book, remember=False)
+        if found is None:
+            return None
+        is_whole = isinstance(found, AttemptSummary)
+        return listed_attempt(found if is_whole else self._made_summary(found, frozenset()))
+
+    def _remembered(
+        self, name: str, state: bytes, kept: Outlines, book: ReviewBook | None
+    ) -> _Outlined | AttemptSummary | None:
+        return self._outlined(name, state, kept, book, remember=True)
 
     def outlines_of(self, attempt_ids: Iterable[str]) -> list[AttemptSummary]:
         """Return the attempts with these ids that still exist, in the form of `outlines`."""
         book, kept, elsewhere = self._book(), self._outlines_kept(), from_elsewhere(self.root)
         names = list(attempt_ids)
         kept.prepare(names)
-        found = [self._outlined(name, kept, book, remember=True) for name in names]
+        states = ((name, _state_on_disk(self._folder_name, name)) for name in names)
+        found = [self._remembered(name, state, kept, book) for name, state in states if state]
         kept.save()
         return [self._summary_of(one, elsewhere) for one in found if one is not None]
 
-    def _all_outlined(self, *, remember: bool) -> Iterator[_Outlined | AttemptSummary]:
-        """Yield all attempts, newest first; one whose journal can't be read as a summary with the problem."""
+    def _each(
+        self, one: Callable[[str, bytes, Outlines, ReviewBook | None], Listed | None]
+    ) -> Iterator[Listed]:
+        """Yield what `one` returns of all attempts, newest first, except None. Copies are left out.
+
+        `one` gets the name of the folder, and the state of the files.
+        """
         if not self.root.is_dir():
             return
-        book, kept = self._book(), self._outlines_kept()
+        book, kept, copies = self._book(), self._outlines_kept(), AttemptCopies(self.root)
+        self.copies = copies.found
         saved = monotonic()
         present = []
         try:
@@ -315,10 +349,13 @@ class AttemptStore:
             for part in _growing_parts(sorted(names, reverse=True)):
                 kept.prepare(part)
                 for name in part:
-                    found = self._outlined(name, kept, book, remember=remember)
+                    # Before the journal is read: if it grows meanwhile, its row is out of date the next time.
+                    state = _state_on_disk(self._folder_name, name)
+                    found = one(name, state, kept, book) if state else None
                     if found is not None:
                         present.append(name)
-                        yield found
+                        if not copies.is_copy(name, found.own_id):
+                            yield found
                     if monotonic() - saved > _SAVED_EVERY_S:
                         kept.save()
                         saved = monotonic()
@@ -332,26 +369,23 @@ class AttemptStore:
         return self._outlines
 
     def _outlined(
-        self, name: str, kept: Outlines, book: ReviewBook | None, *, remember: bool
+        self, name: str, state: bytes, kept: Outlines, book: ReviewBook | None, *, remember: bool
     ) -> _Outlined | AttemptSummary | None:
         """Return an attempt's outline and what other files say about it; None if the folder contains none.
 
         If its journal can't be read, a summary that contains only the problem is returned.
         """
-        # Before the journal is read: if it grows meanwhile, the row counts as out of date the next time.
-        state_on_disk = _state_on_disk(self._folder_name, name)
-        if not state_on_disk:
-            return None
-        outline = kept.get(name, state_on_disk, remember=remember)
+        outline = kept.get(name, state, remember=remember)
         if outline is None:
             folder = self.root / name
             if not (folder / JOURNAL).is_file():
                 return None
             try:
-                outline = Outline.of(_summary(folder))
+                summary = _summary(folder)
+                outline = Outline.of(summary)
             except UserError as error:
                 return AttemptSummary(name, "", "", "", 0, AttemptState(), str(error))
-            kept.put(name, state_on_disk, outline, keep=not is_open(folder), remember=remember)
+            kept.put(summary, state, outline, keep=not is_open(folder), remember=remember)
         opened = outline.ending is None and is_open(self.root / name)
         passes = any(submission.solved for submission in outline.submissions)
         return _Outlined(name, outline, opened, _ruling(book, name) if passes else None)

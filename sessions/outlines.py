@@ -23,7 +23,7 @@ from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.sessions.attempt_summary import AttemptSummary, ListedAttempt, listed_attempt
 from gistpoint.sessions.row_index import IndexedRow, RowIndex
 
-_FORMAT = 6
+_FORMAT = 7
 
 
 class Outline(msgspec.Struct, frozen=True, array_like=True):
@@ -42,8 +42,6 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
     events: int
     calls: int
     handovers: tuple[Handover, ...]
-    listed: ListedAttempt
-    """Its row in a long list, without what other files decide."""
 
     @classmethod
     def of(cls, summary: AttemptSummary) -> Outline:
@@ -64,7 +62,6 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
             state.events,
             len(state.calls),
             state.handovers,
-            listed_attempt(summary),
         )
 
     @property
@@ -101,6 +98,14 @@ def _outlined(submission: Submission) -> Submission:
     return replace(without, metrics=metrics, confirmation=confirmation)
 
 
+class _Row(msgspec.Struct, frozen=True, array_like=True):
+    """A row of the index. A long list reads only what it prints, and leaves the outline undecoded."""
+
+    listed: ListedAttempt
+    """The row of a long list, without what other files decide."""
+    outline: msgspec.Raw
+
+
 class Outlines:
     """The known outlines of the attempts in one folder, by attempt id."""
 
@@ -114,7 +119,7 @@ class Outlines:
         """The version of the code that makes the rows, which is part of their states."""
         self._kept: dict[str, IndexedRow] = {}
         self._read: dict[str, tuple[bytes, Outline]] = {}
-        self._decoder = msgspec.msgpack.Decoder(Outline)
+        self._rows, self._decoder = msgspec.msgpack.Decoder(_Row), msgspec.msgpack.Decoder(Outline)
         self._changed: dict[str, IndexedRow] = {}
 
     def prepare(self, attempt_ids: Iterable[str]) -> None:
@@ -130,23 +135,41 @@ class Outlines:
         known = self._read.get(attempt_id)
         if known is not None and known[0] == state:
             return known[1]
-        kept = self._kept.get(attempt_id)
-        if kept is None or kept.state != self._code + state:
+        row = self._row(attempt_id, state)
+        if row is None:
             return None
         with suppress(msgspec.MsgspecError, RecursionError):
-            outline = self._decoder.decode(kept.row)
+            outline = self._decoder.decode(row.outline)
             if remember:
                 self._read[attempt_id] = (state, outline)
             return outline
         return None
 
-    def put(self, attempt_id: str, state: bytes, outline: Outline, *, keep: bool, remember: bool) -> None:
-        """Add an outline: to those that this process remembers and, with `keep` and `save`, to the index."""
+    def listed(self, attempt_id: str, state: bytes) -> ListedAttempt | None:
+        """Return the row of an attempt in a long list, of those that were prepared; else as `get`."""
+        row = self._row(attempt_id, state)
+        return None if row is None else row.listed
+
+    def _row(self, attempt_id: str, state: bytes) -> _Row | None:
+        kept = self._kept.get(attempt_id)
+        if kept is not None and kept.state == self._code + state:
+            with suppress(msgspec.MsgspecError, RecursionError):
+                return self._rows.decode(kept.row)
+        return None
+
+    def put(
+        self, summary: AttemptSummary, state: bytes, outline: Outline, *, keep: bool, remember: bool
+    ) -> None:
+        """Add an outline: to those that this process remembers and, with `keep` and `save`, to the index.
+
+        `summary` is that of the journal, without what other files decide.
+        """
+        attempt_id = summary.attempt_id
         if remember:
             self._read[attempt_id] = (state, outline)
         # An open attempt changes with every call, so its row would be out of date at once.
         if keep:
-            row = msgspec.msgpack.encode(outline)
+            row = msgspec.msgpack.encode((listed_attempt(summary), outline))
             self._changed[attempt_id] = IndexedRow(attempt_id, self._code + state, row)
 
     def forget_all_but(self, present: Collection[str]) -> None:

@@ -29,6 +29,7 @@ from gistpoint.core.study.reading import protocol_sha256, read_study
 from gistpoint.core.study.reuse import has_to_go
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.rules import Face, rules_text
+from gistpoint.sessions.attempt_copies import AttemptCopies
 from gistpoint.sessions.journal import JOURNAL, first_event
 from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.drafts import drafts_folder
@@ -209,11 +210,14 @@ class StudyFolder:
         return self.store.attempt(identity)
 
     def local_attempts(self) -> Iterator[LocalAttempt]:
-        """Yield the attempts of this study that are stored on this machine, oldest first."""
+        """Yield the attempts of this study that are stored on this machine, oldest first, without copies."""
+        copies = AttemptCopies(self.local)
         for folder in sorted(self.local.glob(f"*/{JOURNAL}")):
             event = first_event(folder)
             header = event.data if event is not None else None
-            if isinstance(header, AttemptStarted) and header.study == self.study.id and header.participant:
+            if not isinstance(header, AttemptStarted) or header.study != self.study.id:
+                continue
+            if header.participant and not copies.is_copy(folder.parent.name, header.attempt_id):
                 yield LocalAttempt(folder.parent, header)
 
     def erase(self, code: str) -> Erasure:

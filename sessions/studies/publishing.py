@@ -18,7 +18,8 @@ from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import line_hash, sync_file, sync_folder, wait_for
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.ports import Publication, PublishedAttempt
-from gistpoint.sessions.journal import JOURNAL, decoded
+from gistpoint.sessions.attempt_copies import AttemptCopies
+from gistpoint.sessions.journal import JOURNAL, decoded, first_event
 
 PUBLISHED = "published.json"
 FORMAT, VERSION = "gistpoint.published", 1
@@ -68,17 +69,24 @@ def publish(attempt: Path, into: Path, machine: str) -> Publication:
 
 
 def published(folder: Path) -> Iterator[PublishedAttempt]:
-    """Yield the published attempts in a folder by id; one in conflict occurs once for each journal."""
+    """Yield the published attempts in a folder by id; one in conflict occurs once for each journal.
+
+    A copy of a journal under another name is left out.
+    """
     if not folder.is_dir():
         return
+    copies = AttemptCopies(folder)
     for place in sorted(folder.iterdir()):
         is_folder_of_attempt = not place.name.startswith(".") and not place.is_symlink()
         if not is_folder_of_attempt or not _is_there(place / JOURNAL):
             continue
+        identity = place.name.partition(CONFLICT)[0]
+        event = first_event(place / JOURNAL)
+        own_id = event.data.attempt_id if event is not None and isinstance(event.data, AttemptStarted) else ""
+        if identity == place.name and copies.is_copy(identity, own_id):
+            continue
         note = read_note(place) or PublishedNote()
-        yield PublishedAttempt(
-            place.name.partition(CONFLICT)[0], place / JOURNAL, note.head, note.bytes, note.writer
-        )
+        yield PublishedAttempt(identity, place / JOURNAL, note.head, note.bytes, note.writer)
 
 
 def _is_there(journal: Path) -> bool:

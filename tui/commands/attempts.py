@@ -23,7 +23,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.readable import duration, stamp
 from gistpoint.core.requests import Count, Request
 from gistpoint.core.tasks.model import Task
-from gistpoint.core.text import plural
+from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.agentruns.scaffolding import LOGS
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
@@ -101,6 +101,7 @@ def listing(request: ListAttempts) -> int:
     if request.json:
         every = [summary for summary in store.summaries() if task in ("", summary.task_id)]
         print_json("gistpoint.attempts/1", attempt_rows(every))
+        _print_copies(store)
         return DONE
     fits = _wanted(request, task)
     found = filter(fits, store.listed())
@@ -116,9 +117,15 @@ def listing(request: ListAttempts) -> int:
     print(f"{solved_words(counted.results)}{f'; {by_tests}' if by_tests else ''}.")
     if counted.more:
         print(f"Only the newest {most} are listed; --last N lists more, and --all lists every attempt.")
+    _print_copies(store)
     for pile in piles(store, MCP_SOLVER, SystemTime().utc_ms() - _DAY_MS, task):
         print(pile.words)
     return DONE
+
+
+def _print_copies(store: AttemptStore) -> None:
+    for copy, original in store.copies.items():
+        print(f"gistpoint: Not counted: {visible_line(f'{copy} is a copy of {original}')}.", file=sys.stderr)
 
 
 _BEGIN = " `gistpoint demo` starts one."

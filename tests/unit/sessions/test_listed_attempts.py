@@ -137,3 +137,36 @@ def test_the_newest_rows_need_no_older_journals(services: Services, monkeypatch:
     assert len(read) == 4, "what was read for the newest row is kept"
     list(fresh(services, index=True).listed())
     assert len(read) == 4
+
+
+def test_a_copied_journal_is_the_same_attempt(services: Services) -> None:
+    task, clock = build_task(services.locations.tasks), services.clock
+    assert isinstance(clock, FakeClock)
+    names = []
+    for _ in range(2):
+        clock.advance(1_000)
+        opened = services.start(task)
+        opened.attempt.call("list_directory", {})
+        opened.close()
+        names.append(opened.journal.path.parent.name)
+    root = services.locations.attempts
+    shutil.copytree(root / names[0], root / f"{names[0]}-copy")
+    shutil.copytree(root / names[0], root / "an earlier part")
+    earlier = root / "an earlier part" / JOURNAL
+    earlier.write_bytes(b"".join(earlier.read_bytes().splitlines(keepends=True)[:-1]))
+    for _ in range(2):
+        store = fresh(services, index=True)
+        assert [row.attempt_id for row in both(services)] == names[::-1]
+        for listed in (store.listed, store.outlines, store.summaries):
+            assert len(list(listed())) == 2  # type: ignore[operator]
+            assert store.copies == {f"{names[0]}-copy": names[0], "an earlier part": names[0]}
+
+    # The copy was continued: two journals that differ are two attempts.
+    services.resume(f"{names[0]}-copy").close()
+    shutil.rmtree(root / "an earlier part")
+    assert {row.attempt_id for row in both(services)} == {*names, f"{names[0]}-copy"}
+
+    # Of copies without the original, one counts.
+    shutil.rmtree(root / names[0])
+    shutil.copytree(root / f"{names[0]}-copy", root / "another copy")
+    assert sorted(row.own_id for row in both(services)) == names

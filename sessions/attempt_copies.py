@@ -1,0 +1,47 @@
+"""Which folders contain a copy of another attempt's journal: the same attempt id, and the same lines.
+
+The id of an attempt is in its journal, and also names its folder. A folder that was copied under another
+name would count as one more attempt in lists and analyses. A journal that differs is no copy: of two branches
+of an attempt, both are listed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gistpoint.core.locations import read_regular
+from gistpoint.sessions.journal import JOURNAL
+
+
+class AttemptCopies:
+    """Finds the copies among the folders of attempts that are met one after another."""
+
+    def __init__(self, root: Path) -> None:
+        """`root` contains the folders."""
+        self._root = root
+        self._met: dict[str, list[str]] = {}
+        """The folders with another name than their attempt that are no copies, by the attempt's id."""
+        self.found: dict[str, str] = {}
+        """The folder of which each copy is a copy, by the name of the copy."""
+
+    def is_copy(self, name: str, attempt_id: str) -> bool:
+        """Whether a folder contains a copy, or an earlier part, of the journal of another one.
+
+        `attempt_id` is the id in the folder's journal; empty for a journal of a release that wrote none.
+        """
+        if attempt_id in ("", name):
+            return False
+        met = self._met.setdefault(attempt_id, [])
+        original = next((other for other in (attempt_id, *met) if self._contains(other, name)), None)
+        if original is None:
+            met.append(name)
+        else:
+            self.found[name] = original
+        return original is not None
+
+    def _contains(self, original: str, name: str) -> bool:
+        try:
+            whole = read_regular(self._root / original / JOURNAL)
+            return whole.startswith(read_regular(self._root / name / JOURNAL))
+        except (OSError, ValueError):
+            return False
