@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -24,6 +24,7 @@ from gistpoint.sessions.attempt_summary import AttemptSummary, ListedAttempt, li
 from gistpoint.sessions.row_index import IndexedRow, RowIndex
 
 _FORMAT = 7
+Row = TypeVar("Row")
 
 
 class Outline(msgspec.Struct, frozen=True, array_like=True):
@@ -98,12 +99,19 @@ def _outlined(submission: Submission) -> Submission:
     return replace(without, metrics=metrics, confirmation=confirmation)
 
 
-class _Row(msgspec.Struct, frozen=True, array_like=True):
-    """A row of the index. A long list reads only what it prints, and leaves the outline undecoded."""
+class _AsListed(msgspec.Struct, frozen=True, array_like=True):
+    """A row of the index for a long list, which leaves the outline undecoded."""
 
     listed: ListedAttempt
     """The row of a long list, without what other files decide."""
     outline: msgspec.Raw
+
+
+class _AsOutline(msgspec.Struct, frozen=True, array_like=True):
+    """The same row for other lists, which need only the outline."""
+
+    listed: msgspec.Raw
+    outline: Outline
 
 
 class Outlines:
@@ -119,7 +127,8 @@ class Outlines:
         """The version of the code that makes the rows, which is part of their states."""
         self._kept: dict[str, IndexedRow] = {}
         self._read: dict[str, tuple[bytes, Outline]] = {}
-        self._rows, self._decoder = msgspec.msgpack.Decoder(_Row), msgspec.msgpack.Decoder(Outline)
+        self._as_listed = msgspec.msgpack.Decoder(_AsListed)
+        self._as_outline = msgspec.msgpack.Decoder(_AsOutline)
         self._changed: dict[str, IndexedRow] = {}
 
     def prepare(self, attempt_ids: Iterable[str]) -> None:
@@ -135,26 +144,23 @@ class Outlines:
         known = self._read.get(attempt_id)
         if known is not None and known[0] == state:
             return known[1]
-        row = self._row(attempt_id, state)
+        row = self._row(attempt_id, state, self._as_outline)
         if row is None:
             return None
-        with suppress(msgspec.MsgspecError, RecursionError):
-            outline = self._decoder.decode(row.outline)
-            if remember:
-                self._read[attempt_id] = (state, outline)
-            return outline
-        return None
+        if remember:
+            self._read[attempt_id] = (state, row.outline)
+        return row.outline
 
     def listed(self, attempt_id: str, state: bytes) -> ListedAttempt | None:
         """Return the row of an attempt in a long list, of those that were prepared; else as `get`."""
-        row = self._row(attempt_id, state)
+        row = self._row(attempt_id, state, self._as_listed)
         return None if row is None else row.listed
 
-    def _row(self, attempt_id: str, state: bytes) -> _Row | None:
+    def _row(self, attempt_id: str, state: bytes, decoder: msgspec.msgpack.Decoder[Row]) -> Row | None:
         kept = self._kept.get(attempt_id)
         if kept is not None and kept.state == self._code + state:
             with suppress(msgspec.MsgspecError, RecursionError):
-                return self._rows.decode(kept.row)
+                return decoder.decode(kept.row)
         return None
 
     def put(

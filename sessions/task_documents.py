@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 import msgspec
@@ -29,9 +30,12 @@ _CODE = f"{_FORM}, version {VERSION} ".encode()
 
 
 def file_state(path: Path) -> bytes:
-    """Return the inode, size and time of change of a file. Raises `OSError` if there is none."""
-    stat = path.stat()
-    return _STAT.pack(stat.st_ino, stat.st_size, stat.st_ctime_ns)
+    """Return the inode, size and time of change of a file; empty if there is no regular file."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return b""
+    return _STAT.pack(found.st_ino, found.st_size, found.st_ctime_ns) if S_ISREG(found.st_mode) else b""
 
 
 class TaskDocuments:

@@ -69,10 +69,11 @@ class TaskStore:
         for root in self.roots:
             names = sorted(os.listdir(root)) if root.is_dir() else []  # noqa: PTH208 - texts are faster
             for folder in self._documents.prepared(root, names):
-                if not (folder / TASK_FILE).is_file():
+                state = file_state(folder / TASK_FILE)
+                if not state:
                     continue
                 try:
-                    task = self._task(folder)
+                    task = self._task(folder, state)
                 except UserError as error:
                     yield BrokenTask(folder, str(error))
                     continue
@@ -89,14 +90,13 @@ class TaskStore:
         if self._asked <= _FEW and self._by_id is None:
             with suppress(UserError, OSError):
                 if (folder := self._folder_of(task_id)) is not None:
-                    return self._task(folder)
+                    return self._task(folder, file_state(folder / TASK_FILE))
         if self._by_id is None:  # a folder may also have another name than its task
             self._by_id = {task.id: task for task in self.tasks() if isinstance(task, Task)}
         return self._by_id.get(task_id)
 
-    def _task(self, folder: Path) -> Task:
-        """Return the task in a folder; an unchanged file is not read again."""
-        version = file_state(folder / TASK_FILE)
+    def _task(self, folder: Path, version: bytes) -> Task:
+        """Return the task in a folder; a file that is unchanged, by its state now, is not read again."""
         known = self._known.get(folder)
         if known is None or known[0] != version or not known[1].tree_path.is_file():
             task = task_of(self._documents.read(folder, version), folder)
@@ -136,7 +136,7 @@ class TaskStore:
             return None
         for folder in (root / task_id for root in self.roots):
             with suppress(UserError, OSError):
-                if self._task(folder).id == task_id:
+                if self._task(folder, file_state(folder / TASK_FILE)).id == task_id:
                     return folder
         return None
 

@@ -173,3 +173,16 @@ def test_transcripts_of_docent_are_runs(tmp_path: Path) -> None:
     assert (reply.thought, reply.text, reply.model) == ("hm", "I look", "model-x")
     assert (run.header.task, run.header.model, run.header.score) == ("fix", "model-x", 0.0)
     assert written_lines(tmp_path / "one", docent()[:1]).step_count == 3
+
+
+def test_files_beyond_the_limit_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(5):
+        (tmp_path / f"{number}.jsonl").touch()
+    left_out: list[int] = []
+    assert len(list(files_of(tmp_path, left_out.append))) == 5
+    assert left_out == []
+    monkeypatch.setattr(limits, "MEMBERS", 3)
+    assert len(list(files_of(tmp_path, left_out.append))) == 3
+    assert left_out == [2]
+    (told,) = (item for item in list_runs([tmp_path], with_unread=True) if "left out" in item.problem)
+    assert told.problem == "2 files left out: only the first 3 of a folder are read."

@@ -358,3 +358,44 @@ def test_a_missing_extra_is_named_in_two_lines(
     assert ended.returncode == 2, ended.stderr
     assert "Traceback" not in ended.stderr
     assert f"gistpoint[{extra}]" in ended.stderr
+
+
+def session(path: Path, said: str, id: str = "s1") -> None:
+    """Write a session of Claude Code, whose ids are unique."""
+    common = {"sessionId": id, "timestamp": "2026-01-01T00:00:00Z", "version": "2.0.0", "cwd": "/w"}
+    lines = [
+        {**common, "type": "user", "uuid": "u1", "message": {"role": "user", "content": "Fix the mean."}},
+        {
+            **common,
+            "type": "assistant",
+            "uuid": "u2",
+            "parentUuid": "u1",
+            "message": {"role": "assistant", "model": "m", "content": [{"type": "text", "text": said}]},
+        },
+    ]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+
+
+def test_only_the_same_content_is_a_copy(words: list[str], tmp_path: Path, capsys: Captured) -> None:
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    for name, said in {"a": "Done.", "b": "Done.", "c": "Another answer."}.items():
+        session(folder / f"{name}.jsonl", said)
+    found = report([words[0], str(folder)], capsys)
+    assert row_of(found, "no-tests")["runs"] == 2
+    assert cli.main(["findings", "report", words[0], str(folder)]) == cli.DONE
+    assert f"1 run left out as copies of another one, such as {folder / 'b.jsonl'}" in capsys.readouterr().err
+    assert cli.main(["reviews", "summary", str(folder), "--json"]) == cli.DONE
+    shown = capsys.readouterr()
+    assert [row["runs"] for row in json.loads(shown.out)["model"]] == [2]
+    assert "1 copy of runs that are already counted" in shown.err
+
+
+def test_a_dry_run_needs_no_key(words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    command = ["findings", "judge", *words, "--judge-model", "m"]
+    assert cli.main([*command, "--dry-run"]) == cli.DONE
+    assert "12 requests about 12 of 12 runs" in capsys.readouterr().err
+    assert cli.main([*command, "--yes"]) == cli.MISTAKE
+    assert "No key is set" in capsys.readouterr().err

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from screens.review.reviewing import TURNS, mini_run
 
+from gistpoint.sessions.records import limits
 from gistpoint.tui import cli
 from gistpoint.tui.commands import run_watch
+from gistpoint.tui.screens.review.watching import WatchedRows
 
 
 def failing(path: Path) -> Path:
@@ -61,3 +63,21 @@ def test_json_has_an_object_for_each_report(tmp_path: Path, capsys: pytest.Captu
 def test_a_path_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["runs", "watch", str(tmp_path / "none")]) == 2
     assert "There is no file or folder" in capsys.readouterr().err
+
+
+def test_files_that_are_left_out_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(3):
+        failing(tmp_path / f"{number}.traj.json")
+    monkeypatch.setattr(limits, "MEMBERS", 2)
+    monkeypatch.setattr("gistpoint.sessions.runs.watching._COST", 0)
+    between_looks(monkeypatch, lambda: shutil.copy2(tmp_path / "0.traj.json", tmp_path / "9.traj.json"))
+    assert cli.main(["runs", "watch", str(tmp_path)]) == 130
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[0] == "Watching 2 runs: 2 failed."
+    assert [line for line in shown.err.splitlines() if "left out" in line] == [
+        "gistpoint: 1 file left out: only the first 2 of a folder are read.",
+        "gistpoint: 2 files left out: only the first 2 of a folder are read.",
+    ]
+    assert WatchedRows((), True, 1, (), 2).words == "watching, 1 being written, 2 files left out"
