@@ -14,6 +14,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from math import inf
 from pathlib import Path
 from threading import RLock
@@ -88,9 +89,7 @@ class RowIndex:
         wanted, found = list(keys), dict[str, IndexedRow]()
         for start in range(0, len(wanted), _AT_ONCE):
             part = wanted[start : start + _AT_ONCE]
-            query = f"SELECT key, state, row FROM rows WHERE key IN ({', '.join('?' * len(part))})"
-            rows = self._read(lambda database, q=query, p=part: database.execute(q, p).fetchall())
-            found.update((row[0], IndexedRow._make(row)) for row in rows or ())
+            found |= self._read(partial(_rows_with, part)) or {}
         return found
 
     def all_keys(self) -> set[str]:
@@ -288,6 +287,11 @@ class RowIndex:
             left -= size
         database.commit()
         database.execute("VACUUM")
+
+
+def _rows_with(keys: list[str], database: sqlite3.Connection) -> dict[str, IndexedRow]:
+    query = f"SELECT key, state, row FROM rows WHERE key IN ({', '.join('?' * len(keys))})"
+    return {row[0]: IndexedRow._make(row) for row in database.execute(query, keys)}
 
 
 def _remove(database: sqlite3.Connection, condition: str, values: tuple[object, ...]) -> None:

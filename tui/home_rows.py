@@ -51,6 +51,8 @@ STYLES: Mapping[str, str] = {
 }
 _FIRST_S, _OFTEN_S = 0.1, 2.0
 """Seconds until loaded rows are shown for the first time, and between later updates."""
+_COST = 5
+"""The least ratio of the time between two updates to the time that an update takes."""
 _MANY = 500
 """The number of new attempts from which garbage collection would noticeably delay the keyboard."""
 _HOUR_MS = 60 * 60 * 1000
@@ -60,7 +62,8 @@ _HOUR_MS = 60 * 60 * 1000
 class HomeRow:
     """A row of a list on the home screen.
 
-    The text of its cells is made once, in the thread that loads the rows, rather than at each drawing.
+    The text of its cells is made once: of a task before it is shown, and of an attempt, which home lists only
+    on request, after that. Both are done in the thread that loads the rows.
     """
 
     cells: dict[str, str] = field(default_factory=dict, compare=False, kw_only=True)
@@ -186,11 +189,11 @@ def remember_tour(locations: Locations) -> None:
     _toured(locations).touch()
 
 
-def _solved(summaries: Iterable[AttemptSummary], results: Sequence[AttemptResult]) -> str:
+def _solved(summaries: Iterable[AttemptSummary]) -> str:
     """Return how many attempts count as solved; empty if this does not differ from the tests' verdicts."""
-    stand = [
-        None if summary.problem else standing(summary.state) for summary in summaries if summary.state.ended
-    ]
+    ended = [summary for summary in summaries if summary.state.ended]
+    results = [summary.result for summary in ended]
+    stand = [None if summary.problem else standing(summary.state) for summary in ended]
     if AttemptResult.TO_BE_READ not in results and not set(stand) - {
         None,
         Standing.NOT_ASKED,
@@ -234,10 +237,14 @@ class HomeReader:
         self._hour = 0
         """The hour in which rows were made: labels such as "today" expire."""
 
-    def read(self, given: Callable[[HomeRows], object] | None = None) -> HomeRows:
+    def read(
+        self, given: Callable[[HomeRows], object] | None = None, check: Callable[[], object] = lambda: None
+    ) -> HomeRows:
         """Load and return all rows. With thousands of attempts that were never loaded, this takes a while.
 
-        `given` is called with the first tasks, and then every few seconds with the rows loaded so far.
+        `given` is called with the first tasks, then every few seconds with the rows loaded so far, and with
+        all rows before the texts of the attempts' cells are made. `check` is called now and then, and ends
+        the loading by an error.
         """
         self._problems, self._tasks, self._summaries = [], {}, {}
         self._tried = defaultdict(dict)
@@ -246,8 +253,9 @@ class HomeReader:
         def give(*, at_once: bool = False) -> None:
             nonlocal due
             if given is not None and (at_once or monotonic() > due):
+                begun = monotonic()
                 given(self._shown(complete=False))
-                due = monotonic() + _OFTEN_S
+                due = monotonic() + max(_OFTEN_S, _COST * (monotonic() - begun))
 
         for item in self._services.tasks.tasks():
             if isinstance(item, BrokenTask):
@@ -265,7 +273,13 @@ class HomeReader:
                 # Otherwise, the collector would scan all attempts repeatedly, and delay the keyboard
                 # (decision 101).
                 gc.freeze()
-        return self._shown(complete=True)
+        rows = self._shown(complete=True)
+        if given is not None:
+            given(rows)
+        for entry in rows.attempts:
+            check()
+            _filled(entry, ATTEMPT_COLUMNS)
+        return rows
 
     def read_again(self, attempt_ids: Sequence[str]) -> HomeRows | None:
         """Load some attempts again, and return all rows; None if nothing has changed."""
@@ -294,14 +308,13 @@ class HomeReader:
         tasks = tuple(map(self._row, self._tasks.values()))
         summaries = self._summaries.values()
         attempts = tuple(self._entry(summary, now_ms) for summary in summaries)
-        results = [summary.result for summary in summaries if summary.state.ended]
         damaged = tuple(f"Attempt {s.attempt_id}: {s.problem}" for s in summaries if s.problem)
         return HomeRows(
             tasks,
             attempts,
             (*self._problems, *damaged),
             _words(len(tasks), tasks),
-            _solved(summaries, results),
+            _solved(summaries) if complete else "",
             complete=complete,
             toured=_toured(self._services.locations).exists(),
         )
@@ -331,7 +344,7 @@ class HomeReader:
         if known is not None and known.attempt is summary and known.title == title and known.task is task:
             return known
         entry = AttemptEntry(summary, now_ms, title, task, self._is_mine(summary))
-        self._entries[summary.attempt_id] = _filled(entry, ATTEMPT_COLUMNS)
+        self._entries[summary.attempt_id] = entry
         return entry
 
 

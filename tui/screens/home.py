@@ -203,7 +203,7 @@ class HomeScreen(BaseScreen[None]):
                 job.hand(self._show_first, rows)
 
             unread = self.rows is None or not self.rows.complete
-            return self._reader.read(given if unread else None)
+            return self._reader.read(given if unread else None, job.cancel.check)
 
         self._jobs.do(read, self._show, failed=self._failed, key="home")
         if self._isolation is None:
@@ -222,6 +222,8 @@ class HomeScreen(BaseScreen[None]):
     def _show(self, rows: HomeRows) -> None:
         from gistpoint.tui.home_rows import TASK_COLUMNS
 
+        if rows is self.rows:  # they were handed over before their attempts' cells were made
+            return
         if self.rows is None:
             self.tasks.columns = TASK_COLUMNS
         self.header.show(fields=self._fields())
