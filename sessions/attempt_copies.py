@@ -2,7 +2,7 @@
 
 The id of an attempt is in its journal, and also names its folder. A folder that was copied under another
 name would count as one more attempt in lists and analyses. A journal that differs is no copy: of two branches
-of an attempt, both are listed.
+of an attempt, both are listed (decision 185).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import AttemptStarted, EventData, JournalEvent
@@ -39,7 +39,6 @@ from gistpoint.sessions.outlines import Outline, Outlines
 if TYPE_CHECKING:
     from gistpoint.sessions.annotations.reviews import ReviewBook
 
-Listed = TypeVar("Listed", "_Outlined | AttemptSummary", ListedAttempt)
 ATTEMPTS_INDEX = "attempts.sqlite"
 """The name of the index of attempts, in `Locations.lists`."""
 _STARTING = "starting.lock"
@@ -59,6 +58,18 @@ class OpenAttempt:
         self.journal.close()
 
 
+class _OfJournal(Protocol):
+    """What a list knows of an attempt."""
+
+    @property
+    def own_id(self) -> str:
+        """The id in the journal."""
+        ...
+
+
+Listed = TypeVar("Listed", bound=_OfJournal)
+
+
 class _Outlined(NamedTuple):
     """The outline of an attempt, and what other files say about it."""
 
@@ -67,11 +78,6 @@ class _Outlined(NamedTuple):
     opened: bool
     ruled: bool | None
     """Whether reviewers accept its pass; None without a ruling."""
-
-    @property
-    def own_id(self) -> str:
-        """The id in the journal, which also names the folder unless that was copied or renamed."""
-        return self.outline.header.attempt_id
 
 
 class AttemptStore:
@@ -293,8 +299,14 @@ class AttemptStore:
         changed since the last call is yielded as the same object.
         """
         elsewhere = from_elsewhere(self.root)
-        for found in self._each(self._remembered):
-            yield self._summary_of(found, elsewhere)
+
+        def remembered(
+            name: str, state: bytes, kept: Outlines, book: ReviewBook | None
+        ) -> AttemptSummary | None:
+            found = self._outlined(name, state, kept, book, remember=True)
+            return None if found is None else self._summary_of(found, elsewhere)
+
+        yield from self._each(remembered)
 
     def listed(self) -> Iterator[ListedAttempt]:
         """Yield the rows of all attempts, newest first, from the index as far as it is up to date.
@@ -313,13 +325,9 @@ class AttemptStore:
         found = self._outlined(name, state, kept, book, remember=False)
         if found is None:
             return None
-        is_whole = isinstance(found, AttemptSummary)
-        return listed_attempt(found if is_whole else self._made_summary(found, frozenset()))
-
-    def _remembered(
-        self, name: str, state: bytes, kept: Outlines, book: ReviewBook | None
-    ) -> _Outlined | AttemptSummary | None:
-        return self._outlined(name, state, kept, book, remember=True)
+        if isinstance(found, AttemptSummary):
+            return listed_attempt(found)
+        return listed_attempt(self._made_summary(found, frozenset()))
 
     def outlines_of(self, attempt_ids: Iterable[str]) -> list[AttemptSummary]:
         """Return the attempts with these ids that still exist, in the form of `outlines`."""
@@ -327,7 +335,7 @@ class AttemptStore:
         names = list(attempt_ids)
         kept.prepare(names)
         states = ((name, _state_on_disk(self._folder_name, name)) for name in names)
-        found = [self._remembered(name, state, kept, book) for name, state in states if state]
+        found = [self._outlined(name, state, kept, book, remember=True) for name, state in states if state]
         kept.save()
         return [self._summary_of(one, elsewhere) for one in found if one is not None]
 
