@@ -271,16 +271,22 @@ class _Parser:
         sign = _WRITTEN.get(operator[0].strip(), operator[0].strip())
         if sign == ":" and self._grammar.is_counted(name) and not key:
             return self._counted(name, start)
-        if sign != ":":
-            self._skip()
-            if self._at >= len(self._text):
-                self._refuse(self._at, f"expected a number after {name}{sign}, not nothing", _NUMBERS)
+        return self._searched(found, name, key) if sign == ":" else self._compared(found, name, key, sign)
+
+    def _searched(self, found: re.Match[str], name: str, key: str) -> Term:
         value, quoted = self._value()
-        if sign != ":" and not quoted:
-            self._refuse_mistake(start, mistake_in_value(found[0], sign, value))
-        if sign == ":" and not value and not quoted:
-            self._refuse_blank(found[0], start)
-        return Term(name, sign, value, key, quoted, at=start)
+        if not value and not quoted:
+            self._refuse_blank(found[0], found.start())
+        return Term(name, ":", value, key, quoted, at=found.start())
+
+    def _compared(self, found: re.Match[str], name: str, key: str, sign: str) -> Term:
+        self._skip()
+        if self._at >= len(self._text):
+            self._refuse(self._at, f"expected a number after {name}{sign}, not nothing", _NUMBERS)
+        value, quoted = self._value()
+        if not quoted:
+            self._refuse_mistake(found.start(), mistake_in_value(found[0], sign, value))
+        return Term(name, sign, value, key, quoted, at=found.start())
 
     def _refuse_blank(self, name: str, start: int) -> None:
         """Refuse `field: value`, which would search for the value in all fields."""

@@ -302,17 +302,14 @@ def _settings_of(
     url = environment.get(vendor.url_name, "").strip() or given.base_url or vendor.url
     keys = [environment.get(name, "") for name in vendor.key_names]
     key = next(filter(None, keys), given.api_key).strip()
-    key_name = " or ".join(vendor.key_names)
     if not key.isascii() or not key.isprintable():
         raise EndpointError(
-            "The key of the endpoint contains characters that no key has.", hint=f"Look at {key_name}."
+            "The key of the endpoint contains characters that no key has.",
+            hint=f"Look at {' or '.join(vendor.key_names)}.",
         )
     _check_url(url, vendor.url_name)
-    if key_needed and not key and url == vendor.url:
-        raise EndpointError(
-            "No key is set for the endpoint.",
-            hint=f"Set {key_name}, or {vendor.url_name} to an endpoint that needs no key.",
-        )
+    if key_needed:
+        _require_key(key, url, vendor)
     most_tokens = given.max_tokens
     return EndpointSettings(
         model=name,
@@ -329,6 +326,15 @@ def _settings_of(
         echo_reasoning=bool(given.echo_reasoning),
         api=api,
     )
+
+
+def _require_key(key: str, url: str, vendor: Vendor) -> None:
+    if not key and url == vendor.url:
+        names = " or ".join(vendor.key_names)
+        raise EndpointError(
+            "No key is set for the endpoint.",
+            hint=f"Set {names}, or {vendor.url_name} to an endpoint that needs no key.",
+        )
 
 
 def _whole(amount: float | None) -> int | None:
