@@ -243,7 +243,7 @@ class HomeReader:
         """Load and return all rows. With thousands of attempts that were never loaded, this takes a while.
 
         `given` is called with the first tasks, then every few seconds with the rows loaded so far, and with
-        all rows before the texts of the attempts' cells are made. `check` is called now and then, and ends
+        all rows before the cells of the attempts are made. `check` is called now and then, and ends
         the loading by an error.
         """
         self._problems, self._tasks, self._summaries = [], {}, {}
