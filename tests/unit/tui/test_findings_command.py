@@ -37,6 +37,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.sessions.annotations.glances import MODEL
 from gistpoint.sessions.judging.hand_labels import HandReader, LabelQuestion
 from gistpoint.sessions.judging.judgements import JudgementStore, LabelPart
+from gistpoint.sessions.runs.opening import open_run
 from gistpoint.sessions.studies.course import open_for_people
 from gistpoint.tui import cli
 
@@ -225,14 +226,16 @@ def test_labels_by_hand_feed_the_estimate_and_settled_ones_do_not(
     store = JudgementStore(Locations.of_user().judgements, FakeClock())
     reader = HandReader(store, "ada")
     from gistpoint.core.judging.rubric import read_rubric
-    from gistpoint.sessions.judging.run_texts import FACTS
+    from gistpoint.sessions.judging.run_texts import FACTS, run_text
 
     labels = [read_rubric(Path(words[0]), FACTS).label[0]]
-    keys = store.book.subjects
+    documents = [open_run(path) for path in sorted((tmp_path / "runs").iterdir())]
+    texts = [run_text("run", document, document.header) for document in documents]
     truth = {
-        key: any(piece.answers[0].present for piece in store.book.state(key, f"{MODEL}m").pieces)
-        for key in keys
+        text.own_key: any(p.answers[0].present for p in store.book.state(text.key, f"{MODEL}m").pieces)
+        for text in texts
     }
+    keys = list(truth)
     questions = reader.blind(keys, labels, 30)
     assert questions == reader.blind(keys, labels, 60)[:30]
     for question in questions:
