@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gistpoint.core.attempts.clock import ClockActivity
-from gistpoint.core.attempts.state import AttemptResult, Standing
+from gistpoint.core.attempts.state import AttemptResult, AttemptState, Standing
 from gistpoint.core.csv_text import csv_line
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.confirming import confirmation_row, standing
@@ -21,7 +21,7 @@ from gistpoint.core.requests import Request
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.settling import accept_attempt, reject_attempt, verdicts
-from gistpoint.sessions.attempt_summary import AttemptSummary, outcome
+from gistpoint.sessions.attempt_summary import HIDDEN, AttemptSummary, outcome, require_shown
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.journal import JOURNAL
 
@@ -74,6 +74,7 @@ def reject_pass(attempts: AttemptStore, reviews: ReviewStore, request: RejectPas
 
 def _passed(attempts: AttemptStore, attempt_id: str) -> AttemptSummary:
     summary = attempts.summary(attempt_id)
+    require_shown(summary)
     if summary.problem or not summary.state.solved:
         raise UserError(f"{summary.attempt_id} has no pass to settle; its outcome is: {outcome(summary)}.")
     return summary
@@ -91,7 +92,7 @@ def _started(summary: AttemptSummary) -> str:
 
 def attempt_rows(summaries: Sequence[AttemptSummary]) -> dict[str, Any]:
     """Return attempts in the form of lists and exports, and the counts of their results and confirmations."""
-    results = Counter(summary.result for summary in summaries)
+    results = Counter(summary.result for summary in summaries if not summary.withheld)
     return {
         "attempts": [attempt_row(summary) for summary in summaries],
         "solved": results[AttemptResult.SOLVED],
@@ -106,8 +107,40 @@ def standings(summaries: Iterable[AttemptSummary]) -> list[Standing | None]:
     return [None if summary.problem else standing(summary.state) for summary in summaries]
 
 
+_OUTCOME = frozenset(
+    {
+        "solved",
+        "suspicious",
+        "score",
+        "best_score",
+        "submissions_left",
+        "submissions",
+        *confirmation_row(AttemptState()),
+    }
+)
+"""The cells that are empty if the outcome is unknown or hidden."""
+_ALWAYS = frozenset({"attempt_id", "result", "milliseconds", "problem", "events", "head", "branch"})
+"""The cells that an attempt has whose journal does not contain its start."""
+
+
 def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
-    """Return an attempt in the form of lists and exports, a dictionary whose keys never change."""
+    """Return an attempt in the form of lists and exports, a dictionary whose keys never change.
+
+    What is hidden, or unknown because the journal is damaged, is None, and `result` says so.
+    """
+    row, state = _whole_row(summary), summary.state
+    if not (summary.problem or summary.withheld):
+        return row
+    empty = set(_OUTCOME)
+    if summary.withheld:
+        empty |= {"calls", "comforts"}
+    if not state.started:
+        empty = set(row) - _ALWAYS
+        row["milliseconds"] = dict.fromkeys(row["milliseconds"])
+    return {**row, **dict.fromkeys(empty), "result": HIDDEN if summary.withheld else outcome(summary)}
+
+
+def _whole_row(summary: AttemptSummary) -> dict[str, Any]:
     state = summary.state
     last, best = state.last, state.best
     return {
@@ -172,6 +205,8 @@ def _archive(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
     """Pack the whole lines of the journals reproducibly, without heads, which prove nothing elsewhere."""
     import zstandard
 
+    for summary in chosen:
+        require_shown(summary)
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:", format=tarfile.PAX_FORMAT) as tar:
         for summary in sorted(chosen, key=lambda summary: summary.attempt_id):

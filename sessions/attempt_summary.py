@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from gistpoint.core.attempts.identity import PERSON
+from gistpoint.core.attempts.parts import Ending
 from gistpoint.core.attempts.results import Standing
 from gistpoint.core.attempts.state import AttemptResult, AttemptState, Submission, attempt_result
 from gistpoint.core.kinds.confirming import confirmation_words, standing
+from gistpoint.core.kinds.registry import blank_state
 from gistpoint.core.readable import duration, stamp
+from gistpoint.sessions.blinding import hidden_error
 from gistpoint.sessions.heads import Head, HeadOrigin
 
 
@@ -37,6 +40,8 @@ class AttemptSummary:
     """Whether a process has the attempt open for writing."""
     elsewhere: bool = False
     """Whether the attempt comes from another machine and has not been continued on this one."""
+    withheld: bool = False
+    """Whether the outcome is hidden, because the attempt's study is open; the state then has none."""
 
     @property
     def actor(self) -> str:
@@ -76,8 +81,42 @@ class AttemptSummary:
 
     @property
     def result(self) -> AttemptResult:
-        """The result so far; `NOT_SOLVED` if the journal is damaged."""
+        """The result so far; `NOT_SOLVED` if the journal is damaged or the outcome is hidden."""
         return AttemptResult.NOT_SOLVED if self.problem else attempt_result(self.state, self.accepted)
+
+
+HIDDEN = "hidden until closed"
+"""The outcome of an attempt that hides it."""
+
+
+def withheld(summary: AttemptSummary) -> AttemptSummary:
+    """Return an attempt without everything from which its outcome follows (decision 191)."""
+    state = summary.state
+    shown = AttemptState(
+        header=state.header,
+        budgets=state.budgets,
+        remaining=replace(state.remaining, submissions=state.budgets.submissions),
+        clock=state.clock,
+        pause=state.pause,
+        ending=None if state.ending is None else Ending(HIDDEN),
+        handovers=state.handovers,
+        of_kind=blank_state(state.header.mode),
+        processes=state.processes,
+        events=state.events,
+    )
+    return replace(summary, state=shown, accepted=None, withheld=True)
+
+
+def hidden_words(summary: AttemptSummary) -> str:
+    """Return why the outcome of an attempt is hidden, and how it is shown."""
+    error = hidden_error(summary.attempt_id, str(summary.state.header.study))
+    return f"{error.message} {error.hint}"
+
+
+def require_shown(summary: AttemptSummary) -> None:
+    """Raise `UserError` if the outcome of an attempt is hidden."""
+    if summary.withheld:
+        raise hidden_error(summary.attempt_id, str(summary.state.header.study))
 
 
 def outcome(summary: AttemptSummary) -> str:
@@ -111,6 +150,7 @@ class ListedAttempt(msgspec.Struct, frozen=True, array_like=True):
     outcome: str
     confirmation: str
     ended: bool
+    """Whether it has ended with an outcome that is shown."""
     result: AttemptResult
     standing: Standing | None
     """The standing of its pass; None if it has none or its journal is damaged."""
@@ -132,13 +172,13 @@ def listed_attempt(summary: AttemptSummary) -> ListedAttempt:
         model=str(state.header.model or ""),
         started_utc_ms=summary.started_utc_ms,
         started=stamp(summary.started_utc_ms),
-        active=duration(state.clock.active),
-        calls=str(summary.calls),
+        active=duration(state.clock.active) if state.started else "–",
+        calls=str(summary.calls) if state.started and not summary.withheld else "–",
         last=score_words(state.last),
         best=score_words(state.best),
         outcome=f"{words}, branch of {summary.branch}" if summary.branch else words,
         confirmation=confirmation_words(state) or "–",
-        ended=state.ended,
+        ended=state.ended and not summary.withheld,
         result=summary.result,
         standing=None if summary.problem else standing(state),
         own_id=state.header.attempt_id,

@@ -22,8 +22,8 @@ from gistpoint.core.logs import replace_file, sync_folder, wait_for
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.attempt_copies import AttemptCopies
-from gistpoint.sessions.attempt_summary import AttemptSummary, ListedAttempt, listed_attempt
+from gistpoint.sessions.attempt_summary import AttemptSummary, ListedAttempt, listed_attempt, withheld
+from gistpoint.sessions.blinding import Blinding
 from gistpoint.sessions.heads import ELSEWHERE, HEADS, from_elsewhere
 from gistpoint.sessions.journal import (
     JOURNAL,
@@ -91,16 +91,19 @@ class AttemptStore:
         reviews: Path | None = None,
         listener: JournalListener | None = None,
         index: Path | None = None,
+        blinding: Blinding | None = None,
     ) -> None:
         """`reviews` is the folder of the reviews, in which reviewers rule on suspicious passes.
 
         `index` is the file that keeps what lists show; without one, each process reads all journals.
-        `listener` is notified of attempts that are not part of a study.
+        `listener` is notified of attempts that are not part of a study. `blinding` decides which attempts are
+        shown without their outcome.
         """
         self.root = root
         self._folder_name = os.fspath(root)
         self._listener = listener
         self._index = index
+        self._blinding = blinding
         self._reviews = reviews
         self._clock = clock
         self._version = version
@@ -275,7 +278,17 @@ class AttemptStore:
         ruled = _ruling(book, folder.name)
         opened = not summary.state.ended and is_open(folder)
         elsewhere = (self.root / ELSEWHERE / folder.name).exists()
-        return replace(summary, accepted=ruled, open=opened, elsewhere=elsewhere)
+        return self._as_shown(replace(summary, accepted=ruled, open=opened, elsewhere=elsewhere))
+
+    def _as_shown(self, summary: AttemptSummary) -> AttemptSummary:
+        """Return an attempt as it may be shown, perhaps without its outcome."""
+        header = summary.state.header
+        return withheld(summary) if self._hides(summary.attempt_id, header) else summary
+
+    def _hides(self, name: str, header: AttemptStarted) -> bool:
+        if header.study is None or self._blinding is None:
+            return False
+        return self._blinding.hides(header.actor, header.study, self.root / name)
 
     def summaries(self) -> Iterator[AttemptSummary]:
         """Yield all attempts, newest first; `problem` is set for those whose journal can't be read.
@@ -313,21 +326,13 @@ class AttemptStore:
 
         Nothing is remembered, so a hundred thousand rows take no memory, and the caller may stop at any row.
         """
-        yield from self._each(self._listed)
-
-    def _listed(
-        self, name: str, state: bytes, kept: Outlines, book: ReviewBook | None
-    ) -> ListedAttempt | None:
-        """Return the row of an attempt: that of the index, unless other files may change it."""
-        row = kept.listed(name, state)
-        if row is not None and row.ended and (book is None or row.standing is None):
-            return row
-        found = self._outlined(name, state, kept, book, remember=False)
-        if found is None:
-            return None
-        if isinstance(found, AttemptSummary):
-            return listed_attempt(found)
-        return listed_attempt(self._made_summary(found, frozenset()))
+        for found in self._all_outlined(remember=False):
+            if isinstance(found, AttemptSummary):
+                yield listed_attempt(found)
+            elif found.opened or found.ruled is not None or self._hides(found.name, found.outline.header):
+                yield listed_attempt(self._made_summary(found, frozenset()))
+            else:
+                yield found.outline.listed
 
     def outlines_of(self, attempt_ids: Iterable[str]) -> list[AttemptSummary]:
         """Return the attempts with these ids that still exist, in the form of `outlines`."""
@@ -417,7 +422,7 @@ class AttemptStore:
 
     def _made_summary(self, found: _Outlined, elsewhere: frozenset[str]) -> AttemptSummary:
         outline = found.outline
-        return AttemptSummary(
+        summary = AttemptSummary(
             found.name,
             outline.header.task_id,
             outline.header.mode,
@@ -430,6 +435,7 @@ class AttemptStore:
             open=found.opened,
             elsewhere=found.name in elsewhere,
         )
+        return self._as_shown(summary)
 
     def unfinished(self, task_id: str, enrolment: Enrolment) -> list[AttemptSummary]:
         """Return a person's unfinished attempts at a task, newest first, including damaged ones."""

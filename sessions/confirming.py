@@ -24,7 +24,7 @@ from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.model import CANARY, Answer, Task
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
-from gistpoint.sessions.attempt_summary import AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary, require_shown
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.services import Services
 
@@ -63,6 +63,7 @@ def confirm_attempt(
     """
     store = attempts or services.attempts
     summary = store.summary(attempt_id)
+    require_shown(summary)
     state, identity = summary.state, summary.attempt_id
     if summary.problem or to_be_confirmed(state) is None:
         return AskedPass(identity, state, state.confirmation, summary.problem or NOTHING_TO_ASK)
@@ -163,6 +164,7 @@ def object_to(attempts: AttemptStore, reviews: ReviewStore, request: ObjectToVer
     if not request.why.strip():
         raise UserError("An objection needs a reason.", hint="Add --why TEXT.")
     summary = attempts.summary(request.attempt)
+    require_shown(summary)
     if not summary.state.solved or not summary.state.suspicious:
         raise UserError(
             f"There is nothing to object to: {summary.attempt_id} has no pass that a reviewer must read.",

@@ -343,6 +343,9 @@ class GistpointApp(BaseApp):
         if summary.problem:
             self.call_from_thread(self._review, summary.attempt_id, summary.problem, opening)
         elif summary.state.ended:
+            from gistpoint.sessions.attempt_summary import require_shown
+
+            require_shown(summary)
             task = self.services.tasks.find(summary.task_id)
             self.call_from_thread(self._show_ended, task, read_answer(task), summary, opening)
         elif summary.state.driver != PERSON:

@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from gistpoint import __version__
 from gistpoint.core.errors import CancelledError, NegativeVerdictError, UserError
@@ -34,7 +35,7 @@ from gistpoint.tui.starting import hold_collection
 COMMANDS = (
     CommandRow("demo", "solve a task on a small library that comes with gistpoint", "demo:DEMO", screen=True),
     CommandRow("solve", "solve a task, or resume an attempt", "solve:SOLVE", screen=True),
-    CommandRow("review", "read recorded runs step by step", "review:REVIEW", screen=True),
+    CommandRow("review", "read recorded runs step by step", "review:REVIEW", screen=True, outcomes=True),
     CommandRow(
         "glance",
         "read functions blind, and see how often faults are noticed",
@@ -94,16 +95,34 @@ COMMANDS = (
         "gist conditions", "write the settings of the paper's conditions", "gist_listing:WRITE_CONDITIONS"
     ),
     CommandRow("gist score", "score a gist, with the evidence", "gists:SCORE"),
-    CommandRow("attempt list", "list the attempts on this machine", "attempts:LIST"),
-    CommandRow("attempt show", "show an attempt: times, budgets, calls and submissions", "attempts:SHOW"),
-    CommandRow("attempt accept", "let a pass that needs a review count as solved", "attempts:ACCEPT"),
-    CommandRow("attempt reject", "record that a pass was not earned", "attempts:REJECT"),
-    CommandRow("attempt confirm", "have passes confirmed in a process without tests", "confirming:CONFIRM"),
-    CommandRow("attempt object", "explain why a pass that needs a review was earned", "confirming:OBJECT"),
+    CommandRow("attempt list", "list the attempts on this machine", "attempts:LIST", outcomes=True),
+    CommandRow(
+        "attempt show",
+        "show an attempt: times, budgets, calls and submissions",
+        "attempts:SHOW",
+        outcomes=True,
+    ),
+    CommandRow(
+        "attempt accept", "let a pass that needs a review count as solved", "attempts:ACCEPT", outcomes=True
+    ),
+    CommandRow("attempt reject", "record that a pass was not earned", "attempts:REJECT", outcomes=True),
+    CommandRow(
+        "attempt confirm",
+        "have passes confirmed in a process without tests",
+        "confirming:CONFIRM",
+        outcomes=True,
+    ),
+    CommandRow(
+        "attempt object",
+        "explain why a pass that needs a review was earned",
+        "confirming:OBJECT",
+        outcomes=True,
+    ),
     CommandRow(
         "attempt export",
         "export attempts as a table or an archive of journals, or one as a recorded run",
         "attempts:EXPORT",
+        outcomes=True,
     ),
     CommandRow(
         "agent run",
@@ -138,23 +157,41 @@ COMMANDS = (
         shown=("people", "study", "new_links", "port", "public_url"),
     ),
     CommandRow("participant", "", "participant:PARTICIPANT", screen=True),
-    CommandRow("runs", "list recorded runs, of people and agents, in any known format", "run_list:LIST"),
-    CommandRow("runs compare", "compare the runs of each task: what each tried first", "run_trees:COMPARE"),
+    CommandRow(
+        "runs",
+        "list recorded runs, of people and agents, in any known format",
+        "run_list:LIST",
+        outcomes=True,
+    ),
+    CommandRow(
+        "runs compare",
+        "compare the runs of each task: what each tried first",
+        "run_trees:COMPARE",
+        outcomes=True,
+    ),
     CommandRow(
         "runs watch",
         "list runs while they are being written, new failures first",
         "run_watch:WATCH",
         screen=True,
+        outcomes=True,
     ),
-    CommandRow("show", "print a recorded run, or one step of it", "show:SHOW"),
-    CommandRow("search", "search recorded runs", "runs:SEARCH"),
-    CommandRow("convert", "write a recorded run in another format", "runs:CONVERT"),
-    CommandRow("replay", "repeat the tool calls of a recorded run, and compare", "replay:REPLAY"),
+    CommandRow("show", "print a recorded run, or one step of it", "show:SHOW", outcomes=True),
+    CommandRow("search", "search recorded runs", "runs:SEARCH", outcomes=True),
+    CommandRow("convert", "write a recorded run in another format", "runs:CONVERT", outcomes=True),
+    CommandRow(
+        "replay", "repeat the tool calls of a recorded run, and compare", "replay:REPLAY", outcomes=True
+    ),
     CommandRow("rescore", "judge the results of another harness again", "rescore:RESCORE"),
     CommandRow(
-        "reviews export", "export labels, comments and verdicts as CSV or JSON lines", "reviews:EXPORT"
+        "reviews export",
+        "export labels, comments and verdicts as CSV or JSON lines",
+        "reviews:EXPORT",
+        outcomes=True,
     ),
-    CommandRow("reviews summary", "count verdicts and labels by model and by task", "reviews:SUMMARY"),
+    CommandRow(
+        "reviews summary", "count verdicts and labels by model and by task", "reviews:SUMMARY", outcomes=True
+    ),
     CommandRow("reviews merge", "merge the reviews of others, from files or folders", "reviews:MERGE"),
     CommandRow(
         "reviews agreement", "print Cohen's kappa of two reviewers, label by label", "reviews:AGREEMENT"
@@ -164,14 +201,18 @@ COMMANDS = (
         "have a model look for the labels of a rubric in recorded runs",
         "findings:JUDGE",
         shown=("judge", "context", "max_cost", "dry_run", "yes", "study"),
+        outcomes=True,
     ),
     CommandRow(
         "findings read",
         "label a random part of the runs blind, then settle disputed claims",
         "findings:READ",
         screen=True,
+        outcomes=True,
     ),
-    CommandRow("findings report", "print how often each label occurs, with proof", "findings:REPORT"),
+    CommandRow(
+        "findings report", "print how often each label occurs, with proof", "findings:REPORT", outcomes=True
+    ),
     CommandRow("doctor", "report which isolation works here, and how to fix the rest", "doctor:DOCTOR"),
     CommandRow("store use", "choose the database, or only files", "store:USE"),
     CommandRow("store init", "create the database's tables and roles", "store:INIT"),
@@ -328,6 +369,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         options = parser().parse_args(words, argparse.Namespace(called=(*words,)))
         _ask_on_terminal()
         _require_home()
+        _hide_outcomes(options)
         code: int = options.run(options)
         sys.stdout.flush()
         return code
@@ -359,6 +401,21 @@ def _require_home() -> None:
     from gistpoint.sessions.home import require_usable
 
     require_usable(Locations.of_user(), __version__)
+
+
+def _hide_outcomes(options: argparse.Namespace) -> None:
+    """Let this process hide outcomes of people in studies that are open (decision 191).
+
+    The commands on a study do so themselves, since some need outcomes that they do not show.
+    """
+    from gistpoint.sessions.blinding import Blinding
+
+    def is_hidden(study: str, attempt: Path) -> bool:
+        from gistpoint.sessions.studies.blinded import is_hidden  # few attempts belong to a study
+
+        return is_hidden(study, attempt, unblind=getattr(options, "unblind", False))
+
+    Blinding.of_process = None if "study" in options.called[:1] else Blinding(is_hidden)
 
 
 def _ask_on_terminal() -> None:

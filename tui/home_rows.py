@@ -191,9 +191,7 @@ def remember_tour(locations: Locations) -> None:
 
 def _solved(summaries: Iterable[AttemptSummary]) -> str:
     """Return how many attempts count as solved; empty if this does not differ from the tests' verdicts."""
-    ended = [summary for summary in summaries if summary.state.ended]
-    results = [summary.result for summary in ended]
-    stand = [None if summary.problem else standing(summary.state) for summary in ended]
+    stand = [None if summary.problem else standing(summary.state) for summary in summaries]
     if AttemptResult.TO_BE_READ not in results and not set(stand) - {
         None,
         Standing.NOT_ASKED,
@@ -308,13 +306,15 @@ class HomeReader:
         tasks = tuple(map(self._row, self._tasks.values()))
         summaries = self._summaries.values()
         attempts = tuple(self._entry(summary, now_ms) for summary in summaries)
+        known = [summary for summary in summaries if summary.state.ended and not summary.withheld]
+        results = [summary.result for summary in known]
         damaged = tuple(f"Attempt {s.attempt_id}: {s.problem}" for s in summaries if s.problem)
         return HomeRows(
             tasks,
             attempts,
             (*self._problems, *damaged),
             _words(len(tasks), tasks),
-            _solved(summaries) if complete else "",
+            _solved(known, results),
             complete=complete,
             toured=_toured(self._services.locations).exists(),
         )
@@ -360,6 +360,8 @@ def sign_of(summary: AttemptSummary) -> str:
     """Return the symbol for the state of an attempt."""
     if summary.problem:
         return DAMAGED
+    if summary.withheld and summary.state.ended:
+        return NEW
     if not summary.state.ended:
         return OPEN if summary.open else PAUSED
     known = {AttemptResult.SOLVED: SOLVED, AttemptResult.TO_BE_READ: TO_READ}
@@ -379,6 +381,8 @@ def _standing_words(summary: AttemptSummary) -> str:
     if summary.problem:
         return "! damaged"
     ending = summary.state.ending
+    if ending is not None and summary.withheld:
+        return f"{NEW} {ending.reason}"
     if ending is not None:
         return end_words(ending, summary.result)
     return (

@@ -9,6 +9,7 @@ from pathlib import Path
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.text import visible_line
+from gistpoint.sessions.studies.blinded import remember_folder
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.team.address import chosen_address
 from gistpoint.sessions.team.connecting import require_extra
@@ -34,6 +35,7 @@ def open_study(name: str) -> StudyFolder:
 
         study = open_team_study(root, note, locations, SystemTime())
     study.named = name
+    remember_folder(study, locations)
     if study.store.away:
         _print_note(f"{study.store.away} This is the study as of the last contact with the store.")
     return study

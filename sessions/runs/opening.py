@@ -17,7 +17,8 @@ from typing import Protocol, TypeAlias
 from urllib.parse import quote, unquote
 
 from gistpoint.core.running import NEVER, CancelToken
-from gistpoint.core.text import plural, visible_line
+from gistpoint.core.text import visible_line
+from gistpoint.sessions.blinding import Blinding, hidden_error
 from gistpoint.sessions.formats.registry import recognise
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import (
@@ -40,7 +41,7 @@ from gistpoint.sessions.records.folders import (
     trial_files,
 )
 from gistpoint.sessions.records.format import Format, RunEntry
-from gistpoint.sessions.records.model import Run, StepKind
+from gistpoint.sessions.records.model import OWN_FORMAT, Run, StepKind
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.runs.document import RunDocument
 
@@ -52,6 +53,10 @@ Wants: TypeAlias = Callable[[FileProbe, Format], bool]
 _MOST_KEPT = 20_000
 """The number of runs of a file up to which the listing of the file is kept."""
 _IGNORED = frozenset({".git", "__pycache__", "node_modules", ".venv"})
+
+
+class HiddenRunError(RunFileError):
+    """A request to open a run that hides its outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +159,13 @@ def list_runs(
     for given in paths:
         path, id = split_name(str(given))
         if id:
-            yield from _guarded(str(given), partial(_named, path, id))
+            yield from map(_as_shown, _guarded(str(given), partial(_named, path, id)))
             continue
         is_named = not path.is_dir() or bool(run_files(path))
         more: list[int] = []
         for file in files_of(path, more.append):
             cancel.check()
-            for listed in _listed_in(file, wants, known):
+            for listed in map(_as_shown, _listed_in(file, wants, known)):
                 if is_named or _is_reported(listed):
                     yield listed
                 elif with_unread and _may_be_expected(listed, file):
@@ -173,6 +178,22 @@ def list_runs(
 def left_out_words(count: int) -> str:
     """Return a sentence about the files of a folder that were left out."""
     return f"{plural(count, 'file')} left out: only the first {limits.MEMBERS:,} of a folder are read."
+
+
+def _as_shown(listed: ListedRun) -> ListedRun:
+    """Return a run as it may be listed: without its header if its outcome is hidden (decision 191)."""
+    study = None if listed.header is None else _hiding_study(listed.header, split_name(listed.name)[0])
+    if study is None:
+        return listed
+    return ListedRun(listed.name, listed.size, None, str(hidden_error("It", study)), is_verdict=True)
+
+
+def _hiding_study(header: Run, path: Path) -> str | None:
+    """Return the study because of which a run hides its outcome; None if it does not."""
+    study, rule = header.extra.get("study"), Blinding.of_process
+    if header.format != OWN_FORMAT or not isinstance(study, str) or rule is None:
+        return None
+    return study if rule.hides(header.actor, study, path.parent) else None
 
 
 def _listed_in(file: Path, wants: Wants, known: KnownListings | None) -> Iterator[ListedRun]:
@@ -341,7 +362,7 @@ def open_run(name: str | Path, *, known: Format | None = None) -> RunDocument:
 
     A folder can be opened if it contains a journal, or is itself a run. A file with several runs requires an
     id. `known` is the format of a run that was listed under the name, which is then not detected again.
-    Raises `RunFileError` if there is no such run or it can't be opened.
+    Raises `RunFileError` if there is no such run, it can't be opened, or its outcome is hidden.
     """
     path, id = split_name(str(name))
     if path.is_dir() and (path / JOURNAL).is_file():
@@ -352,9 +373,12 @@ def open_run(name: str | Path, *, known: Format | None = None) -> RunDocument:
     run = unquote(encoded_id)
     if not run and known is None:
         run = _only_id(format.runs(probe), probe.name)
-    return RunDocument(
-        format.open(probe, run), format, name=str(name), id=run, another=lambda: format.open(probe, run)
-    )
+    reader = format.open(probe, run)
+    study = _hiding_study(reader.header(), path)
+    if study is not None:
+        error = hidden_error(str(name), study)
+        raise HiddenRunError(error.message, hint=error.hint)
+    return RunDocument(reader, format, name=str(name), id=run, another=lambda: format.open(probe, run))
 
 
 def _only_id(entries: Iterator[RunEntry], name: str) -> str:

@@ -144,6 +144,7 @@ def build_services(
     from gistpoint.core.attempts.identity import Enrolment, Role, participant_code
     from gistpoint.core.locations import Locations
     from gistpoint.sessions.attempts import ATTEMPTS_INDEX, AttemptStore
+    from gistpoint.sessions.blinding import Blinding
     from gistpoint.sessions.services import Consent, Services, is_our_demo, never
     from gistpoint.sessions.task_documents import TASKS_INDEX
     from gistpoint.sessions.tasks import TaskStore
@@ -208,6 +209,7 @@ def build_services(
             locations.reviews,
             listener=mirror,
             index=locations.lists / ATTEMPTS_INDEX,
+            blinding=Blinding.of_process,
         ),
         clock=clock,
         runner_for=runner_for,

@@ -42,10 +42,12 @@ from gistpoint.sessions.attempt_summary import (
     AttemptSummary,
     ListedAttempt,
     actor_words,
+    hidden_words,
     outcome,
     score_words,
 )
 from gistpoint.sessions.attempts import ATTEMPTS_INDEX, AttemptStore
+from gistpoint.sessions.blinding import Blinding
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.heads import HeadOrigin
 from gistpoint.sessions.leases import piles
@@ -72,6 +74,7 @@ def attempt_store() -> AttemptStore:
         __version__,
         locations.reviews,
         index=locations.lists / ATTEMPTS_INDEX,
+        blinding=Blinding.of_process,
     )
 
 
@@ -190,6 +193,10 @@ def show(request: ShowAttempt) -> int:
     if request.json:
         print_json("gistpoint.attempt/1", _attempt_values(summary, reviews))
         return NEGATIVE if summary.problem else DONE
+    if summary.withheld:
+        print_table(["what", "value"], [*_first_rows(summary), *_time_rows(summary.state)])
+        print(hidden_words(summary))
+        return NEGATIVE if summary.problem else DONE
     calls = summary.state.calls
     print_table(["what", "value"], [*_attempt_rows(summary, reviews), *_log_rows(summary)])
     print_table(
@@ -230,11 +237,12 @@ def _attempt_values(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven])
         for s in state.submissions
     ]
     more = {"reviews": review_rows, "submitted": submitted, "calls": calls, "notes": state.notes}
+    if summary.withheld:
+        more = dict.fromkeys(more)
     return {**attempt_row(summary), **more}
 
 
-def _attempt_rows(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -> list[list[str]]:
-    state = summary.state
+def _first_rows(summary: AttemptSummary) -> list[list[str]]:
     return [
         ["attempt", summary.attempt_id],
         ["task", summary.task_id[:12]],
@@ -250,12 +258,23 @@ def _attempt_rows(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -
         ["started", stamp(summary.started_utc_ms)],
         ["outcome", outcome(summary)],
         ["record", _record(summary)],
+    ]
+
+
+def _time_rows(state: AttemptState) -> list[list[str]]:
+    times = [[activity.value, duration(state.clock.of(activity))] for activity in ClockActivity]
+    return [*times, ["active", duration(state.clock.active)]]
+
+
+def _attempt_rows(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -> list[list[str]]:
+    state = summary.state
+    return [
+        *_first_rows(summary),
         *([["suspicious", ", ".join(state.suspicious)]] if state.suspicious else []),
         *_confirmation_rows(state),
         *([["flags", ", ".join(state.last.flags)]] if state.last is not None and state.last.flags else []),
         *[["reviewed", f"{given.reviewer}: {_verdict_words(given)}"] for given in reviews],
-        *[[activity.value, duration(state.clock.of(activity))] for activity in ClockActivity],
-        ["active", duration(state.clock.active)],
+        *_time_rows(state),
         ["tool uses left", f"{state.remaining.tool_uses} of {state.budgets.tool_uses}"],
         ["submissions left", f"{state.remaining.submissions} of {state.budgets.submissions}"],
         ["last score", score_words(state.last)],

@@ -34,6 +34,8 @@ UNSANDBOXED_HELP = (
     "if isolation does not work, run the repository's code and builds of its dependencies with your rights"
 )
 """The help on the options for isolation, which may also precede a command."""
+UNBLIND_HELP = "show outcomes of people in studies that are open; their logs and reports will mention it"
+"""The help on the option of every command that shows outcomes of attempts."""
 _ISOLATION = frozenset({"sandbox", "allow_unsandboxed"})
 """Options of every command that runs code. They are the same everywhere, so no short help shows them."""
 _HELP_COLUMN = 28
@@ -64,6 +66,8 @@ class CommandParser(argparse.ArgumentParser):
     """The options that `--help` shows, by field; empty for all. `--help-all` also shows the others."""
     rare: Sequence[str] = ()
     """The subcommands that `--help` names without explaining them."""
+    outcomes = False
+    """Whether the command shows outcomes of attempts, and takes `--unblind`."""
 
     _named: dict[str, Any] | None = None
 
@@ -124,6 +128,8 @@ class CommandParser(argparse.ArgumentParser):
             if self.screen:
                 hold_collection()
             self.set_defaults(run=load()(self))
+            if self.outcomes:
+                self.add_argument("--unblind", action="store_true", help=UNBLIND_HELP)
             # Every command accepts this option; the short help lists it only where it would show more.
             what = "show every option and exit" if self._rare() else argparse.SUPPRESS
             self.add_argument("--help-all", action=WholeHelp, help=what)
@@ -382,6 +388,8 @@ class CommandRow(NamedTuple):
     """The options that its short help shows, by field; empty for all."""
     rare: bool = False
     """Whether the short help of its group names it without explaining it."""
+    outcomes: bool = False
+    """Whether it shows outcomes of attempts, which `--unblind` shows in an open study (decision 191)."""
 
     def load(self) -> Options:
         """Import the module of the command, and return the function that adds its options."""
@@ -408,6 +416,7 @@ def add_commands(top: CommandParser, commands: Iterable[CommandRow], groups: Map
             parsers[group].rare = (*parsers[group].rare, name)
         parser = found[group].add_parser(name, **({"help": command.help} if command.help else {}))
         parser.load, parser.screen, parser.shown = command.load, command.screen, command.shown
+        parser.outcomes = command.outcomes
 
 
 def _subparsers(parser: CommandParser, *, required: bool) -> Any:

@@ -160,7 +160,9 @@ def _ended(services: Services) -> list[str]:
     found = [
         summary.attempt_id
         for summary in services.attempts.outlines()
-        if summary.actor in (PERSON, MODEL) and summary.state.ended and not summary.problem
+        if summary.actor in (PERSON, MODEL)
+        and summary.state.ended
+        and not (summary.problem or summary.withheld)
     ]
     return found[::-1]
 

@@ -1,0 +1,45 @@
+"""Whose outcomes are hidden: those of people's attempts in a study that is still open (decision 191).
+
+The command line sets the rule of its process. Everything that shows attempts or opens recorded runs asks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from gistpoint.core.attempts.identity import PERSON
+from gistpoint.core.errors import UserError
+
+
+class Blinding:
+    """The rule of a process about the outcomes of attempts in studies."""
+
+    of_process: ClassVar[Blinding | None] = None
+    """The rule in force; None if nothing is hidden, as for commands that have a rule of their own."""
+
+    def __init__(self, is_hidden: Callable[[str, Path], bool]) -> None:
+        """`is_hidden` is called once for each study, with its id and the folder of an attempt."""
+        self._is_hidden = is_hidden
+        self._known: dict[tuple[str, Path], bool] = {}
+
+    def hides(self, actor: str, study: object, place: Path) -> bool:
+        """Whether the outcome of an attempt is hidden; `study` is the id in its header, None without one."""
+        if not isinstance(study, str) or not study or actor != PERSON:
+            return False
+        key = (study, place.parent)
+        if key not in self._known:
+            self._known[key] = self._is_hidden(study, place)
+        return self._known[key]
+
+
+def hidden_error(name: str, study: str) -> UserError:
+    """Return the error for an attempt that hides its outcome."""
+    return UserError(
+        f"{name} belongs to the study {study}, which is not known to be closed: its outcome is hidden.",
+        hint=(
+            "--unblind shows it, and the study's log and report will mention it. If the study is closed,"
+            " `gistpoint study progress DIR` makes its folder known here."
+        ),
+    )

@@ -1,0 +1,57 @@
+"""Whether a study that an attempt names hides outcomes, and where its folder is on this machine."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.errors import UserError
+from gistpoint.core.locations import Locations, read_regular
+from gistpoint.core.logs import replace_file
+from gistpoint.core.study.reading import FILE as STUDY_FILE
+from gistpoint.sessions.studies.course import outcomes_hidden
+from gistpoint.sessions.studies.folder import StudyFolder
+
+_FOLDERS = "study-folders"
+
+
+def remember_folder(study: StudyFolder, locations: Locations) -> None:
+    """Keep where the folder of a study is, so that lists of attempts know whether it is closed.
+
+    A data folder that can't be written changes nothing: an unknown study counts as open.
+    """
+    place, root = locations.data / _FOLDERS / study.study.id, str(study.root).encode()
+    with suppress(OSError):
+        if not place.is_file() or read_regular(place) != root:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(place, root)
+
+
+def is_hidden(study_id: str, attempt: Path, *, unblind: bool) -> bool:
+    """Whether outcomes of a study's people are hidden, given the folder of one of its attempts.
+
+    The study is the one whose folder contains the attempt, or that was last used here under its id. If it
+    can't be read, it counts as open. `unblind` shows outcomes, and records that in the study's log.
+    """
+    root = _folder_of(study_id, attempt)
+    if root is None:
+        return not unblind
+    try:
+        study = StudyFolder(root, Locations.of_user(), SystemTime())
+        return study.study.id != study_id or outcomes_hidden(study, unblind=unblind)
+    except (UserError, OSError):
+        return not unblind
+
+
+def _folder_of(study_id: str, attempt: Path) -> Path | None:
+    holding = [folder for folder in attempt.absolute().parents[:3] if (folder / STUDY_FILE).is_file()]
+    if holding:
+        return holding[0]
+    if study_id != Path(study_id).name:
+        return None  # a journal can name any text
+    with suppress(OSError, ValueError):
+        known = Path(read_regular(Locations.of_user().data / _FOLDERS / study_id).decode())
+        if (known / STUDY_FILE).is_file():
+            return known
+    return None
