@@ -154,6 +154,10 @@ LONG = frozenset(
 """The commands that take seconds without a fault."""
 
 
+SILENT = frozenset[str]()
+"""Calls that print nothing on standard output."""
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """The folders of one call: its home, and the folder in which it is called."""
@@ -178,6 +182,10 @@ class Fault:
     """Python code that runs before the program to imitate a file system or kernel with this fault."""
     is_of_disk: bool = False
     """Whether a message must name a path."""
+    loses_output: bool = False
+    """Whether a command that prints anything must fail."""
+    changes_nothing: bool = False
+    """Whether a command must be refused before it does anything."""
 
 
 def _read_only(place: str) -> str:
@@ -227,8 +235,9 @@ FAULTS = (
     Fault("ASCII", {"PYTHONIOENCODING": "ascii"}),
     Fault("Latin-1", {"PYTHONIOENCODING": "latin-1"}),
     Fault("POSIX locale", {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}),
-    Fault("output is full", streams=">/dev/full"),
-    Fault("output is closed", streams=">&-"),
+    Fault("output is full", streams=">/dev/full", loses_output=True),
+    Fault("output is closed", streams=">&-", loses_output=True, changes_nothing=True),
+    Fault("output can't be written", streams="1</dev/null", loses_output=True, changes_nothing=True),
     Fault("input is closed", streams="<&-"),
     Fault("few open files", limits={resource.RLIMIT_NOFILE: 20}),
     Fault("small files", limits={resource.RLIMIT_FSIZE: 2048}),
@@ -343,8 +352,10 @@ def meet(command: str, fault: Fault, made: Case, place: Path, *, seconds: float 
         errors += STOPPED.encode()
     texts = [text.decode("utf-8", "backslashreplace") for text in (output, errors)]
     stopped = texts[1].endswith(STOPPED)
-    complaints = (*_of_streams(command, fault, code, *texts), *([] if stopped else _of_files(before, case)))
-    return Met(command, fault.name, code, *texts, complaints)
+    complaints = [*_of_streams(command, fault, code, *texts), *([] if stopped else _of_files(before, case))]
+    if fault.changes_nothing and before != _files(case):
+        complaints.append("something was changed")
+    return Met(command, fault.name, code, *texts, tuple(complaints))
 
 
 def _variables(home: Path) -> dict[str, str]:
@@ -375,6 +386,8 @@ def _of_streams(command: str, fault: Fault, code: int, output: str, errors: str)
         yield f"exit code {code}"
     if code == 2 and not errors.strip():
         yield "no message"
+    if fault.loses_output and code == 0 and command not in SILENT and STOPPED not in errors:
+        yield "output was lost, and the exit code is 0"
     if code == 2 and fault.is_of_disk and _OF_SYSTEM.search(errors):
         named = ("/", *(word for word in CALLS[command] if not word.startswith(("-", "{"))))
         if not any(word in errors for word in named):

@@ -28,7 +28,12 @@ from gistpoint.tui.commands.command import (
     add_commands,
     readable,
 )
-from gistpoint.tui.commands.output import drop_unwritable, open_missing_streams, readable_terminals
+from gistpoint.tui.commands.output import (
+    drop_unwritable,
+    open_missing_streams,
+    readable_terminals,
+    require_output,
+)
 from gistpoint.tui.starting import hold_collection
 
 # Modules are named as text, so that only the module of the called command is imported (decision 58).
@@ -353,9 +358,18 @@ MOVED = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit code."""
+    refusal = _output_refusal()
     open_missing_streams()
     with readable_terminals():
-        return _run(arguments)
+        return _run(arguments) if refusal is None else _reported(refusal)
+
+
+def _output_refusal() -> UserError | None:
+    try:
+        require_output()
+    except UserError as error:
+        return error
+    return None
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -366,7 +380,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         complete(parser())
     try:
         words = _with_whole_names(_without_aliases(sys.argv[1:] if arguments is None else arguments))
-        options = parser().parse_args(words, argparse.Namespace(called=(*words,)))
+        options = _parsed(words)
         _ask_on_terminal()
         _require_home()
         _hide_outcomes(options)
@@ -393,6 +407,15 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _reported(found)
     finally:
         drop_unwritable()
+
+
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    """Return the parsed words. Help and versions are printed, and end the program if that worked."""
+    try:
+        return parser().parse_args(words, argparse.Namespace(called=(*words,)))
+    except SystemExit:
+        sys.stdout.flush()
+        raise
 
 
 def _require_home() -> None:

@@ -43,7 +43,11 @@ def solver_title(task: Task) -> str:
     It contains the kind, the two words with the digit, and the number of failing tests of a repair, but
     nothing about the source. The demo's tasks have fixed titles, which are the same for every audience.
     """
-    return demo_title(task) or kind_of(task).title(task, word_name(task.id))
+    return demo_title(task) or _title_without_source(task)
+
+
+def _title_without_source(task: Task) -> str:
+    return kind_of(task).title(task, word_name(task.id))
 
 
 def author_title(task: Task) -> str:
@@ -65,9 +69,12 @@ def title_in_attempt(task: Task, attempt: Circumstances) -> str:
     """Return a task's title during an attempt: the solver's, or the author's if the attempt can't count.
 
     Attempts in a study show the solver's title whatever their role, so that training looks like the rest of
-    the study. A model always gets the solver's title.
+    the study, and the demo's tasks like others: their own titles are public and name what is broken. A model
+    always gets the solver's title.
     """
-    counts = attempt.role == Role.BASELINE or attempt.study is not None or attempt.actor == MODEL
+    if attempt.study is not None:
+        return _title_without_source(task)
+    counts = attempt.role == Role.BASELINE or attempt.actor == MODEL
     return solver_title(task) if counts else author_title(task)
 
 

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from fcntl import F_GETFL, fcntl
 from functools import lru_cache
 from glob import escape
 from io import TextIOWrapper
@@ -67,6 +68,20 @@ def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 codecs.register_error("gistpoint.plain", _plain)
+
+
+def require_output() -> None:
+    """Raise `UserError` if standard output is closed or can only be read (decision 192).
+
+    Called before anything is done, since a command can't always print again what it has done.
+    """
+    stream = sys.stdout
+    with suppress(AttributeError, OSError, ValueError):  # streams of tests have no file
+        if stream is None or fcntl(stream.fileno(), F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise UserError(
+                "Standard output is closed: what the command prints would be lost. Nothing was done.",
+                hint="Send it to a file with `> FILE`, or to /dev/null if you do not need it.",
+            )
 
 
 def open_missing_streams() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from gistpoint.core.locations import path_of
@@ -30,7 +31,7 @@ from gistpoint.sessions.studies.people import (
 )
 from gistpoint.sessions.studies.pseudonyms import PRIVATE
 from gistpoint.sessions.studies.public_audit import audit_public
-from gistpoint.sessions.studies.recruiting import RECRUITS, recruits_of
+from gistpoint.sessions.studies.recruiting import RECRUITS, Recruit, recruits_of
 from gistpoint.sessions.studies.syncing import synchronise
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import argument, option
@@ -40,8 +41,23 @@ from gistpoint.tui.study_opening import is_shared
 
 
 def enrol(study: StudyFolder, request: EnrolPeople, as_json: bool) -> int:
-    """Enrol one participant or several."""
+    """Enrol one participant or several. If their codes can't be printed, name the command that lists them."""
     people = enrol_people(study, request)
+    try:
+        _print_people(study, request, people, as_json=as_json)
+        sys.stdout.flush()
+    except OSError as error:
+        raise StudyError(
+            f"The codes of {plural(len(people), 'enrolled person', 'enrolled people')} could not be printed:"
+            f" {error.strerror}.",
+            hint=f"`gistpoint study progress {study.named} --json` lists all who have not begun.",
+        ) from error
+    return DONE
+
+
+def _print_people(
+    study: StudyFolder, request: EnrolPeople, people: Mapping[str, Recruit], *, as_json: bool
+) -> None:
     if as_json:
         values = {
             "id": study.study.id,
@@ -53,7 +69,7 @@ def enrol(study: StudyFolder, request: EnrolPeople, as_json: bool) -> int:
             ],
         }
         print_json("gistpoint.study-enrol/1", values)
-        return DONE
+        return
     for code, one in people.items():
         named = f"{one.external} is {code}" if one.external else code
         print_text(f"{named}: gistpoint study join {study.named} --code {code}")
@@ -61,7 +77,6 @@ def enrol(study: StudyFolder, request: EnrolPeople, as_json: bool) -> int:
         print_text(f"Who is who stays in {PRIVATE}/{RECRUITS} of this copy of the folder: never share it.")
     if is_shared(study):
         print_text(f"On other machines of the team, instead of the folder: {study.study.id}")
-    return DONE
 
 
 def returning(study: StudyFolder, request: ReturnAssignment, as_json: bool) -> int:
