@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from glob import escape
 from pathlib import Path
 
 from gistpoint.core.logs import take
@@ -31,6 +32,8 @@ def build_once(folder: Path, build: Callable[[Path], None], cancel: CancelToken 
         # Another process may have built the folder while this process waited for the lock.
         if folder.is_dir():
             return folder
+        for left in folder.parent.glob(f".{escape(folder.name)}-*"):
+            remove_frozen(left)  # whoever made it was killed, or this process would not have the lock
         temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
             built = temporary / "built"

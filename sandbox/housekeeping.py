@@ -5,23 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import tempfile
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gistpoint.core.unfinished import leftovers_below, remove_whole, scratch_leftovers
 from gistpoint.sandbox.cache import remove_frozen
 from gistpoint.sandbox.layout import leftovers, remove_leftovers
 
 if TYPE_CHECKING:
     from gistpoint.sandbox.backends.docker.engine import Engine
 
-_PREFIXES = tuple(
-    f"gistpoint-{of}-" for of in ("attacks", "build", "generate", "new", "probe", "uv", "wheels")
-)
 _FROZEN = {"environment": "environments", "wheel": "wheels", "runtime": "runtimes"}
-_OLD_S = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +32,11 @@ class StoredItem:
     place: str
 
 
-def kept(cache: Path) -> tuple[StoredItem, ...]:
-    """Return everything that `clean` would remove; an engine that does not answer is skipped."""
+def kept(cache: Path, homes: Sequence[Path] = ()) -> tuple[StoredItem, ...]:
+    """Return everything that `clean` would remove; an engine that does not answer is skipped.
+
+    `homes` are the folders of the home, in which killed processes may have left something half made.
+    """
     found = [
         StoredItem(kind, folder.name, _size(folder), str(folder))
         for kind, place in _FROZEN.items()
@@ -51,7 +50,7 @@ def kept(cache: Path) -> tuple[StoredItem, ...]:
     ]
     found += [
         StoredItem("leftover", folder.name, _size(folder), str(folder))
-        for folder in (*leftovers(), *_stale_folders())
+        for folder in (*leftovers(), *scratch_leftovers(), *leftovers_below(homes))
     ]
     engine = _engine()
     if engine is not None:
@@ -59,12 +58,12 @@ def kept(cache: Path) -> tuple[StoredItem, ...]:
     return tuple(found)
 
 
-def clean(cache: Path) -> tuple[StoredItem, ...]:
+def clean(cache: Path, homes: Sequence[Path] = ()) -> tuple[StoredItem, ...]:
     """Remove the items that `kept` lists, as far as possible, and return those removed.
 
     This must not be called while a run is under way.
     """
-    before = kept(cache)
+    before = kept(cache, homes)
     for folder in (folder for place in _FROZEN.values() for folder in (cache / place).glob("*")):
         # The folders are read-only, so rmtree alone would fail.
         if folder.is_dir():
@@ -74,8 +73,8 @@ def clean(cache: Path) -> tuple[StoredItem, ...]:
     for folder in (cache / "libraries").glob("*"):
         shutil.rmtree(folder, ignore_errors=True)
     remove_leftovers()
-    for folder in _stale_folders():
-        shutil.rmtree(folder, ignore_errors=True)
+    for left in (*scratch_leftovers(), *leftovers_below(homes)):
+        remove_whole(left)
     engine = _engine()
     if engine is not None:
         from gistpoint.sandbox.backends.docker.containers import remove_leftovers as remove_containers
@@ -84,21 +83,8 @@ def clean(cache: Path) -> tuple[StoredItem, ...]:
         remove_containers(engine)
         remove_images(engine)
     # Only what is really gone is reported, because every removal above ignores errors.
-    after = {(item.kind, item.place) for item in kept(cache)}
+    after = {(item.kind, item.place) for item in kept(cache, homes)}
     return tuple(item for item in before if (item.kind, item.place) not in after)
-
-
-def _stale_folders() -> list[Path]:
-    """Return gistpoint's temporary folders of other kinds that have not changed for a day."""
-    # Folders of runs have a lock that shows whether their program is alive; for these, age decides.
-    found = []
-    for prefix in _PREFIXES:
-        for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-            with contextlib.suppress(OSError):
-                status = folder.lstat()
-                if status.st_uid == os.geteuid() and time.time() - status.st_mtime > _OLD_S:
-                    found.append(folder)
-    return found
 
 
 def _engine() -> Engine | None:
@@ -128,4 +114,6 @@ def _size(folder: Path) -> int:
         for name in files:
             with contextlib.suppress(OSError):
                 total += Path(place, name).lstat().st_blocks * 512
+    if folder.is_file():
+        total = folder.lstat().st_blocks * 512
     return total

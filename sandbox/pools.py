@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import tempfile
 import threading
 import time
 from bisect import bisect_right
@@ -37,6 +36,7 @@ from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
 from gistpoint.core.trees import SourceTree
+from gistpoint.core.unfinished import scratch_folder
 from gistpoint.sandbox.candidates.prober import SuiteProber
 from gistpoint.sandbox.candidates.recording import SLOWER, SuiteTestMapper
 from gistpoint.sandbox.cluster import connected, unfit_workers
@@ -311,7 +311,7 @@ def _findings(text: str) -> list[_Finding]:
 
     command = [os.fsdecode(ruff.find_ruff_bin()), *_CHECK]
     try:
-        with tempfile.TemporaryDirectory(prefix="gistpoint-lint-") as neutral:
+        with scratch_folder("lint") as neutral:
             done = run_host_program(
                 command,
                 timeout_s=_TIMEOUT_S,

@@ -28,6 +28,7 @@ from gistpoint.core.locations import Locations, opened_regular
 from gistpoint.core.logs import naming, sync_folder, wait_for
 from gistpoint.core.machine_key import KEY
 from gistpoint.core.running import RunContext, RunProgress
+from gistpoint.core.unfinished import part_of, remove_abandoned
 from gistpoint.sessions.heads import COPIES, HEADS
 from gistpoint.sessions.home import MARK, mark_of, require_known
 from gistpoint.sessions.journal import is_open
@@ -39,6 +40,7 @@ _LARGEST_LIST = 1 << 32
 _REPORTED_EVERY = 500
 _PIECE = 1 << 20
 _STARTING = "starting.lock"
+_PASSING = (".deleting-", ".making-", ".unpacking-", ".fetching-")
 
 
 class BackupError(UserError):
@@ -102,7 +104,8 @@ def make_backup(
     if not locations.data.is_dir():
         raise BackupError(f"There is nothing to back up in {locations.data}.")
     target = target.absolute()
-    part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
+    part = part_of(target)
+    remove_abandoned(target)
     try:
         with naming(target), part.open("xb") as file:
             os.fchmod(file.fileno(), 0o600)
@@ -187,7 +190,7 @@ def _is_lock(name: str) -> bool:
 
 def _is_passing(name: str) -> bool:
     """Whether a name is that of something half made, or of what can be computed again."""
-    return name.startswith(".deleting-") or name.endswith(".part") or name == "outlines"
+    return name.startswith(_PASSING) or name.endswith(".part") or name == "outlines"
 
 
 def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> BackupFile:
@@ -351,7 +354,9 @@ def restore_backup(
         require_known(backup.header.home.encode(), str(source), program)
     suffix = f"{os.getpid()}"
     tops = _tops(locations)
-    staged = {part: root.with_name(f".{root.name}.restoring-{suffix}") for part, root in tops.items()}
+    staged = {part: part_of(root.absolute()) for part, root in tops.items()}
+    for root in tops.values():
+        remove_abandoned(root.absolute())
     inner = dict(staged)
     if "proofs" not in staged:
         inner["proofs"] = staged["config"] / locations.proofs.relative_to(locations.config)

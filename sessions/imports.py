@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -33,6 +32,7 @@ from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.fields import Fields
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.text import failing_in_words
+from gistpoint.core.unfinished import scratch_folder
 
 FORMAT, VERSION = "gistpoint.imports", 1
 
@@ -225,7 +225,7 @@ class Importer:
 
     def _repository(self, group: list[BreakpointRecord]) -> None:
         self.run.note(f"{group[0].place}: {len(group)} {'record' if len(group) == 1 else 'records'}")
-        with tempfile.TemporaryDirectory(prefix="gistpoint-import-") as scratch:
+        with scratch_folder("import") as scratch:
             try:
                 spec = self.sources.spec_of(group[0])
                 intake = self._taken_in(spec, Path(scratch))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import tempfile
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ from gistpoint.core.locations import Locations, path_of, read_regular_text
 from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.names import word_name
+from gistpoint.core.unfinished import made_in
 from gistpoint.sessions.journal import JOURNAL, first_event
 from gistpoint.sessions.task_documents import TaskDocuments, file_state
 
@@ -156,8 +157,9 @@ class TaskStore:
                 f"{task.short_id} is not one of your own tasks.",
                 hint="The tasks of the demo can't be deleted.",
             )
-        with tempfile.TemporaryDirectory(prefix=".deleting-", dir=self.roots[0]) as gone:
-            folder.rename(Path(gone) / "task")
+        gone = made_in(self.roots[0], "deleting")
+        folder.rename(gone / "task")
+        shutil.rmtree(gone, ignore_errors=True)
         # Without this note, the next synchronisation with a team's store would bring it back (decision 107).
         self._notes.mkdir(exist_ok=True)
         (self._notes / task.id).touch()

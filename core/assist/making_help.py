@@ -7,7 +7,6 @@ original that is missing from that tree (decision 85).
 from __future__ import annotations
 
 import shlex
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree
+from gistpoint.core.unfinished import scratch_folder
 
 REDUCING_S = 60.0
 """The time for reducing a gist once it is faithful, in seconds."""
@@ -58,7 +58,7 @@ def make_help(
         except NoGistError as error:
             reason = f"{entrypoint.text}: {error.message}"
             continue
-        with tempfile.TemporaryDirectory(prefix="gistpoint-help-") as scratch:
+        with scratch_folder("help") as scratch:
             gist = write_gist_task(repository, entrypoint, examined, Path(scratch))
             judge = GistJudge(gist, gist_answer(read_answer(gist)), runner)
             found = reference_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -29,6 +28,7 @@ from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.model import Mode, Rules, Source, Target, Task
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
+from gistpoint.core.unfinished import scratch_folder
 
 VERSION = "1.0"
 PINS = EnvironmentPins(python="", import_roots=(".",), pytest_args=("tests",))
@@ -72,7 +72,7 @@ def build_demo(
     The library's suite is run and recorded first. `entrypoints` runs the test of the gist, whose reference
     gist is also made; `controls_of` makes the controls of the other tasks.
     """
-    with tempfile.TemporaryDirectory(prefix="gistpoint-demo-") as name:
+    with scratch_folder("demo") as name:
         scratch = Path(name)
         source = Source("demo", LIBRARY, VERSION)
         intake = take_in(Repository(source, library_tree(scratch), PINS), runner, run=run)

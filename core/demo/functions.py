@@ -7,7 +7,6 @@ their provenance says so.
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -36,6 +35,7 @@ from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.tasks.trees import corrupted_tree
 from gistpoint.core.trees import SourceTree
+from gistpoint.core.unfinished import scratch_folder
 
 BACKEND = "none"
 """The name that replaces that of the backend on which a baseline was recorded."""
@@ -171,7 +171,7 @@ def write_simulated_tasks(into: Path, demo: Path, functions: int = 60) -> Iterat
     `functions` is the number of the others, which are removed and corrupted in turn. The demo's tasks are
     unpacked below `demo`. Raises `NoTaskError` if the library has too few functions.
     """
-    with tempfile.TemporaryDirectory(prefix="gistpoint-demo-") as scratch:
+    with scratch_folder("demo") as scratch:
         library = DemoLibrary.unpacked(Path(scratch), demo)
         used: set[str] = set()
         for _, task in unpack_demo(demo):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from gistpoint.core.generation.context import Context
 from gistpoint.core.generation.making import write_kept
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
 from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.unfinished import scratch_folder
 
 
 def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdict:
@@ -37,6 +37,6 @@ def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdi
 def _controls(confirmer: Confirmer, context: Context, verdict: CandidateVerdict) -> Controls:
     """Return the controls of the task as it would be written."""
     assert verdict.kept is not None
-    with tempfile.TemporaryDirectory(prefix="gistpoint-controls-") as scratch:
+    with scratch_folder("controls") as scratch:
         task = write_kept(context.library, context.settings, verdict.kept, Path(scratch))
         return confirmer.control(task, read_answer(task), measured_here=True, run=context.run.quiet)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
-import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -58,11 +55,7 @@ from gistpoint.core.tasks.model import (
 from gistpoint.core.tasks.trees import corrupted_tree
 from gistpoint.core.text import failing_in_words
 from gistpoint.core.trees import SourceTree, write_tar
-
-_UNFINISHED = ".making-"
-_STALE_S = 3600.0
-"""The age after which an unfinished folder is removed: writing a task takes only seconds."""
-
+from gistpoint.core.unfinished import made_in
 
 ControlsOf = Callable[[Task, Answer], Controls | None]
 """Returns the controls of a task whose folder is being written; None if they are not made."""
@@ -93,8 +86,7 @@ def write_proven(
     rules, limits = rules or Rules(), ToolLimits()
     several = len(proof.targets) > 1
     into.mkdir(parents=True, exist_ok=True)
-    _sweep(into)
-    folder = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=into))
+    folder = made_in(into, "making")
     try:
         tree_sha256 = write_tar(proof.tree, folder / "workspace" / "tree.tar")
         environment, source = intake.repository.environment, intake.repository.source
@@ -186,7 +178,7 @@ def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
         return True
     if in_use(place.name):
         return False
-    away = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=place.parent)) / place.name
+    away = made_in(place.parent, "making") / place.name
     place.rename(away)
     if in_use(place.name):  # somebody has just begun it
         away.rename(place)
@@ -194,13 +186,6 @@ def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
         return False
     shutil.rmtree(away.parent, ignore_errors=True)
     return True
-
-
-def _sweep(into: Path) -> None:
-    for left in into.glob(f"{_UNFINISHED}*"):
-        with contextlib.suppress(OSError):  # another process may have removed it first
-            if time.time() - left.stat().st_mtime > _STALE_S:
-                shutil.rmtree(left)
 
 
 TEMPLATES = {

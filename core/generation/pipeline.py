@@ -6,7 +6,6 @@ Both are made by the same steps over one context (decision 61).
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -83,6 +82,7 @@ from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.tasks.model import Answer, Rules, Source, Task
 from gistpoint.core.text import failing_in_words, plural
 from gistpoint.core.trees import SourceTree
+from gistpoint.core.unfinished import scratch_folder
 
 _REFUSED = {
     SourceError: "source_not_to_be_had",
@@ -309,7 +309,7 @@ def _learned(
             known = definitions(tree, frozenset(), classes=settings.mode.removes)
             require_defined(settings.choice, {str(definition.ref) for definition in known})
 
-    with tempfile.TemporaryDirectory(prefix="gistpoint-generate-") as name:
+    with scratch_folder("generate") as name:
         scratch, runner = Path(name), harness.runner()
         folder = locations.libraries / sha256_of_json([harness.key(spec, scratch), runner.backend.name])[:32]
         library = learn_library(
@@ -445,7 +445,7 @@ def generate_one(
         if function:
             check_named(tree, function)
 
-    with tempfile.TemporaryDirectory(prefix="gistpoint-new-") as scratch:
+    with scratch_folder("new") as scratch:
         repository = harness.fetch(spec, Path(scratch), run, look)
         intake = take_in(repository, runner, max_seconds=spec.max_suite_seconds, run=run)
         tests = plural(len(intake.collected), "test")

@@ -7,7 +7,6 @@ import io
 import re
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from gistpoint.core.locations import opened_regular, read_regular
 from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE, basis_of, read_baseline, write_baseline
 from gistpoint.core.tasks.entered import ENTERED_FILE
 from gistpoint.core.tasks.model import CANARY, Task
+from gistpoint.core.unfinished import made_in
 
 MAX_BYTES = 2 * 1024**3
 """The maximum number of bytes in an unpacked task; an archive that unpacks to more is refused."""
@@ -79,7 +79,7 @@ def unpack_task(
     an archive that is damaged or contains anything but the plain files of a task.
     """
     into.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=into))
+    folder = made_in(into, "unpacking")
     try:
         for each in (archive, *others):
             _extract(each, folder)

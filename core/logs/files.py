@@ -15,6 +15,7 @@ from threading import get_ident
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import open_regular, read_regular
 from gistpoint.core.logs.locks import APPENDING, FileLock
+from gistpoint.core.unfinished import mark
 
 
 @contextmanager
@@ -91,7 +92,7 @@ def _hidden_copy(path: Path, data: bytes, mode: int, *, durable: bool) -> Path:
 
     No other process or thread uses that path.
     """
-    part = path.with_name(f".{path.name[:200]}.{os.getpid()}-{get_ident()}.part")
+    part = path.with_name(f".{path.name[:200]}.{mark()}-{get_ident()}.part")
     try:
         part.unlink(missing_ok=True)
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:

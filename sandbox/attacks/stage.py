@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from gistpoint.core.unfinished import SCRATCH, mark
 from gistpoint.sandbox.backends.base import Environment
 from gistpoint.sandbox.environments.interpreters import find_interpreter, own_version
 
@@ -114,7 +115,7 @@ def _site(environment: Environment) -> Path:
 @contextlib.contextmanager
 def staged() -> Iterator[Stage]:
     """Set up the stage and yield it; afterwards, end its servers and processes and remove it."""
-    base = Path(tempfile.mkdtemp(prefix="gistpoint-attacks-")).resolve()
+    base = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}attacks-{mark()}-")).resolve()
     interpreter = find_interpreter(own_version())
     folder = base / "environment"
     environment = Environment(folder, interpreter.path, interpreter.prefix, interpreter.version)

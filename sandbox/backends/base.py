@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.core.unfinished import scratch_folder
 from gistpoint.sandbox.layout import MountPaths
 from gistpoint.sandbox.limits import RunLimits
 
@@ -218,7 +218,7 @@ def complaint_of(backend: Backend) -> str:
     """Run a trivial command with the settings of every run; return why it failed, empty if it did not."""
     token = os.urandom(8).hex().encode()
     lines = list[bytes]()
-    with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
+    with scratch_folder("probe") as name:
         ended = backend.run(probe_command(Path(name).resolve(), token), on_line=lines.append)
     succeeded = ended.stop is Stop.EXITED and ended.exit_code == 0
     if succeeded and lines == [token]:

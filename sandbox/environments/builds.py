@@ -15,7 +15,6 @@ import posixpath
 import re
 import shutil
 import stat
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -31,6 +30,7 @@ from gistpoint.core.errors import CancelledError, EnvironmentBuildError, SourceE
 from gistpoint.core.pins import quoted
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.text import visible_line
+from gistpoint.core.unfinished import scratch_folder
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Stop
 from gistpoint.sandbox.backends.runtime import toolchain
 from gistpoint.sandbox.cache import build_once
@@ -108,7 +108,7 @@ class Builds:
         Raises `EnvironmentBuildError` if the build fails, and `CancelledError` if stopped.
         """
         with (
-            tempfile.TemporaryDirectory(prefix="gistpoint-build-") as scratch,
+            scratch_folder("build") as scratch,
             self._build(folder, "metadata", name, Path(scratch)).open("rb") as file,
         ):
             return read_metadata(file.read(MOST_METADATA).decode("utf-8", "replace"))
@@ -126,7 +126,7 @@ class Builds:
                 return _stored_wheel(self._place(digest), name, version, digest)
         self._refuse_nesting(name)
         try:
-            with tempfile.TemporaryDirectory(prefix="gistpoint-build-") as scratch:
+            with scratch_folder("build") as scratch:
                 return self._wheel(name, version, hashes, Path(scratch))
         except SourceError as error:
             raise EnvironmentBuildError(

@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -23,6 +22,7 @@ from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.core.pins import LockLine, fault_in, read_lock_line
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.trees import sha256_of
+from gistpoint.core.unfinished import scratch_folder
 from gistpoint.sandbox.backends.base import IMAGES_RUN_ON, Backend, Environment, Interpreter
 from gistpoint.sandbox.cache import build_once
 from gistpoint.sandbox.environments.interpreters import find_interpreter, own_version
@@ -260,7 +260,7 @@ class EnvironmentStore:
 
         built: dict[str, BuiltWheel] = {}
         while True:
-            with tempfile.TemporaryDirectory(prefix="gistpoint-wheels-") as shelf:
+            with scratch_folder("wheels") as shelf:
                 for wheel in built.values():
                     shutil.copy(wheel.path, shelf)
                 synced = call_uv(

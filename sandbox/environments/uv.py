@@ -23,6 +23,7 @@ from typing import Any
 from gistpoint.core.errors import CancelledError, EnvironmentBuildError
 from gistpoint.core.locations import read_toml
 from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.core.unfinished import scratch_folder
 
 WHEELS_ALONE = ("--only-binary", ":all:")
 """The arguments of every call that resolves or installs packages."""
@@ -154,7 +155,7 @@ def call_uv(
         settings["dependency-metadata"] = [item.table() for item in known]
     if shelf is not None:  # an argument would replace the user's own
         _merge(settings, {"find-links": [shelf]})
-    with tempfile.TemporaryDirectory(prefix="gistpoint-uv-") as neutral:
+    with scratch_folder("uv") as neutral:
         file = Path(neutral, "settings.toml")
         # Written for each call, because a project's or the user's file could make uv build (decision 38).
         file.write_text(tomli_w.dumps(settings), "utf-8")

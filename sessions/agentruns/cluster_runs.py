@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -25,6 +24,7 @@ from gistpoint.core.orders import (
 )
 from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.unfinished import scratch_folder
 from gistpoint.sessions.agentruns.bounds import Purse
 from gistpoint.sessions.agentruns.cluster_work import AttemptToMake, ServicesFactory, WorkTools, attempted
 from gistpoint.sessions.agentruns.control import has_person
@@ -67,7 +67,7 @@ def work_tools(isolation: IsolationChoice, *, base_url: str = "", tests_at_once:
 
 def packed(task: Task) -> bytes:
     """Return the archive of a task with its answer, which judging needs."""
-    with tempfile.TemporaryDirectory(prefix="gistpoint-") as folder:
+    with scratch_folder("cluster") as folder:
         archive = Path(folder) / "task.tar.zst"
         pack_task(task.folder, archive)
         return archive.read_bytes()

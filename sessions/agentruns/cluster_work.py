@@ -27,6 +27,7 @@ from gistpoint.core.orders import MOST_BYTES, NotDoneError, StopSwitch, WorkStat
 from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.unfinished import scratch_folder
 from gistpoint.sessions.agentruns.beginning import agent_ports
 from gistpoint.sessions.agentruns.elsewhere import AttemptOrder, carried_out
 from gistpoint.sessions.agentruns.runner import AgentPorts, AgentRunner
@@ -151,7 +152,7 @@ def _folder() -> Iterator[Path]:
         below = import_module("distributed").get_worker().local_directory
     except (ImportError, ValueError):  # not called by a worker
         below = None
-    with tempfile.TemporaryDirectory(prefix="gistpoint-job-", dir=below) as folder:
+    with scratch_folder("job", below) as folder:
         yield Path(folder)
 
 

@@ -29,7 +29,7 @@ from gistpoint.core.study.reading import protocol_sha256, read_study
 from gistpoint.core.study.reuse import has_to_go
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.rules import Face, rules_text
-from gistpoint.sessions.attempt_copies import AttemptCopies
+from gistpoint.core.unfinished import whole_folder
 from gistpoint.sessions.journal import JOURNAL, first_event
 from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.drafts import drafts_folder
@@ -307,16 +307,22 @@ def create_study(
 ) -> None:
     """Write a study into a new or empty folder, with copies of the tasks; the demo's tasks are only listed.
 
-    Raises `StudyError` if the folder is not empty.
+    The folder appears only when it is complete. Raises `StudyError` if it is not empty.
     """
     if folder.exists() and not _is_empty(folder):
         raise StudyError(f"{folder.name} already exists and is not an empty folder.", hint="Give a new name.")
-    (folder / "texts").mkdir(parents=True)
+    with whole_folder(folder) as part:
+        _write_study(part, study_id(folder.absolute().name), template, tasks, demo=demo)
+
+
+def _write_study(
+    folder: Path, identity: str, template: StudyTemplate, tasks: Sequence[Task], *, demo: bool
+) -> None:
+    (folder / "texts").mkdir()
     for name in TEXTS:
         text = f"{rules_text(Face.PERSON)}\n" if name == "rules" else _template(f"texts/{name}.md")
         (folder / "texts" / f"{name}.md").write_text(text, encoding="utf-8")
     _write_tasks(folder, None if demo else tasks)
-    identity = study_id(folder.absolute().name)
     number = len(demo_tasks()) if demo else len(tasks)
     sources = 1 if demo else len({task.source.name for task in tasks})
     values = {

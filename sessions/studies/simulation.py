@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -52,6 +51,7 @@ from gistpoint.core.study.steps import (
 )
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.unfinished import part_of, remove_abandoned, scratch_folder
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.studies.course import record_opening
@@ -353,7 +353,7 @@ def fill(
     width = max(2, len(str(people)))
     # Before they are published, journals are written in memory if the machine has a folder for that.
     below = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="gistpoint-", dir=below) as scratch:
+    with scratch_folder("simulation", below) as scratch:
         simulation = StudySimulation(study, clock, crowd, Path(scratch), __version__)
         simulation.open()
         simulation.simulate_people([f"P{number:0{width}}" for number in range(1, people + 1)], run)
@@ -387,8 +387,8 @@ def write_demo_study(root: Path, named: str, locations: Locations, run: RunConte
                 " another folder."
             ),
         )
-    part = root.with_name(f".{root.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
+    part = part_of(root.absolute())
+    remove_abandoned(root.absolute())
     try:
         try:
             part.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urls
 
 from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.locations import read_toml
+from gistpoint.core.logs import replace_file
 from gistpoint.core.text import whole_number
 from gistpoint.sessions.team import FILE
 
@@ -222,7 +223,5 @@ def choose(config: Path, url: str | None) -> None:
         path.unlink(missing_ok=True)
         return
     config.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{FILE}.{os.getpid()}.tmp")
     quoted = url.replace("\\", "\\\\").replace('"', '\\"')
-    part.write_text(f'url = "{quoted}"\n', encoding="utf-8")
-    part.replace(path)
+    replace_file(path, f'url = "{quoted}"\n'.encode())

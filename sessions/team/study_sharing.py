@@ -18,6 +18,7 @@ from gistpoint.core.ports import TimeSource
 from gistpoint.core.study.operations import StudyError, StudyOpened
 from gistpoint.core.study.reading import read_study
 from gistpoint.core.trees import sha256_of
+from gistpoint.core.unfinished import mark
 from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.store import FolderStore
@@ -209,7 +210,7 @@ def _unpacked(
             else "It has no studies: `gistpoint study share DIR` puts one there."
         )
         raise StudyError(f"The store {address} has no study {name!r}.{did_you_mean(name, known)}", hint=hint)
-    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch:
+    with tempfile.TemporaryDirectory(prefix=f".fetching-{mark()}-", dir=folder) as scratch:
         folder = Path(scratch) / "study"
         get_blobs(connection, [row.archive_sha256], Path(scratch), streamed=True)
         folder.mkdir()

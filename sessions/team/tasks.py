@@ -22,6 +22,7 @@ from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE, read_baseline
 from gistpoint.core.tasks.entered import ENTERED_FILE
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import sha256_of
+from gistpoint.core.unfinished import mark, scratch_folder
 from gistpoint.sessions.studies.made_from import studies_of
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.sessions.team.address import TeamStoreError
@@ -159,7 +160,7 @@ def _send(
 ) -> None:
     """Send tasks in one transaction; unreadable ones are reported and left out."""
     rows: list[dict[str, str]] = []
-    with tempfile.TemporaryDirectory(prefix="gistpoint-sending-") as name:
+    with scratch_folder("sending") as name:
         scratch = Path(name)
         for task in batch:
             report(found.sent + len(rows), task.short_id)
@@ -211,7 +212,7 @@ def _fetch_all(
     for batch in portions(
         blobs_by_task, _AT_ONCE, lambda id: sum(map(sizes.__getitem__, blobs_by_task[id])), _TOGETHER
     ):
-        with tempfile.TemporaryDirectory(prefix=".fetching-") as name:
+        with tempfile.TemporaryDirectory(prefix=f".fetching-{mark()}-") as name:
             scratch = Path(name)
             names = [*chain.from_iterable(blobs_by_task[id] for id in batch)]
             with engine.begin() as connection:
@@ -237,7 +238,7 @@ def _fetch(id: str, blobs: Sequence[str], scratch: Path, root: Path) -> None:
         raise TeamStoreError(
             "A folder with its id is here and can't be read.", hint="Delete it, and sync again."
         )
-    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=_made(root)) as place:
+    with tempfile.TemporaryDirectory(prefix=f".fetching-{mark()}-", dir=_made(root)) as place:
         public, *answer = (whole_blob(scratch, name) for name in blobs)
         task = unpack_task(public, Path(place), *answer)
         if task.id != id:
@@ -317,7 +318,7 @@ def _add_baseline(task: Task, name: str, data: bytes) -> list[Conflict]:
     what = f"task {task.short_id}, baseline {name[:80]!r}"
     if Path(name).name != name or not name.endswith(".json") or name.startswith("."):
         return [Conflict(what, words="is not a valid name of a baseline; it was not fetched.")]
-    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=task.folder) as scratch:
+    with tempfile.TemporaryDirectory(prefix=f".fetching-{mark()}-", dir=task.folder) as scratch:
         part = Path(scratch) / name
         part.write_bytes(data)
         try:

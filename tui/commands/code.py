@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from gistpoint.core.metrics.conditions import filter_rows, read_condition
 from gistpoint.core.metrics.table import FunctionMetrics, measure_functions, rows_to_csv, sort_rows
 from gistpoint.core.requests import Natural, Request
 from gistpoint.core.text import plural
+from gistpoint.core.unfinished import scratch_folder
 from gistpoint.tui.commands.arguments import JSON, settled_source
 from gistpoint.tui.commands.choosing import CONDITION_HELP
 from gistpoint.tui.commands.command import DONE
@@ -53,7 +53,7 @@ def code(request: ListFunctions) -> int:
     source = settled_source(request.source, request.called)
     with (
         long_work(quiet=request.json, kept="Nothing was printed.") as work,
-        tempfile.TemporaryDirectory(prefix="gistpoint-code-") as scratch,
+        scratch_folder("code") as scratch,
     ):
         graph, everything, library = _measured(source, Path(scratch), work, tests=request.tests)
     if request.around:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +16,7 @@ from gistpoint.core.generation.examples import TreeOf
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.trees import SourceTree, write_tree
+from gistpoint.core.unfinished import scratch_folder
 from gistpoint.object_graph import refuse_exposed_key
 from gistpoint.sandbox.endpoints.settings import EndpointSettings, endpoint_settings, reader_settings
 from gistpoint.tui.commands.options import Option, OptionTable, option
@@ -68,7 +68,7 @@ def fetched_trees() -> Iterator[TreeOf]:
     """Yield a function that fetches a source and returns its files, which exist until the context ends."""
     from gistpoint.sandbox.environments.sources import Fetcher
 
-    with tempfile.TemporaryDirectory(prefix="gistpoint-examples-") as name:
+    with scratch_folder("examples") as name:
 
         def tree_of(source: str) -> SourceTree:
             into = Path(name) / source

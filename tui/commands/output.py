@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fcntl import F_GETFL, fcntl
 from functools import lru_cache
-from glob import escape
 from io import TextIOWrapper
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from gistpoint.core.errors import UserError
-from gistpoint.core.text import visible, visible_line, whole_number
+from gistpoint.core.text import visible, visible_line
+from gistpoint.core.unfinished import part_of, remove_abandoned
 from gistpoint.tui import signs
 from gistpoint.tui.machine_errors import require_drawable
 
@@ -236,10 +236,10 @@ def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) ->
                 device.writelines(pieces)
             return
         target = target.resolve() if named else target
-        part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
+        part = part_of(target)
         try:
             part.unlink(missing_ok=True)
-            _remove_abandoned(target)
+            remove_abandoned(target)
             with part.open("xb") as file:
                 file.writelines(pieces)
             part.replace(target)
@@ -252,25 +252,6 @@ def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) ->
         ) from error
     except RuntimeError as error:  # before Python 3.13, a circle of links isn't an OSError
         raise UserError(f"{target} can't be written: its links form a circle.") from error
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove what processes left that were killed while they wrote this file."""
-    for part in target.parent.glob(f".{escape(target.name[:200])}.*.part"):
-        writer = part.name.removesuffix(".part").rpartition(".")[2]
-        process = whole_number(writer)
-        if process is not None and not _is_running(process):
-            part.unlink(missing_ok=True)
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass  # it is another user's
-    return True
 
 
 def make_folder(folder: Path) -> None:

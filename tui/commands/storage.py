@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint import __version__
@@ -50,7 +51,8 @@ def listing(shown: JsonWanted) -> int:
     """Print the contents of the cache."""
     from gistpoint.sandbox import housekeeping
 
-    _print(shown, housekeeping.kept(Locations.of_user().cache), "kept")
+    locations = Locations.of_user()
+    _print(shown, housekeeping.kept(locations.cache, _homes(locations)), "kept")
     return DONE
 
 
@@ -58,8 +60,13 @@ def clean(shown: JsonWanted) -> int:
     """Remove the contents of the cache, and print what was removed."""
     from gistpoint.sandbox import housekeeping
 
-    _print(shown, housekeeping.clean(Locations.of_user().cache), "removed")
+    locations = Locations.of_user()
+    _print(shown, housekeeping.clean(locations.cache, _homes(locations)), "removed")
     return DONE
+
+
+def _homes(locations: Locations) -> list[Path]:
+    return list(dict.fromkeys([locations.data, locations.config]))
 
 
 def _print(shown: JsonWanted, items: Sequence[StoredItem], word: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
@@ -12,6 +11,7 @@ from gistpoint.core.kinds.archive import pack_task
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.unfinished import scratch_folder
 from gistpoint.sessions.exports.tasks.exported import MCP_URL, ExportedTask, ExportTasks
 from gistpoint.sessions.exports.tasks.registry import TASK_FORMATS, task_exporter
 from gistpoint.sessions.tasks import TaskStore, read_set
@@ -98,7 +98,7 @@ def _archive(tasks: Sequence[Task], target: Path) -> int:
         for number, task in enumerate(tasks):
             work.progress.count(number, len(tasks), task.short_id)
             file = target / f"{task.short_id}.tar.zst" if target.is_dir() else target
-            with tempfile.TemporaryDirectory(prefix="gistpoint-export-") as scratch:
+            with scratch_folder("export") as scratch:
                 pack_task(task.folder, Path(scratch) / "task.tar.zst")
                 write_whole(file, [(Path(scratch) / "task.tar.zst").read_bytes()])
             print(file)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -49,6 +48,7 @@ from gistpoint.core.tasks.identity import hash_of_ids, task_id
 from gistpoint.core.tasks.model import Answer, Brief, Mode, Rules, Suite, Task, ToolLimits
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, RUNS, Repository
 from gistpoint.core.trees import SourceTree, write_tar
+from gistpoint.core.unfinished import made_in
 
 _GRACE_SECONDS = 30.0
 _TRACED_TIMES = 3
@@ -487,7 +487,7 @@ def write_gist_task(
     require_consistent(settings or GistSettings(), is_test=entrypoint.is_test)
     repository = of_one_command(repository)
     into.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=".making-", dir=into))
+    folder = made_in(into, "making")
     try:
         tree_sha256 = write_tar(repository.tree, folder / "workspace" / "tree.tar")
         task = _task(repository, entrypoint, answer, tree_sha256, folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -35,6 +34,7 @@ from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
 from gistpoint.core.text import last_lines, plural
+from gistpoint.core.unfinished import scratch_folder
 
 FetchRepository = Callable[[Path, RunContext], tuple[Repository, Mapping[str, Any]]]
 """A function that fetches a repository below a folder, and returns it with the provenance of its tasks."""
@@ -214,7 +214,7 @@ def make_gists(
     takes more than `max_seconds` is refused. Raises `CancelledError` when cancelled, and any error that
     `fetch` raises.
     """
-    with tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch:
+    with scratch_folder("gists") as scratch:
         repository, origin = fetch(Path(scratch), run)
         examination = Examination(
             repository, runner, asked.allow_failing, asked.compared, run=run, max_seconds=max_seconds

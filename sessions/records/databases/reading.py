@@ -15,6 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from gistpoint.core.text import visible_line
+from gistpoint.core.unfinished import SCRATCH, mark
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob, BytesBlob, FileBlob, RunFileError
 from gistpoint.sessions.records.model import Json
@@ -85,7 +86,7 @@ class Database:
         log = path.with_name(f"{path.name}-wal")
         if not log.is_file() or not log.stat().st_size:
             return path
-        self._folder = tempfile.TemporaryDirectory(prefix="gistpoint-database-")
+        self._folder = tempfile.TemporaryDirectory(prefix=f"{SCRATCH}database-{mark()}-")
         copy = Path(self._folder.name, "copy.db")
         shutil.copyfile(path, copy)
         shutil.copyfile(log, copy.with_name(f"{copy.name}-wal"))

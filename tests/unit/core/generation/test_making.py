@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from builders import CHECKS, GOOD, write_files
 from fakes import FakeMapper, FakeRunner
+from killed_processes import mark_of_killed
 
 from gistpoint.core.errors import RecordingError
 from gistpoint.core.generation.intake import STEP, Intake, NoGood, NoTaskError, prove, take_in, with_test_map
@@ -23,6 +22,7 @@ from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.tasks.model import Mode, Source, Task
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree
+from gistpoint.core.unfinished import mark
 
 DISCOUNT = "shop/prices.py::discount"
 
@@ -96,13 +96,12 @@ def test_what_a_killed_program_left_is_swept_away_and_what_is_under_way_is_not(
     intake: Intake, tmp_path: Path
 ) -> None:
     into = tmp_path / "tasks"
-    for name, age in ((".making-killed", 7200), (".making-another", 5)):
+    killed, another = f".making-{mark_of_killed()}-x", f".making-{mark()}-x"
+    for name in (killed, another):
         (into / name / "workspace").mkdir(parents=True)
         (into / name / "workspace" / "tree.tar").write_bytes(b"half")
-        then = time.time() - age
-        os.utime(into / name, (then, then))
     task = written(intake, into)
-    assert {path.name for path in into.iterdir()} == {task.id, ".making-another"}
+    assert {path.name for path in into.iterdir()} == {task.id, another}
 
 
 def test_a_task_keeps_the_map_that_was_recorded(intake: Intake, tmp_path: Path) -> None:
