@@ -154,6 +154,24 @@ LONG = frozenset(
 """The commands that take seconds without a fault."""
 
 
+MAKING = frozenset(
+    {
+        "admin backup",
+        "attempt export",
+        "convert",
+        "gist conditions",
+        "study demo",
+        "study export",
+        "study new",
+        "study report",
+        "task export",
+        "task generate",
+        "task new",
+    }
+)
+"""Commands that make files or folders where the user says, which must be possible after a fault."""
+_IN_THE_WAY = re.compile("exists|not empty|not an empty")
+
 SILENT = frozenset[str]()
 """Calls that print nothing on standard output."""
 
@@ -355,6 +373,13 @@ def meet(command: str, fault: Fault, made: Case, place: Path, *, seconds: float 
     complaints = [*_of_streams(command, fault, code, *texts), *([] if stopped else _of_files(before, case))]
     if fault.changes_nothing and before != _files(case):
         complaints.append("something was changed")
+    if command in MAKING and code != 0 and not stopped:
+        again = subprocess.run(
+            called, env=_variables(case.home), cwd=case.folder, check=False, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True,
+        )  # fmt: skip
+        if again.returncode and _IN_THE_WAY.search(again.stderr):
+            complaints.append(f"can't be repeated: {again.stderr.strip()[:200]}")
     return Met(command, fault.name, code, *texts, tuple(complaints))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.unfinished import scratch_folder
 from gistpoint.sandbox.layout import MountPaths
@@ -214,15 +216,43 @@ def run_on(
 _CODE = "import os, sys, ctypes, ssl; os.write(int(sys.argv[1]), sys.argv[2].encode() + b'\\n')"
 
 
+_TRIED_BYTES = 1 << 16
+
+
+def _require_room() -> None:
+    """Raise `SandboxUnavailableError` if nothing can be written to the folder for temporary files.
+
+    Otherwise, a backend would seem not to work, and a weaker one, or none, would be used in its place.
+    """
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.write(bytes(_TRIED_BYTES))
+    except OSError as error:
+        place = os.environ.get("TMPDIR", "/tmp")
+        raise SandboxUnavailableError(
+            f"Isolation could not be tried: {place} can't be written ({error.strerror}).",
+            hint="Free some space there, or set TMPDIR to another folder. What works here is not known.",
+        ) from error
+
+
 def complaint_of(backend: Backend) -> str:
-    """Run a trivial command with the settings of every run; return why it failed, empty if it did not."""
+    """Run a trivial command with the settings of every run; return why it failed, empty if it did not.
+
+    Raises `SandboxUnavailableError` if the failure says nothing about the backend: the disk is full.
+    """
+    _require_room()
     token = os.urandom(8).hex().encode()
     lines = list[bytes]()
-    with scratch_folder("probe") as name:
-        ended = backend.run(probe_command(Path(name).resolve(), token), on_line=lines.append)
+    try:
+        with scratch_folder("probe") as name:
+            ended = backend.run(probe_command(Path(name).resolve(), token), on_line=lines.append)
+    except OSError:
+        _require_room()
+        raise
     succeeded = ended.stop is Stop.EXITED and ended.exit_code == 0
     if succeeded and lines == [token]:
         return ""
+    _require_room()
     return (ended.output.strip().splitlines() or [f"it ended with status {ended.exit_code}"])[-1]
 
 
