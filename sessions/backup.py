@@ -274,7 +274,7 @@ class OpenBackup:
         else:
             raise BackupError(f"{self._where} ends before its list of files: it was cut off.")
         if listed != found:
-            raise BackupError(f"{self._where} does not contain what was written to it: it was changed.")
+            raise BackupError(f"{self._where} was changed after it was written: its hashes do not match.")
         return found
 
 
@@ -291,7 +291,9 @@ def _decoded_header(data: bytes, where: str) -> BackupHeader:
     except (msgspec.MsgspecError, RecursionError) as error:
         raise BackupError(f"{where} is not a backup: {error}.") from error
     if (header.format, header.version) != (_KIND, _VERSION):
-        raise BackupError(f"{where} is a backup of another version.", hint="Use a newer gistpoint.")
+        raise BackupError(
+            f"{where} was written by another version of gistpoint.", hint="Use that version or a later one."
+        )
     return header
 
 
@@ -299,7 +301,7 @@ def _target(name: str, into: dict[str, Path], where: str) -> Path:
     """Return the path of a member. Raises `BackupError` for a name that leads elsewhere."""
     part, *inner = PurePosixPath(name).parts
     if part not in into or not inner or ".." in inner or "\0" in name or name.startswith("/"):
-        raise BackupError(f"{where} contains {name[:200]!r}, which does not belong into a home.")
+        raise BackupError(f"{where} contains {name[:200]!r}, which is not a file of a home.")
     return into[part].joinpath(*inner)
 
 
@@ -323,6 +325,8 @@ def _copied(source: IO[bytes], target: Path | None) -> str:
 @contextmanager
 def opened_backup(path: Path) -> Iterator[OpenBackup]:
     """Open a backup. Raises `BackupError` if it is none, damaged, or of a newer version."""
+    if not path.exists():
+        raise BackupError(f"{path} does not exist.", hint="Name an archive of `gistpoint admin backup`.")
     try:
         with opened_regular(path) as file, opened_tar(file, _BOUNDS) as tar:
             first = next(iter(tar), None)
@@ -332,8 +336,6 @@ def opened_backup(path: Path) -> Iterator[OpenBackup]:
             yield OpenBackup(header, tar, str(path))
     except ArchiveError as error:
         raise BackupError(f"{path} {error}.") from error
-    except FileNotFoundError as error:
-        raise BackupError(f"{error.filename or path} does not exist.", hint="Name a backup.") from error
 
 
 # Restoring
@@ -399,8 +401,8 @@ def _require_free(locations: Locations, *, replace: bool) -> None:
     filled = [str(root) for root in _tops(locations).values() if _is_filled(root)]
     if filled and not replace:
         raise BackupError(
-            f"There is something in {' and '.join(filled)} already, and nothing was changed.",
-            hint="With --replace, it is moved aside. GISTPOINT_HOME names another home.",
+            f"The home is not empty: there are files in {' and '.join(filled)}. Nothing was changed.",
+            hint="With --replace, they are moved aside. GISTPOINT_HOME names another home.",
         )
 
 

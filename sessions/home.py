@@ -48,7 +48,7 @@ def require_usable(locations: Locations, program: str) -> None:
     require_known(data, str(locations.data), program)
 
 
-_WAY_OUT = "Set GISTPOINT_HOME to a folder that you can use; `gistpoint admin paths` prints the folders."
+_WAY_OUT = "Set GISTPOINT_HOME to a folder that you can use."
 
 
 def _require_folder(folder: Path) -> None:

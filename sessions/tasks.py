@@ -13,7 +13,7 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from gistpoint.core.attempts.events import AttemptStarted
-from gistpoint.core.demo.tasks import demo_named, demo_task, demo_tasks
+from gistpoint.core.demo.tasks import demo_named, demo_task, demo_tasks, unpack_demo
 from gistpoint.core.errors import TaskError, UserError, did_you_mean
 from gistpoint.core.kinds.archive import unpack_task
 from gistpoint.core.kinds.folder import compare, content_sha256, folders_of_content, read_task, task_of
@@ -28,6 +28,7 @@ from gistpoint.sessions.task_documents import TaskDocuments, file_state
 
 _FEW = 50
 _WHOLE_ID = re.compile("[0-9a-f]{64}")
+_BEGINNING_OF_ID = re.compile("[0-9a-f]{8,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,9 @@ class TaskStore:
                     return self._task(folder, file_state(folder / TASK_FILE))
         if self._by_id is None:  # a folder may also have another name than its task
             self._by_id = {task.id: task for task in self.tasks() if isinstance(task, Task)}
+            if task_id not in self._by_id and self._demo is not None and not self._demo.is_dir():
+                with suppress(UserError, OSError):  # a list is printed without its title
+                    self._by_id.update({task.id: task for _, task in unpack_demo(self._demo)})
         return self._by_id.get(task_id)
 
     def _task(self, folder: Path, version: bytes) -> Task:
@@ -122,11 +126,23 @@ class TaskStore:
         if not begun and self._demo is not None and (shipped := demo_named(name)):
             return demo_task(shipped, self._demo)
         found = begun or tasks_called(name, known)
+        if not found and (shipped_task := self._in_demo(name)):
+            return read_task(shipped_task.folder)
         if not found:
             raise _unknown(name, known, demo=self._demo is not None)
         if len(found) > 1:
             raise _ambiguous(name, found, by_id=bool(begun))
         return read_task(found[0].folder)
+
+    def _in_demo(self, identity: str) -> Task | None:
+        """Return the demo's task with an id, or a beginning of one; None if there is none.
+
+        The demo is unpacked for that: a restored home, or one whose cache was deleted, has attempts at it.
+        """
+        if self._demo is None or _BEGINNING_OF_ID.fullmatch(identity) is None:
+            return None
+        found = [task for _, task in unpack_demo(self._demo) if task.id.startswith(identity)]
+        return found[0] if len(found) == 1 else None
 
     def _folder_of(self, task_id: str) -> Path | None:
         """Return the folder that is named by a whole id and contains its task; None if there is none.

@@ -9,6 +9,7 @@ import shutil
 import tarfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import IO
 
 from gistpoint.core.archives import ArchiveBounds, ArchiveError, opened_tar
 from gistpoint.core.confirmation.controls import (
@@ -21,6 +22,7 @@ from gistpoint.core.confirmation.model import NOT_CONTROLLED
 from gistpoint.core.errors import TaskError, cause
 from gistpoint.core.kinds.folder import compare, read_task
 from gistpoint.core.locations import opened_regular, read_regular
+from gistpoint.core.logs import naming
 from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE, basis_of, read_baseline, write_baseline
 from gistpoint.core.tasks.entered import ENTERED_FILE
 from gistpoint.core.tasks.model import CANARY, Task
@@ -29,6 +31,7 @@ from gistpoint.core.unfinished import made_in
 MAX_BYTES = 2 * 1024**3
 """The maximum number of bytes in an unpacked task; an archive that unpacks to more is refused."""
 MAX_MEMBERS = 1_000
+_PIECE = 1 << 20
 PUBLIC_FILES = (TASK_FILE, "workspace/tree.tar")
 _MEMBER = re.compile(
     r"task\.toml|workspace/tree\.tar|answer/(answer|controls|entered)\.json|answer/baselines/[A-Za-z0-9][\w.-]*\.json"
@@ -155,10 +158,24 @@ def _extract(archive: Path, folder: Path) -> None:
                     raise TaskError(
                         f"{archive.name} contains {info.name[:200]!r}, which is not a file of a task."
                     )
-                (folder / info.name).parent.mkdir(parents=True, exist_ok=True)
-                with (folder / info.name).open("wb") as target:
-                    shutil.copyfileobj(tar.content(info), target)
+                _write(folder / info.name, tar.content(info))
     except ArchiveError as error:
         raise TaskError(f"{archive.name} {error}.") from error
     except OSError as error:
+        if isinstance(error.filename, str) and Path(error.filename).is_relative_to(folder):
+            error.filename = str(folder.parent)  # the user knows nothing of the hidden folder
+            raise
         raise TaskError(f"{archive.name} can't be read: {cause(error)}.") from error
+
+
+def _write(target: Path, source: IO[bytes]) -> None:
+    """Write a file; an error of writing names it, and one of reading does not."""
+    with naming(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        file = target.open("wb")
+    with file:
+        while piece := source.read(_PIECE):
+            with naming(target):
+                file.write(piece)
+        with naming(target):
+            file.flush()

@@ -51,8 +51,9 @@ def find_interpreter(version: str) -> Interpreter:
             return Interpreter(candidate.resolve(), Path(answer[0]).resolve(), version)
         complaint += asked.stderr.decode("utf-8", "replace")
     raise EnvironmentBuildError(
-        f"This machine has no Python {version}, which the task's environment needs.",
-        hint=f"Install it (for example with `uv python install {version}`) and try again.",
+        f"Python {version}, which the task's environment needs, was not found: not on PATH, and not among"
+        " those that uv or pyenv installed.",
+        hint=f"Add its folder to PATH, or install it, for example with `uv python install {version}`.",
         log=complaint,
     )
 

@@ -97,7 +97,7 @@ def backup(request: MakeBackup) -> int:
         made = make_backup(Locations.of_user(), target, __version__, work.run, with_key=request.with_key)
     print_text(f"{target}: {plural(made.files, 'file')}, {made.bytes / _MIB:.1f} MiB, written and checked.")
     if made.left_out:
-        print_text(f"{plural(made.left_out, 'link')} or vanished files are not in it.")
+        print_text(f"Not in it: {plural(made.left_out, 'file')} that are links or vanished meanwhile.")
     if made.with_key:
         print_text("It contains the key of this machine: whoever has it can forge records. Keep it safe.")
     else:
@@ -126,7 +126,7 @@ def restore(request: RestoreBackup) -> int:
     for folder in found.aside:
         print_text(f"What was there before is in {folder}.")
     if not found.with_key:
-        print_text("The backup has no key: what another machine recorded can be read, but not checked here.")
+        print_text("The backup contains no key: records of other machines can be read, but not checked here.")
     return DONE
 
 
