@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol, cast
 from textual import events, on
 from textual._time import get_time  # the clock of the events' own timestamps
 from textual.await_complete import AwaitComplete
+from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.message_pump import MessagePump
 from textual.screen import Screen, ScreenResultType
@@ -56,6 +57,11 @@ class BaseScreen(Screen[ScreenResultType]):
     Modal screens name `ModalScreen` before this class: Textual takes the styles of the first base class only.
     """
 
+    # What has the focus comes first: these scroll the text of a page while one of its buttons has it.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pagedown", "page_text(1)", show=False),
+        Binding("pageup", "page_text(-1)", show=False),
+    ]
     HELP_PAGE: ClassVar[str]
     """The page of the help that is about this screen. Every screen names its own."""
     MOST_KEYS: ClassVar[int] = 10
@@ -112,6 +118,20 @@ class BaseScreen(Screen[ScreenResultType]):
         return ""
 
     # Input
+
+    def action_page_text(self, pages: int) -> None:
+        """Scroll the largest part of the screen that can be scrolled, by whole pages; up if negative."""
+        parts = [part for part in self.query(Widget) if part.max_scroll_y > 0 and part.region.area]
+        if not parts:
+            return
+        text = max(parts, key=lambda part: part.region.area)
+        by_cursor = getattr(text, "action_cursor_pages", None)
+        if by_cursor is not None:
+            by_cursor(pages)
+        elif pages > 0:
+            text.scroll_page_down(animate=False)
+        else:
+            text.scroll_page_up(animate=False)
 
     def input_happened(self, at: float) -> None:
         """Do nothing. Called when a key or the mouse was used, at a time on the clock of Textual's events."""

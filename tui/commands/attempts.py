@@ -436,7 +436,11 @@ def _as_run(request: ExportAttempts, chosen: Sequence[AttemptSummary]) -> int:
             f"{request.to} takes a single attempt, but {len(chosen)} are selected.", hint="Name one of them."
         )
     exporter(request.to)
-    return convert(ConvertRun(recorded=chosen[0].attempt_id, to=request.to, output=request.output))
+    summary = chosen[0]
+    code = convert(ConvertRun(recorded=summary.attempt_id, to=request.to, output=request.output))
+    if summary.problem:
+        print(f"gistpoint: {summary.attempt_id} is damaged. {visible_line(summary.problem)}", file=sys.stderr)
+    return NEGATIVE if summary.problem else code
 
 
 _ATTEMPT = argument("ATTEMPT", "id or its beginning")
