@@ -72,6 +72,17 @@ async def test_f1_names_what_it_is_about(screen: object, named: str, tmp_path: P
         assert "At the left are the tasks" not in driver.text()
 
 
+async def test_the_help_uses_the_whole_width_of_a_small_terminal(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with driving(build_services(tmp_path, clock=clock), clock, size=(80, 24)) as driver:
+        driver.app.action_help()
+        await driver.until_screen("HelpScreen")
+        await driver.until(lambda: "Everywhere" in driver.text() or "Home" in driver.text())
+        lines = driver.text().splitlines()
+        assert lines[0].startswith("╭─ Help")
+        assert len(lines[0].rstrip()) == 80
+
+
 async def test_home_has_few_keys_and_the_help_has_the_others(tmp_path: Path) -> None:
     clock = FakeClock()
     services = build_services(tmp_path, clock=clock)

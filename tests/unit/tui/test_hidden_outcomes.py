@@ -13,10 +13,14 @@ from builders import REPAIR
 from held_studies import Held
 from machine_faults import CALLS
 
+from gistpoint.core.errors import UserError
 from gistpoint.core.study.operations import ORGANISER, StudyOperationKind
+from gistpoint.sessions.attempt_summary import require_shown
+from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.blinding import Blinding
 from gistpoint.sessions.studies.blinded import remember_folder
 from gistpoint.tui.cli import COMMANDS, main
+from gistpoint.tui.home_rows import NEW, sign_of, standing_words
 
 OUTCOMES = {row.name for row in COMMANDS if row.outcomes}
 OWN = {name for name in CALLS if name.startswith("study ")}
@@ -194,3 +198,14 @@ def test_exported_cells_are_empty_and_nothing_is_counted(
         assert row["result"] == "hidden until closed"
     main(("attempt", "list", "--json"))
     assert json.loads(capsys.readouterr().out)["solved"] == 0
+
+
+def test_the_home_screen_shows_no_result(held: Held, attempts: list[str]) -> None:
+    blinding = Blinding(lambda study, attempt: True)
+    store = AttemptStore(held.machine.locations.attempts, held.clock, "test", blinding=blinding)
+    for summary in store.outlines():
+        assert sign_of(summary) == NEW
+        assert standing_words(summary) == f"{NEW} hidden until closed"
+        assert (summary.state.best, summary.state.last, summary.state.solved) == (None, None, False)
+    with pytest.raises(UserError, match="its outcome is hidden"):
+        require_shown(store.summary(attempts[0]))
