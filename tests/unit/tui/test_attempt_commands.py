@@ -111,7 +111,7 @@ def test_a_damaged_attempt_counts_as_solved_nowhere(
     figures = json.loads(capsys.readouterr().out)
     (row,) = figures["attempts"]
     assert (figures["solved"], figures["solved_to_be_read"]) == (0, 0)
-    assert (row["solved"], row["result"], row["ended"]) == (False, "not solved", "damaged")
+    assert (row["solved"], row["result"], row["ended"]) == (None, "damaged", "damaged")
     assert cli.main(["attempt", "accept", attempt]) == 2
     assert "its outcome is: damaged" in capsys.readouterr().err
     assert cli.main(["runs", attempt_folder(attempt), "--json"]) == 0

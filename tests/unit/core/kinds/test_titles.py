@@ -89,6 +89,18 @@ def test_an_attempt_that_counts_shows_nothing_of_the_source(
     assert ("Zanzibar" in title) is not hides
 
 
+def test_a_participant_of_a_study_never_sees_the_titles_of_the_demo(tmp_path: Path) -> None:
+    for demo, task in unpack_demo(tmp_path):
+        for attempt in (
+            Enrolment(study="s"),
+            Enrolment(role=Role.TRAINING, study="s"),
+            AttemptStarted(study="s"),
+        ):
+            title = title_in_attempt(task, attempt)
+            assert demo.title not in title
+            assert word_name(task.id) in title
+
+
 HOSTILE = f"\x1b[31m{'long' * 200}\u202e\n"
 
 
