@@ -133,7 +133,7 @@ def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
         return row
     empty = set(_OUTCOME)
     if summary.withheld:
-        empty |= {"calls", "comforts"}
+        empty.add("calls")
     if not state.started:
         empty = set(row) - _ALWAYS
         row["milliseconds"] = dict.fromkeys(row["milliseconds"])

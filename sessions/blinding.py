@@ -17,7 +17,7 @@ class Blinding:
     """The rule of a process about the outcomes of attempts in studies."""
 
     of_process: ClassVar[Blinding | None] = None
-    """The rule in force; None if nothing is hidden, as for commands that have a rule of their own."""
+    """The rule in force; None if nothing is hidden, as for commands that decide by themselves."""
 
     def __init__(self, is_hidden: Callable[[str, Path], bool]) -> None:
         """`is_hidden` is called once for each study, with its id and the folder of an attempt."""

@@ -119,30 +119,31 @@ class TaskStore:
             return task
         if (folder := self._folder_of(name)) is not None:
             return read_task(folder)
+        return self._called(name)
+
+    def _called(self, name: str) -> Task:
+        """Return the task with this name, or with an id that begins with it; errors are those of `find`."""
         known = list({task.id: task for task in self.tasks() if isinstance(task, Task)}.values())
         typed = name.casefold()
         begun = [task for task in known if typed and task.id.startswith(typed)]
         # Ids take precedence over names, because scripts use ids.
         if not begun and self._demo is not None and (shipped := demo_named(name)):
             return demo_task(shipped, self._demo)
-        found = begun or tasks_called(name, known)
-        if not found and (shipped_task := self._in_demo(name)):
-            return read_task(shipped_task.folder)
+        found = begun or tasks_called(name, known) or self._in_demo(typed)
         if not found:
             raise _unknown(name, known, demo=self._demo is not None)
         if len(found) > 1:
             raise _ambiguous(name, found, by_id=bool(begun))
         return read_task(found[0].folder)
 
-    def _in_demo(self, identity: str) -> Task | None:
-        """Return the demo's task with an id, or a beginning of one; None if there is none.
+    def _in_demo(self, identity: str) -> list[Task]:
+        """Return the demo's tasks with an id, or a beginning of one.
 
         The demo is unpacked for that: a restored home, or one whose cache was deleted, has attempts at it.
         """
         if self._demo is None or _BEGINNING_OF_ID.fullmatch(identity) is None:
-            return None
-        found = [task for _, task in unpack_demo(self._demo) if task.id.startswith(identity)]
-        return found[0] if len(found) == 1 else None
+            return []
+        return [task for _, task in unpack_demo(self._demo) if task.id.startswith(identity)]
 
     def _folder_of(self, task_id: str) -> Path | None:
         """Return the folder that is named by a whole id and contains its task; None if there is none.

@@ -172,7 +172,7 @@ MAKING = frozenset(
 """Commands that make files or folders where the user says, which must be possible after a fault."""
 _IN_THE_WAY = re.compile("exists|not empty|not an empty")
 
-SILENT = frozenset[str]()
+SILENT = frozenset({"convert"})
 """Calls that print nothing on standard output."""
 
 
