@@ -156,6 +156,8 @@ class ListedAttempt(msgspec.Struct, frozen=True, array_like=True):
     """The standing of its pass; None if it has none or its journal is damaged."""
     own_id: str = ""
     """The id in its journal, which also names its folder unless that was copied or renamed."""
+    study: str = ""
+    """The study of a person's attempt, which may hide its outcome; empty for other attempts."""
 
 
 def listed_attempt(summary: AttemptSummary) -> ListedAttempt:
@@ -182,6 +184,7 @@ def listed_attempt(summary: AttemptSummary) -> ListedAttempt:
         result=summary.result,
         standing=None if summary.problem else standing(state),
         own_id=state.header.attempt_id,
+        study=str(state.header.study or "") if state.header.actor == PERSON else "",
     )
 
 

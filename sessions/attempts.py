@@ -22,6 +22,7 @@ from gistpoint.core.logs import replace_file, sync_folder, wait_for
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.attempt_copies import AttemptCopies
 from gistpoint.sessions.attempt_summary import AttemptSummary, ListedAttempt, listed_attempt, withheld
 from gistpoint.sessions.blinding import Blinding
 from gistpoint.sessions.heads import ELSEWHERE, HEADS, from_elsewhere
@@ -283,12 +284,10 @@ class AttemptStore:
     def _as_shown(self, summary: AttemptSummary) -> AttemptSummary:
         """Return an attempt as it may be shown, perhaps without its outcome."""
         header = summary.state.header
-        return withheld(summary) if self._hides(summary.attempt_id, header) else summary
+        return withheld(summary) if self._hides(summary.attempt_id, header.actor, header.study) else summary
 
-    def _hides(self, name: str, header: AttemptStarted) -> bool:
-        if header.study is None or self._blinding is None:
-            return False
-        return self._blinding.hides(header.actor, header.study, self.root / name)
+    def _hides(self, name: str, actor: str, study: object) -> bool:
+        return self._blinding is not None and self._blinding.hides(actor, study, self.root / name)
 
     def summaries(self) -> Iterator[AttemptSummary]:
         """Yield all attempts, newest first; `problem` is set for those whose journal can't be read.
@@ -326,13 +325,26 @@ class AttemptStore:
 
         Nothing is remembered, so a hundred thousand rows take no memory, and the caller may stop at any row.
         """
-        for found in self._all_outlined(remember=False):
-            if isinstance(found, AttemptSummary):
-                yield listed_attempt(found)
-            elif found.opened or found.ruled is not None or self._hides(found.name, found.outline.header):
-                yield listed_attempt(self._made_summary(found, frozenset()))
-            else:
-                yield found.outline.listed
+        yield from self._each(self._listed)
+
+    def _listed(
+        self, name: str, state: bytes, kept: Outlines, book: ReviewBook | None
+    ) -> ListedAttempt | None:
+        """Return the row of an attempt: that of the index, unless other files may change it."""
+        row = kept.listed(name, state)
+        if row is not None and self._stays_as_listed(name, row, book):
+            return row
+        found = self._outlined(name, state, kept, book, remember=False)
+        if found is None:
+            return None
+        if isinstance(found, AttemptSummary):
+            return listed_attempt(found)
+        return listed_attempt(self._made_summary(found, frozenset()))
+
+    def _stays_as_listed(self, name: str, row: ListedAttempt, book: ReviewBook | None) -> bool:
+        """Whether no other file changes the row of an attempt that the index has: it has ended, and is shown."""
+        may_be_ruled_on = book is not None and row.standing is not None
+        return row.ended and not may_be_ruled_on and not self._hides(name, PERSON, row.study)
 
     def outlines_of(self, attempt_ids: Iterable[str]) -> list[AttemptSummary]:
         """Return the attempts with these ids that still exist, in the form of `outlines`."""

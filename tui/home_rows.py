@@ -191,7 +191,9 @@ def remember_tour(locations: Locations) -> None:
 
 def _solved(summaries: Iterable[AttemptSummary]) -> str:
     """Return how many attempts count as solved; empty if this does not differ from the tests' verdicts."""
-    stand = [None if summary.problem else standing(summary.state) for summary in summaries]
+    known = [summary for summary in summaries if summary.state.ended and not summary.withheld]
+    results = [summary.result for summary in known]
+    stand = [None if summary.problem else standing(summary.state) for summary in known]
     if AttemptResult.TO_BE_READ not in results and not set(stand) - {
         None,
         Standing.NOT_ASKED,
@@ -306,15 +308,13 @@ class HomeReader:
         tasks = tuple(map(self._row, self._tasks.values()))
         summaries = self._summaries.values()
         attempts = tuple(self._entry(summary, now_ms) for summary in summaries)
-        known = [summary for summary in summaries if summary.state.ended and not summary.withheld]
-        results = [summary.result for summary in known]
         damaged = tuple(f"Attempt {s.attempt_id}: {s.problem}" for s in summaries if s.problem)
         return HomeRows(
             tasks,
             attempts,
             (*self._problems, *damaged),
             _words(len(tasks), tasks),
-            _solved(known, results),
+            _solved(summaries) if complete else "",
             complete=complete,
             toured=_toured(self._services.locations).exists(),
         )

@@ -17,7 +17,7 @@ from typing import Protocol, TypeAlias
 from urllib.parse import quote, unquote
 
 from gistpoint.core.running import NEVER, CancelToken
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.blinding import Blinding, hidden_error
 from gistpoint.sessions.formats.registry import recognise
 from gistpoint.sessions.records import limits

@@ -30,6 +30,7 @@ from gistpoint.core.study.reuse import has_to_go
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.rules import Face, rules_text
 from gistpoint.core.unfinished import whole_folder
+from gistpoint.sessions.attempt_copies import AttemptCopies
 from gistpoint.sessions.journal import JOURNAL, first_event
 from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.drafts import drafts_folder
