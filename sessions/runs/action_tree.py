@@ -18,7 +18,7 @@ from gistpoint.sessions.runs.changes import Redefined, changes_of
 from gistpoint.sessions.runs.commands import file_name, path_of, pipelines, same_path, shell_command, views_of
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import is_of_solver
-from gistpoint.sessions.runs.profile import Work, work_of
+from gistpoint.sessions.runs.work import Work, work_of
 
 MOST_ACTIONS = 1_000
 """The maximum number of actions of a run that are compared."""

@@ -389,29 +389,6 @@ def is_of_solver(step: Step) -> bool:
     return step.actor in (Actor.AGENT, Actor.PERSON)
 
 
-class StepClock:
-    """Measures how long each step of a run took; the steps are fed in order."""
-
-    def __init__(self) -> None:
-        self._last_start: float | None = None
-
-    def feed(self, step: Step) -> float:
-        """Return the seconds that the next step took; 0 if they are unknown.
-
-        The first of these that is recorded counts: the time from the step's start to its end, the sum of its
-        results' durations, or the time since the start of the previous step.
-        """
-        durations = sum(result.duration_s or 0.0 for result in step.results)
-        if step.started is None:
-            return durations
-        before, self._last_start = self._last_start, step.started
-        if step.ended is not None and step.ended > step.started:
-            return step.ended - step.started
-        if durations or before is None:
-            return durations
-        return max(0.0, step.started - before)
-
-
 def submissions_in(step: Step) -> int:
     """Return how many submissions a step makes."""
     submissions = sum(submits(call.tool) for call in step.calls)
