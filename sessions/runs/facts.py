@@ -229,8 +229,12 @@ class MarkTracker:
         self._reached: set[tuple[StepMark, int]] = set()
 
     def feed(self, step: Step) -> StepMarks:
-        """Return the marks of the next step."""
+        """Return the marks of the next step: of one that the solver did not take, only whether it failed."""
         changes = changes_of(step, self._target)
+        if not is_of_solver(step):
+            self._waste.feed(step, changes)
+            marked = [Marked(StepMark.ERROR)] if has_error(step) else []
+            return StepMarks(step.index, step.kind, tuple(marked), self._spending.feed(step))
         marked = [Marked(mark) for mark in marks_alone(step, changes)]
         for number, goal in enumerate(self.goals):
             marked += [Marked(mark, goal=number) for mark in self._firsts(step, changes, number, goal)]

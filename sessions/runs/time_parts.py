@@ -107,18 +107,21 @@ class TimeDivision:
         )
 
     def _length(self, run: Run | None) -> float | None:
-        """Return the seconds from the beginning to the end of the run; None if they are unknown."""
+        """Return the seconds from the beginning to the end of the run; None if they are unknown.
+
+        A recorded duration is preferred: what the harness wrote before it began, or after it ended, is not
+        part of the run.
+        """
         first, last = self._first, self._last
         length = seconds_between(first, last) if first <= last else None
-        recorded = None if run is None else sound_seconds(run.duration_s)
-        if recorded is None:
+        duration = None if run is None else sound_seconds(run.duration_s)
+        if run is None or duration is None:
             return length
-        if length is None or run is None or run.started is None:
-            return max(recorded, length or 0.0)
-        begun, ended = run.started, run.started + recorded
-        if ended < first or last < begun:  # the header was written by another clock
-            return max(recorded, length)
-        return seconds_between(min(first, begun), max(last, ended))
+        if "duration_s" not in run.derived:
+            return max(duration, self._with_user.seconds)
+        if length is None or run.started is None:
+            return max(duration, length or 0.0)
+        return seconds_between(min(first, run.started), max(last, run.started + duration))
 
 
 def seconds_between(start: float | None, end: float | None) -> float | None:

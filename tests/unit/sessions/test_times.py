@@ -133,11 +133,14 @@ def test_what_happens_at_once_counts_once() -> None:
 def test_the_time_of_a_run_goes_from_its_beginning_to_its_end() -> None:
     keeper = Timekeeper()
     keeper.feed(span(0, 10.0, 14.0))
-    run = Run("a format", started=5.0, duration_s=30.0)
+    derived = frozenset({"duration_s"})
+    run = Run("a format", started=5.0, duration_s=30.0, derived=derived)
     assert keeper.times(run).parts == TimeParts(4.0, None, 0.0, 26.0, is_whole=True)
-    # A header that another clock wrote says only how long the run took.
-    assert keeper.times(replace(run, started=7_200.0)).parts.total == 30.0
-    assert keeper.times(replace(run, duration_s=1.0, started=11.0)).parts.total == 4.0
+    assert keeper.times(replace(run, duration_s=6.0)).parts.total == 9.0
+    # What the harness wrote long before and after the run does not make it longer than it recorded.
+    keeper.feed(Step(1, Actor.SYSTEM, StepKind.STATE, ByteRange("", 0, 1), started=90_000.0))
+    assert keeper.times(replace(run, derived=frozenset())).parts[:4] == (4.0, None, 0.0, 26.0)
+    assert keeper.times(replace(run, derived=frozenset(), duration_s=1.0)).parts[:4] == (4.0, None, 0.0, 0.0)
 
 
 def test_durations_without_times_are_within_the_time_of_the_run() -> None:
