@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import StrEnum
 
 import msgspec
@@ -169,10 +169,7 @@ class Digester:
         if not went_wrong(step):
             return
         self._errors += 1
-        line = next(filter(None, map(error_line, _failed_texts(step))), "")
-        codes = (result.returncode for result in step.results if result.returncode)
-        self._error = line or next((f"exit code {code}" for code in codes), "error")
-        self._error_step = step.index
+        self._error, self._error_step = error_in(step), step.index
 
     def _take_tests(self, step: Step, marks: frozenset[StepMark]) -> None:
         is_score = step.kind is StepKind.SCORE
@@ -289,13 +286,21 @@ def went_wrong(step: Step) -> bool:
     return any(shows_error(result.text) for result in step.results)
 
 
-def _failed_texts(step: Step) -> Iterable[str]:
-    """Return the outputs and messages of a step that may name its error, the last failed results first."""
-    failed = [result.text for result in step.results if result.is_error or result.returncode]
-    shown = [result.text for result in step.results if shows_error(result.text)]
-    own = [step.text] if step.kind in (StepKind.ERROR, StepKind.END) else []
-    others = [result.text for result in step.results]
-    return (*reversed(failed), *reversed(shown), *own, *reversed(others))
+def error_in(step: Step) -> str:
+    """Return the line that names what went wrong in a step."""
+    codes = [result.returncode for result in step.results if result.returncode]
+    failed = [result for result in step.results if result.is_error or result.returncode]
+    shown = [result for result in step.results if shows_error(result.text)]
+    # A reply that broke off may end with the reason.
+    own = error_line(step.text, at_end=True) if step.kind in (StepKind.ERROR, StepKind.END) else ""
+    lines = (
+        *(error_line(result.text, has_code=bool(result.returncode)) for result in reversed(failed)),
+        *(error_line(result.text) for result in reversed(shown)),
+        own,
+        *(f"exit code {code}" for code in codes),
+        *(error_line(result.text) for result in reversed(step.results)),
+    )
+    return next(filter(None, lines), "error")
 
 
 def digest_of(

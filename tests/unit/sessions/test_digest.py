@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,18 @@ def test_normalising_is_bounded_and_changes_nothing_twice_in_plain_text(text: st
         ("ls: cannot access 'x': No such file\n[exit code: 2]", "ls: cannot access 'x': No such file"),
         ("<tool_use_error>File has not been read yet.</tool_use_error>", "File has not been read yet."),
         ('{"type":"x","message":"Overloaded","id":1}', "Overloaded"),
-        ("Output: gcc: command not found\nError: (none)\nExit Code: 1", "Output: gcc: command not found"),
+        ("Output: gcc: command not found\nError: (none)\nExit Code: 1", "gcc: command not found"),
+        (
+            "OperationalError     Traceback (most recent call last)\nCell In[1], line 10\n---> 10 run()\n\n"
+            "OperationalError: no such column: a\nYou have 3 steps left.",
+            "OperationalError: no such column: a",
+        ),
+        ("Tokens: 19,537 sent, 217 received.\nThe edit did not apply.", "The edit did not apply."),
+        ("# 1 SEARCH/REPLACE block failed to match!", "1 SEARCH/REPLACE block failed to match!"),
+        ("> app@0.1.0 build\n> astro build\nplain.js: cannot read it", "plain.js: cannot read it"),
+        ("--no-error   ignore\nERROR: HTTP Error 429\n", "ERROR: HTTP Error 429"),
+        ('{\n  "attempt": 1,\n  "error": "rate_limit"\n}', "rate_limit"),
+        ("FAILURES\ntest_a - AssertionError: expected 5", "test_a - AssertionError: expected 5"),
         ("exit code 1", "exit code 1"),
         ("<returncode>137</returncode>\n<output>\n\n</output>", "exit code 137"),
         ("[exit code: 0]", ""),
@@ -252,3 +264,27 @@ def test_planted_causes_are_found_in_four_formats(tmp_path: Path) -> None:
         assert run.out_of_budget is found.has(Happening.OUT_OF_BUDGET)
         assert run.answer == found.answer
         assert tuple(sorted(run.failing)) == found.failing
+
+
+def test_an_exit_code_says_more_than_an_arbitrary_line() -> None:
+    served = step(0, StepKind.EXECUTE, text="Serving HTTP on 0.0.0.0 port 8000", code=130)
+    assert digest(served).cause == "exit code 130"
+    refused = step(0, StepKind.EXECUTE, text="Serving HTTP\nport 80: permission denied", code=1)
+    assert digest(refused).cause == "port <n>: permission denied"
+
+
+def test_a_reply_that_broke_off_ends_with_the_reason() -> None:
+    broken = replace(step(0, StepKind.ERROR), text="Now let me look at it:\nterminated", results=(), calls=())
+    assert digest(broken).cause == "terminated"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("No replacement was performed, old_str `a = 1", "No replacement was performed, old_str `b = 2"),
+        ("port 80: http://0.0.0.0:8000/ is in use", "port 81: http://0.0.0.0:8001/ is in use"),
+    ],
+)
+def test_what_differs_between_equal_causes_is_left_out(one: str, other: str) -> None:
+    assert normalised(one) == normalised(other)
+    assert normalised("1 SEARCH/REPLACE block: HTTP Error 429") == "<n> SEARCH/REPLACE block: HTTP Error 429"
