@@ -139,7 +139,8 @@ def _last(lines: Iterable[str], test: Callable[[str], object]) -> str:
 # Equal causes have equal texts
 
 _KEPT_CODE = re.compile(
-    r"\b(?:HTTP(?!://)(?:/\d(?:\.\d)?)?(?: Error)?|status(?:[ _]code)?|errno|(?:exit|error|return)[ _]?(?:code|status))"
+    r"\b(?:HTTP(?!://)(?:/\d(?:\.\d)?)?(?: Error)?|status(?:[ _]code)?|errno"
+    r"|(?:exit|error|return)[ _]?(?:code|status))"
     r"\W{0,3}\d{1,3}\b",
     re.IGNORECASE,
 )

@@ -277,6 +277,13 @@ def marks_alone(step: Step, changes: Sequence[Change]) -> Iterator[StepMark]:
     return compress(applies.keys(), applies.values())
 
 
+def edits_in(step: Step, changes: Sequence[Change]) -> int:
+    """Return how many changes to files a step makes; `changes` are its own, see `StepMark.EDIT`."""
+    if step.kind is StepKind.EDIT:
+        return len(changes)
+    return sum(not isinstance(change, Unrecorded) for change in changes)
+
+
 def has_error(step: Step) -> bool:
     """Whether something failed in a step, other than tests or a search without results."""
     if step.kind in (StepKind.ERROR, StepKind.DAMAGED) or "error" in step.flags:

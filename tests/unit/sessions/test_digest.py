@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from planted_runs import plant
 from recorded_runs import make_all
 
+from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
 from gistpoint.sessions.records.model import Actor, ByteRange, Result, Run, RunCall, Step, StepKind
 from gistpoint.sessions.runs.causes import LONGEST, error_line, normalised
 from gistpoint.sessions.runs.digest import AnswerShape, Digester, Happening, RunDigest, digest_of
@@ -288,3 +289,53 @@ def test_a_reply_that_broke_off_ends_with_the_reason() -> None:
 def test_what_differs_between_equal_causes_is_left_out(one: str, other: str) -> None:
     assert normalised(one) == normalised(other)
     assert normalised("1 SEARCH/REPLACE block: HTTP Error 429") == "<n> SEARCH/REPLACE block: HTTP Error 429"
+
+
+@pytest.mark.parametrize(
+    ("output", "failing", "cause"),
+    [
+        (
+            "E   ModuleNotFoundError: No module named 'a'\nERROR tests/test_a.py\n= 1 error in 0.10s =",
+            ("tests/test_a.py",),
+            "ModuleNotFoundError: No module named 'a'",
+        ),
+        (
+            "E   fixture 'a' not found\nERROR t.py::b\nFAILED t.py::c - x\n= 1 failed, 1 error in 0.1s =",
+            ("t.py::b", "t.py::c"),
+            "fixture 'a' not found",
+        ),
+        (
+            "ERROR: test_a (t.T)\nKeyError: 1\nRan 1 test in 0.1s\nFAILED (errors=1)",
+            ("test_a (t.T)",),
+            "KeyError: <n>",
+        ),
+        ("FAILED t.py::c - x\n= 1 failed, 2 passed in 0.1s =", ("t.py::c",), ""),
+        ("FAIL: test_a (t.T)\nRan 1 test in 0.1s\nFAILED (failures=1)", ("test_a (t.T)",), ""),
+    ],
+)
+def test_a_test_with_an_error_is_an_error(output: str, failing: tuple[str, ...], cause: str) -> None:
+    found = digest(step(0, StepKind.TEST, text=output, code=1))
+    assert (found.failing, found.cause, found.errors) == (failing, cause, int(bool(cause)))
+
+
+def test_a_score_names_tests_without_their_reasons() -> None:
+    text = "unsolved\ntest_a - Failed: it: is down: failed\ntest_b[x y]: error\ntest_c: passed\nnot a test: failed"
+    score = replace(step(0, StepKind.SCORE), text=text, actor=Actor.ENVIRONMENT, calls=(), results=())
+    assert failing_in(score) == ["test_a", "test_b[x y]"]
+
+
+def test_edits_and_test_runs_are_counted_by_call() -> None:
+    calls = tuple(
+        RunCall(str(number), tool, json.dumps(arguments), arguments)
+        for number, (tool, arguments) in enumerate(
+            [
+                ("edit", {"path": "a.py", "oldText": "1", "newText": "2"}),
+                ("edit", {"path": "b.py", "oldText": "1", "newText": "2"}),
+                ("bash", {"command": "pytest a"}),
+                ("bash", {"command": "pytest b"}),
+            ]
+        )
+    )
+    together = Step(0, Actor.AGENT, kind_of(calls), ByteRange("", 0, 1), calls=calls, edits=edits_of(calls))
+    found = digest(together)
+    assert (found.calls, found.edits, found.test_runs) == (4, 2, 2)
