@@ -168,6 +168,17 @@ def several(*calls: RunCall, edits: tuple[FileEdit, ...] = ()) -> Step:
     return Step(0, Actor.AGENT, kind_of(calls), ByteRange("", 0, 1), calls=calls, edits=edits)
 
 
+def test_a_query_chooses_the_runs_that_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mini_run(tmp_path / "a.traj.json", TURNS)
+    mini_run(tmp_path / "b.traj.json", TURNS[:2])
+    assert cli.main(["runs", "compare", str(tmp_path), "--where", "edited", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [Path(run["run"]).name for task in found["tasks"] for run in task["runs"]] == ["a.traj.json"]
+    assert cli.main(["runs", "compare", str(tmp_path), "--where", "nothing:at:all("]) == 2
+
+
 def called(tool: str, **arguments: Any) -> RunCall:
     return RunCall(f"{tool}{arguments}", tool, json.dumps(arguments), arguments)
 

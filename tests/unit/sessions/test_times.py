@@ -222,6 +222,21 @@ def test_times_are_printed_as_text_json_and_csv(tmp_path: Path, capsys: pytest.C
     assert capsys.readouterr().out == "No times are recorded.\n"
 
 
+def test_times_are_added_to_a_list_of_runs_only_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = str(timed_run(tmp_path / "run.traj.json"))
+    assert cli.main(["runs", run, "--json", "--times"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["runs"]
+    assert found["times"] == {
+        "total_s": 32.0, "model_s": 18.0, "tools_s": 12.0, "user_s": 0.0, "unknown_s": 2.0,
+    }  # fmt: skip
+    assert (found["duration_s"], "duration_s" in found["derived"]) == (32.0, True)
+    assert cli.main(["runs", run, "--json"]) == 0
+    assert "times" not in json.loads(capsys.readouterr().out)["runs"][0]
+    assert cli.main(["runs", run, "--times"]) == 2
+
+
 def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:
     run = str(mini_run(tmp_path / "run.traj.json", TURNS))
     for words in (
