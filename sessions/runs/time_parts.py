@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gistpoint.sessions.records.model import Run
 
-_LONGEST_S = 10 * 365 * 86_400.0
+LONGEST_S = 10 * 365 * 86_400.0
 """The length in seconds from which on a time is an error of a clock."""
 
 
@@ -131,6 +131,6 @@ def seconds_between(start: float | None, end: float | None) -> float | None:
 
 def sound_seconds(seconds: float | None) -> float | None:
     """Return a duration, or None if it is negative or longer than any run."""
-    if seconds is None or not 0 <= seconds < _LONGEST_S:
+    if seconds is None or not 0 <= seconds < LONGEST_S:
         return None
     return seconds
