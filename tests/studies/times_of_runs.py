@@ -193,21 +193,21 @@ def codex(path: Path) -> list[Span]:
     return spans
 
 
-def sample_of_inspect(path: Path, name: str) -> list[Span]:
-    """A sample in Inspect's JSON, named by its id and epoch."""
+def sample_of_inspect(path: Path, name: str) -> Counted:
+    """A sample in Inspect's JSON, named by its id and epoch; its log records how long it took as a whole."""
     samples = json.loads(path.read_text("utf-8"))["samples"]
     sample = next(item for item in samples if name == f"{item['id']}_epoch_{item['epoch']}")
-    spans = moments(at(event["timestamp"]) for event in sample["events"])
+    spans: list[Span] = []
     for event in sample["events"]:
         if event["event"] in ("model", "tool") and event.get("completed"):
             start, end = at(event["timestamp"]), at(event["completed"])
             worked = event.get("working_time")
-            if event["event"] == "model":
-                spans.append(Span("model", start, end))
-            else:
-                spans += [Span("tools", start, end if worked is None else start + worked), *moments([end])]
-    begun = at(sample["started_at"]) if sample.get("started_at") else spans[0].start
-    return spans + moments([begun, begun + (sample.get("total_time") or 0.0)])
+            is_tool = event["event"] == "tool"
+            spans.append(
+                Span("tools" if is_tool else "model", start, start + worked if is_tool and worked else end)
+            )
+    found, whole = divided(spans), sample["total_time"]
+    return found._replace(whole=whole, unknown=whole - found.model - found.tools)
 
 
 COUNTERS: dict[str, Callable[[Path], list[Span]]] = {
@@ -230,7 +230,7 @@ def compared(paths: list[str]) -> Iterator[tuple[str, str, Counted, Counted]]:
             if listed.header.format == "inspect" and path.endswith(".json"):
                 expected = sample_of_inspect(Path(path), id)
             elif count is not None and not id:
-                expected = count(Path(path))
+                expected = divided(count(Path(path)))
             else:
                 continue
             times = times_of(open_run(listed.name, known=listed.format))
@@ -239,7 +239,7 @@ def compared(paths: list[str]) -> Iterator[tuple[str, str, Counted, Counted]]:
         if times.is_known:
             parts = times.parts
             found = Counted(parts.model or 0.0, parts.tools or 0.0, parts.user, parts.unknown, parts.total)
-            yield listed.header.format, listed.name, found, divided(expected)
+            yield listed.header.format, listed.name, found, expected
 
 
 def main(paths: list[str]) -> int:
