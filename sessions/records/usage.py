@@ -2,7 +2,7 @@
 
 Providers count the tokens that were read from a cache, or written to it, in one of two ways: within the
 prompt (OpenAI, Google, LiteLLM), or apart from it (Anthropic, and programs that count like it). See decision
-0184.
+184.
 """
 
 from __future__ import annotations

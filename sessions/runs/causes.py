@@ -98,12 +98,18 @@ def error_line(text: str, *, has_code: bool = False, at_end: bool = False) -> st
     code = next((ended[1] for line in lines if (ended := _SAYS_HOW_IT_ENDED.fullmatch(line))), "")
     lines = [_PREFIX.sub("", line) for line in lines if line and not _is_aside(line)]
     found = _telling([line for line in lines if line and not _is_aside(line)])
-    if not found and code.strip("-0"):
-        return f"exit code {code}"
-    if not found and not has_code:
-        found = next((line for line in (reversed(lines) if at_end else lines) if line), "")
+    if not found:
+        found = _otherwise(lines, code, has_code=has_code, at_end=at_end)
     message = _MESSAGE.match(found)
     return (message[1] if message else found).strip()[:LONGEST]
+
+
+def _otherwise(lines: list[str], code: str, *, has_code: bool, at_end: bool) -> str:
+    """Return what stands for an error that no line names: an exit code, or the first or the last line."""
+    if code.strip("-0"):
+        return f"exit code {code}"
+    shown = () if has_code else reversed(lines) if at_end else lines
+    return next(filter(None, shown), "")
 
 
 def _telling(lines: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Divides the time of a run into parts: each moment belongs to exactly one (decision 0183)."""
+"""Divides the time of a run into parts: each moment belongs to exactly one (decision 183)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Measures how long the model and the tools of a run took, in each step and in sum.
 
 The steps are read once, in order. What is kept of a step is a few numbers, however long the run is. The time
-of the whole run is divided into parts: each moment belongs to exactly one (decision 0183).
+of the whole run is divided into parts: each moment belongs to exactly one (decision 183).
 """
 
 from __future__ import annotations
@@ -279,10 +279,7 @@ class Timekeeper:
         before = self._until(first_known((step.asked, replied if self._ready is None else None)))
         tools, within = _of_calls(step, replied)
         tools = None if written_later and not tools and not _recorded_durations(step) else tools
-        if model and replied is not None:
-            self._division.add_reply(replied - model, replied)
-        if tools:
-            self._division.add_calls(first_known((replied, step.started)), tools)
+        self._divide(step, replied, model, tools)
         self._go_on(step, replied, tools)
         if had_reply:
             self._replies.add(step.index, model)
@@ -292,6 +289,12 @@ class Timekeeper:
         phase.model += model or 0.0
         phase.tools += tools or 0.0
         return StepTime(model, tools, unknown=before + within, tool=self._bounded(_names(step)))
+
+    def _divide(self, step: Step, replied: float | None, model: float | None, tools: float | None) -> None:
+        if model and replied is not None:
+            self._division.add_reply(replied - model, replied)
+        if tools:
+            self._division.add_calls(first_known((replied, step.started)), tools)
 
     def _go_on(self, step: Step, replied: float | None, tools: float | None) -> None:
         """Find out from when the model can reply again."""

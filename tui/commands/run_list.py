@@ -93,13 +93,8 @@ def listing(request: ListRuns) -> int:
     if not request.paths:
         raise UserError("No runs were named.", hint="Name files or folders: gistpoint runs PATH.")
     read_files_as(request.read_as)
-    if request.times and (request.profile or not request.json):
-        raise UserError("Times of runs are part of the JSON.", hint="Give --json too, without --profile.")
+    _check_options(request)
     if request.profile:
-        if request.group or request.csv:
-            raise UserError(
-                "Profiles are grouped by task.", hint="Leave out --group and --csv, or --profile."
-            )
         return _print_profiles(request)
     problems: list[ListedRun] = []
     found = list(found_runs(request.paths, problems, request.where))
@@ -114,6 +109,14 @@ def listing(request: ListRuns) -> int:
     if not_read > (1 if nothing_read else 0):  # a single unread file was just reported by name
         print(f"gistpoint: {plural(not_read, 'file')} not read.", file=sys.stderr)
     return code
+
+
+def _check_options(request: ListRuns) -> None:
+    """Raise `UserError` if options exclude each other."""
+    if request.times and (request.profile or not request.json):
+        raise UserError("Times of runs are part of the JSON.", hint="Give --json too, without --profile.")
+    if request.profile and (request.group or request.csv):
+        raise UserError("Profiles are grouped by task.", hint="Leave out --group and --csv, or --profile.")
 
 
 def _change_queries(request: ListRuns) -> bool:
