@@ -342,7 +342,7 @@ class AttemptStore:
         return listed_attempt(self._made_summary(found, frozenset()))
 
     def _stays_as_listed(self, name: str, row: ListedAttempt, book: ReviewBook | None) -> bool:
-        """Whether no other file changes the row of an attempt that the index has: it has ended, and is shown."""
+        """Whether no other file changes the row that the index has: the attempt has ended, and is shown."""
         may_be_ruled_on = book is not None and row.standing is not None
         return row.ended and not may_be_ruled_on and not self._hides(name, PERSON, row.study)
 

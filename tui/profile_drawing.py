@@ -10,19 +10,18 @@ from gistpoint.core.readable import duration, thousands
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.profile import (
-    WORKS,
     Bin,
     Counted,
     GoalReached,
     Profile,
     TestRunCounts,
-    Work,
     cost_of,
     missing_in,
     seconds_of,
     tokens_of,
 )
 from gistpoint.sessions.runs.rendering import money, tilde_of
+from gistpoint.sessions.runs.work import WORKS, Work
 from gistpoint.tui import signs
 from gistpoint.tui.widgets.charts import gauge, sparkline
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 
 from gistpoint.core.readable import duration
-from gistpoint.sessions.runs.profile import Work
 from gistpoint.sessions.runs.times import RunTimes, StepTime
+from gistpoint.sessions.runs.work import Work
 from gistpoint.tui import signs
 
 Pieces = list[tuple[str, str]]
@@ -30,25 +31,38 @@ def seconds(value: float | None) -> str:
         return ""
     if value >= _MINUTES_S:
         return duration(1000 * value)
+    if not value:
+        return "0s"
     return f"{value:.2f}s" if value < 10 else f"{value:.1f}s"
 
 
-def totals(times: RunTimes, *, is_person: bool = False) -> list[tuple[str, float | None]]:
-    """Return the parts of a run's time by name, in seconds; None for a part that is not recorded."""
-    return [
-        ("person" if is_person else "model", times.replies.total if times.replies.timed else None),
-        ("tools", times.tools_total if times.timed_calls else None),
-        ("user", times.user),
-        ("unknown", times.unknown),
-    ]
+def total_words(times: RunTimes, *, is_person: bool = False, width: int = sys.maxsize) -> str:
+    """Return the time of a run and all its parts with their shares; empty if no time is recorded at all.
+
+    The shares are left out if they don't fit in a width.
+    """
+    parts = times.parts
+    if not times.is_known:
+        return ""
+    named = (
+        ("person" if is_person else "model", parts.model),
+        ("tools", parts.tools),
+        ("user", parts.user),
+        ("unknown", parts.unknown),
+    )
+    total = f"{'total' if parts.is_whole else 'known'} {seconds(parts.total)}: "
+    with_shares = total + ", ".join(f"{name} {_figure(value, parts.total)}" for name, value in named)
+    if len(with_shares) <= width:
+        return with_shares
+    return total + ", ".join(f"{name} {'?' if value is None else seconds(value)}" for name, value in named)
 
 
-def total_words(times: RunTimes, *, is_person: bool = False) -> str:
-    """Return the parts of a run's time with their shares; empty if no time is recorded at all."""
-    parts = [(name, value or 0.0) for name, value in totals(times, is_person=is_person)]
-    whole = sum(value for _, value in parts)
-    shares = [(name, value, round(100 * value / whole)) for name, value in parts if value]
-    return "  ".join(f"{name} {seconds(value)} ({share}%)" for name, value, share in shares if share)
+def _figure(value: float | None, total: float) -> str:
+    """Return the seconds of a part and its share of the total; `?` if it is not recorded."""
+    if value is None:
+        return "?"
+    share = 100 * value / total if total else 0.0
+    return f"{seconds(value)} ({'<1' if 0 < share < 0.5 else f'{share:.0f}'}%)"
 
 
 def missing_words(times: RunTimes) -> str:

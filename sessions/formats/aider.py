@@ -30,6 +30,7 @@ from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import records_of, texts_of
 from gistpoint.sessions.records.requests import headline
 from gistpoint.sessions.records.scanning import RawRecord
+from gistpoint.sessions.records.usage import counted_within
 from gistpoint.sessions.records.values import as_str, joined, when
 
 _CHAT = "# aider chat started at "
@@ -254,7 +255,8 @@ def _count(written: str | None) -> int | None:
 def _spent(notices: str) -> tuple[Tokens, float | None]:
     """Return a reply's tokens, and its cost in US dollars or None, from the rounded figures in notices."""
     counts = _TOKENS.search(notices)
-    tokens = Tokens(_count(counts[1]), _count(counts[4]), _count(counts[3])) if counts else Tokens()
+    sent, written, read, received = map(_count, counts.groups()) if counts else (None,) * 4
+    tokens = counted_within(sent, received, read=read, written=written)
     try:
         return tokens, float(first_group(_COST, notices))
     except ValueError:

@@ -30,7 +30,9 @@ from gistpoint.sessions.records.model import (
     Tokens,
 )
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.scanning import LightKeys, elements_at
+from gistpoint.sessions.records.usage import counted_within
 from gistpoint.sessions.records.values import (
     as_bool,
     as_dict,
@@ -90,11 +92,7 @@ class _Reader(RunReader):
             score=as_float(extra.get("score")),
             exit_status=as_str(extra.get("exit_status")),
             submission=as_text(extra.get("submission")),
-            tokens=Tokens(
-                as_int(final.get("total_prompt_tokens")),
-                as_int(final.get("total_completion_tokens")),
-                as_int(final.get("total_cached_tokens")),
-            ),
+            tokens=_tokens(final, "total_"),
             cost=as_float(final.get("total_cost_usd")),
             duration_s=as_float(extra.get("duration_s")),
             prompt=as_text(ours.get("prompt")),
@@ -111,6 +109,17 @@ class _Reader(RunReader):
         if not isinstance(value, dict) or value.keys().isdisjoint(_STEP_KEYS):
             return unknown_step(index, raws, "step", as_text(value))
         return _step(index, value, raws)
+
+
+def _tokens(metrics: dict[str, Json], prefix: str = "") -> Tokens:
+    """Return the tokens of a reply or, with the prefix, of the run."""
+    counts, extra = Record(metrics), Record(metrics.get("extra"))
+    return counted_within(
+        counts.whole(f"{prefix}prompt_tokens"),
+        counts.whole(f"{prefix}completion_tokens"),
+        read=counts.whole(f"{prefix}cached_tokens"),
+        written=extra.whole(f"{prefix}cache_creation_input_tokens"),
+    )
 
 
 def _step(index: int, value: dict[str, Json], raws: Sequence[Raw]) -> Step:
@@ -134,7 +143,7 @@ def _step(index: int, value: dict[str, Json], raws: Sequence[Raw]) -> Step:
         .edits(edits_of(calls))
         .span(started)
         .spent(
-            Tokens(*(as_int(metrics.get(f"{name}_tokens")) for name in ("prompt", "completion", "cached"))),
+            _tokens(metrics),
             as_float(metrics.get("cost_usd")),
         )
         .model(as_str(value.get("model_name")))

@@ -11,6 +11,7 @@ from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, attached, first_in, records_of, texts_of
+from gistpoint.sessions.records.usage import counted_within
 from gistpoint.sessions.records.values import (
     as_dict,
     as_str,
@@ -82,9 +83,15 @@ def _role(item: Record) -> str:
 def _spent(message: Record) -> tuple[Tokens, float | None]:
     """Return the tokens of a reply, and its cost in US dollars or None."""
     usage = message.inner("usage")
-    cached = usage.whole("prompt_tokens_details", "cached_tokens")
+    details = usage.inner("prompt_tokens_details")
     cents = usage.number("cost_cents")
-    tokens = Tokens(usage.whole("prompt_tokens"), usage.whole("completion_tokens"), cached)
+    tokens = counted_within(
+        usage.whole("prompt_tokens"),
+        usage.whole("completion_tokens"),
+        read=details.whole("cached_tokens"),
+        written=details.whole("cache_write_tokens"),
+        whole=usage.whole("total_tokens"),
+    )
     return tokens, None if cents is None else cents / 100
 
 

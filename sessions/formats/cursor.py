@@ -36,11 +36,11 @@ from gistpoint.sessions.records.model import (
     RunCall,
     Step,
     StepKind,
-    Tokens,
 )
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, of_type, records_of, texts_of, times_of
 from gistpoint.sessions.records.requests import headline
+from gistpoint.sessions.records.usage import counted_within
 from gistpoint.sessions.records.values import (
     as_dict,
     as_str,
@@ -134,8 +134,11 @@ class _Reader(RunReader):
             model=opening.word("model"),
             agent="Cursor",
             exit_status=ending.word("subtype"),
-            tokens=Tokens(
-                usage.whole("inputTokens"), usage.whole("outputTokens"), usage.whole("cacheReadTokens")
+            tokens=counted_within(
+                usage.whole("inputTokens"),
+                usage.whole("outputTokens"),
+                read=usage.whole("cacheReadTokens"),
+                written=usage.whole("cacheWriteTokens"),
             ),
             started=tally.started,
             duration_s=ending.seconds_of_ms("duration_ms"),

@@ -25,7 +25,8 @@ from gistpoint.sessions.records.model import (
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, of_type, records_of, texts_of, times_of
 from gistpoint.sessions.records.requests import headline
-from gistpoint.sessions.records.values import as_dict, as_str, as_text, compact, joined, total
+from gistpoint.sessions.records.usage import counted_apart
+from gistpoint.sessions.records.values import as_dict, as_str, as_text, compact, joined
 
 _EVENT = "context.append_loop_event"
 _MESSAGE = "context.append_message"
@@ -97,9 +98,12 @@ class _Reader(RunReader):
 
 def _tokens(usage: Record) -> Tokens:
     """Return a reply's tokens, the prompt's including cached ones."""
-    read = usage.whole("inputCacheRead")
-    prompt = total([usage.whole("inputOther"), read, usage.whole("inputCacheCreation")])
-    return Tokens(prompt, usage.whole("output"), read)
+    return counted_apart(
+        usage.whole("inputOther"),
+        usage.whole("output"),
+        read=usage.whole("inputCacheRead"),
+        written=usage.whole("inputCacheCreation"),
+    )
 
 
 def _times(records: list[Record], *events: str) -> Iterator[float | None]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from gistpoint.sessions.formats.shared.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.shared.messages import actor_of
+from gistpoint.sessions.formats.shared.messages import actor_of, tokens_of
 from gistpoint.sessions.records.building import StepBuilder, any_failed, asking_kind, latest, verdict_of
 from gistpoint.sessions.records.format import (
     Format,
@@ -34,6 +34,7 @@ from gistpoint.sessions.records.model import (
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, first_in, texts_of, times_of
 from gistpoint.sessions.records.scanning import LightKeys, RawRecord, lines
+from gistpoint.sessions.records.usage import counted_within
 from gistpoint.sessions.records.values import (
     as_bool,
     as_dict,
@@ -176,9 +177,7 @@ def _v0_actor(index: int, head: Record) -> Actor:
 
 
 def _spent(reply: Record) -> Tokens:
-    usage = reply.inner("usage")
-    cached = usage.whole("prompt_tokens_details", "cached_tokens")
-    return Tokens(usage.whole("prompt_tokens"), usage.whole("completion_tokens"), cached)
+    return tokens_of(reply.inner("usage").members)
 
 
 def _v0_text(head: Record, name: str, arguments: Record, kind: StepKind) -> str:
@@ -396,16 +395,20 @@ def _totals(stats: dict[str, Json]) -> tuple[Tokens, float | None]:
     used = list(map(Record, stats.values()))
     if not used:
         return Tokens(), None
-    counts = dict.fromkeys(_COUNTS, 0)
-    cost = 0.0
-    for item in used:
-        cost += item.number("accumulated_cost") or 0.0
-        for key in _COUNTS:
-            counts[key] += item.whole("accumulated_token_usage", key) or 0
-    return Tokens(*counts.values()), cost
+    spent = sum((_summed_up(item.inner("accumulated_token_usage")) for item in used), start=Tokens(0, 0, 0))
+    return spent, sum(item.number("accumulated_cost") or 0.0 for item in used)
 
 
-_COUNTS = ("prompt_tokens", "completion_tokens", "cache_read_tokens")
+def _summed_up(usage: Record) -> Tokens:
+    return counted_within(
+        usage.whole("prompt_tokens"),
+        usage.whole("completion_tokens"),
+        read=usage.whole("cache_read_tokens"),
+        written=usage.whole("cache_write_tokens"),
+        reasoning=usage.whole("reasoning_tokens"),
+    )
+
+
 _HEADER_KEYS = (
     "instance_id",
     "issue",
@@ -438,7 +441,7 @@ def header_of(line: dict[str, Json], id: str) -> Run:
         verdict=verdict_of(solved),
         exit_status=record.text("error"),
         submission=as_text(record.inner("test_result").first("git_patch") or record.get("git_patch")),
-        tokens=Tokens(*(usage.whole(key) for key in _COUNTS)),
+        tokens=_summed_up(usage),
         cost=record.number("metrics", "accumulated_cost"),
         prompt=record.text("instruction"),
         derived=frozenset({"verdict"} if success is not None else ()),

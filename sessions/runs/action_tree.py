@@ -6,6 +6,7 @@ an action that repeats the one before it do not count, so that runs part ways on
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,10 +16,19 @@ from itertools import islice, product, takewhile
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.records.model import UNSOLVED, Run, Step, StepKind
 from gistpoint.sessions.runs.changes import Redefined, changes_of
-from gistpoint.sessions.runs.commands import file_name, path_of, pipelines, same_path, shell_command, views_of
+from gistpoint.sessions.runs.commands import (
+    file_name,
+    path_of,
+    pipelines,
+    same_path,
+    shell_command,
+    unquoted,
+    views_of,
+)
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import is_of_solver
-from gistpoint.sessions.runs.profile import Work, work_of
+from gistpoint.sessions.runs.single_calls import steps_of_calls
+from gistpoint.sessions.runs.work import Work, work_of
 
 MOST_ACTIONS = 1_000
 """The maximum number of actions of a run that are compared."""
@@ -26,6 +36,8 @@ _IN_A_LINE = 40
 """The maximum number of a node's actions that are written in its line."""
 _LONGEST_TARGET = 200
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w{1,100})", re.MULTILINE)
+_PLAIN = re.compile(r"[^\s\"'\x00-\x1f\x7f-\x9f\u2192]+")
+"""A name without blanks, quotes, control characters, and the arrow between actions."""
 _MOST_SEARCHED = 20_000
 """The length in characters of the part of an edit that is searched for the function it changes."""
 _PREFIXES = frozenset({"sudo", "time", "env", "nohup", "command"})
@@ -36,7 +48,7 @@ _SETTING_UP = frozenset({"cd", "pushd", "export", "source", ".", "set"})
 
 @dataclass(frozen=True, slots=True, order=True)
 class Action:
-    """What a step does: the kind of work, or the tool, and its target; the target may be empty."""
+    """What a call does: the kind of work, or the tool, and its target; the target may be empty."""
 
     verb: str
     path: str = ""
@@ -45,7 +57,12 @@ class Action:
     """The function in the file, or the program of a command."""
 
     def __str__(self) -> str:
-        return f"{self.verb} {'::'.join(filter(None, (self.path, self.name)))}".rstrip()
+        return f"{self.verb} {'::'.join(map(_in_a_line, filter(None, (self.path, self.name))))}".rstrip()
+
+
+def _in_a_line(name: str) -> str:
+    """Return a name as it is written between others: in quotes if it would be read as several, or as none."""
+    return name if _PLAIN.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +83,24 @@ def actions_of(steps: Iterable[Step]) -> Iterator[tuple[int, Action]]:
     """Yield the actions of a run, each with the index of its step."""
     before: Action | None = None
     for step in steps:
-        action = action_of(step)
-        if action is not None and action != before:
-            yield step.index, action
-            before = action
+        for action in actions_in(step):
+            if action != before:
+                yield step.index, action
+                before = action
 
 
-def action_of(step: Step) -> Action | None:
-    """Return what a step of the solver does; None if it calls nothing, or is not the solver's."""
+def actions_in(step: Step) -> Iterator[Action]:
+    """Yield what a step of the solver does, an action for each of its calls; none for others' steps."""
     if not is_of_solver(step):
-        return None
+        return
+    for each in steps_of_calls(step):
+        action = _action_of(each)
+        if action is not None:
+            yield action
+
+
+def _action_of(step: Step) -> Action | None:
+    """Return what a step with at most one call does; None if it calls nothing."""
     work = work_of(step)
     if work is None:
         return None
@@ -121,7 +146,7 @@ def _edited(step: Step) -> tuple[str, str]:
 
 
 def _short(text: str) -> str:
-    return text[:_LONGEST_TARGET]
+    return unquoted(text)[:_LONGEST_TARGET]
 
 
 def acted_run(name: str, document: RunDocument, run: Run, *, cancel: CancelToken = NEVER) -> ActedRun:

@@ -16,17 +16,23 @@ _RETURN_CODE = re.compile(r"<(?:returncode|exit_code)>\s*(-?\d+)\s*</\w+>")
 _TRACEBACK = "Traceback (most recent call last)"
 _AFTER_FRAMES = re.compile(r"(?:\n(?:[ \t][^\n]*)?)*\n(?P<error>[^\s\n][^\n]*)")
 """The first line after those of a traceback that are indented or empty."""
+_OF_IPYTHON = re.compile(r"(?P<name>[A-Za-z_][\w.]*) +$")
+"""What is before the word "Traceback" in IPython, which does not indent frames: the exception's name."""
 _RAISED = re.compile(
     r"^(?:E\s+)?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Failure|Fault)\b"
     r"|^(?:Uncaught )?Error: \S|^panicked at |^thread '[^']*' panicked|^Exception in thread|^Caused by: "
 )
 _OF_A_COMPILER = re.compile(r"^\S+:\d+(?::\d+)?: (?:fatal )?error: ")
 """A place in a source with its error; of several, the first one causes the others."""
+_LABELLED = re.compile(r"^(?:\[\w-]+\] ?)?(?:fatal |CMake )?(?:error|fatal)\b ?(?::|!|at )", re.IGNORECASE)
+"""A line that says of itself that it is an error."""
+_NAMES_AN_EXCEPTION = re.compile(r"(?<![\w.])(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): ")
 _SPEAKS_OF_ERROR = re.compile(
-    r"\b(?:error|exception|fatal|panic|cannot|can't|could not|couldn't|unable to|not found|no such|not a"
+    r"^fail\b|(?<![\w-])(?:error|exception|fatal|panic|cannot|can't|could not|couldn't|unable to"
+    r"|not found|no such|no module|not a"
     r"|denied|refused|forbidden|invalid|unknown|unrecognized|unexpected|missing|failed|failure|killed"
     r"|timed? ?out|too (?:large|long|many)|out of memory|segmentation fault|core dumped|unsupported"
-    r"|does(?: not|n't) exist|not (?:permitted|allowed|supported|installed|unique))\b",
+    r"|does(?: not|n't) exist|not (?:permitted|allowed|supported|installed|unique))\b(?!-)",
     re.IGNORECASE,
 )
 _BEGINS_AS_ERROR = re.compile(r"\s*(?:<\w+>\s*)?(?:tool |execution )?error\b\s*[:!\]]", re.IGNORECASE)
@@ -43,13 +49,16 @@ _SAYS_HOW_IT_ENDED = re.compile(
 )
 """A line that only states the exit code."""
 _SUMS_UP = re.compile(
-    r"^make(?:\[\d+\])?: \*\*\* |^=+.*=+$|^-+$|^\d+ (?:failed|errors?)\b"
+    r"^make(?:\[\d+\])?: \*\*\* |^=+.*=+$|^-+$|^> \S+@\S+ \S+$|^Tokens: .* (?:sent|received)\b|^https?://\S+$"
+    r"|^EXECUTION RESULT of .*:$|^\d+ (?:failed|errors?)\b"
     r"|^(?:std(?:out|err)|output|error|exit code|signal|background pids|process group pgid|directory)"
     r": ?(?:\((?:none|empty)\)|-?\d*)$",
     re.IGNORECASE,
 )
-"""A line around the results of a command that says nothing about the cause."""
-_MESSAGE = re.compile(r'^\{.*?"(?:message|error)": ?"((?:[^"\\]|\\.){1,400})"')
+"""A line around the results of a command that says nothing about the cause: a banner or a sum."""
+_PREFIX = re.compile(r"^(?:E |#+ |- |(?:output|std(?:out|err)): +)", re.IGNORECASE)
+"""What runners write before an error's line: pytest, Markdown, and shells that name the parts of a result."""
+_MESSAGE = re.compile(r'^(?:[\w-]{1,40}: )?(?:\{.*?)?"(?:message|error)": ?"((?:[^"\\]|\\.){1,400})"')
 """The message of an error that is written as JSON."""
 
 
@@ -64,12 +73,14 @@ def shows_error(text: str) -> bool:
     return _FAILED_AT_LAST.search(ending) is not None
 
 
-def error_line(text: str) -> str:
-    """Return the line of a failed command's output that names the error; empty if the output is empty.
+def error_line(text: str, *, has_code: bool = False, at_end: bool = False) -> str:
+    """Return the line of a failed command's output that names the error; empty if there is none.
 
-    It is the first of these that exists: the line after the frames of the last traceback, the first error of
-    a compiler, the last line that begins with an exception, the first line with a word such as "cannot", the
-    first line, the exit code.
+    It is the first of these that exists: the line at the end of the last traceback, the first error of a
+    compiler, the last line that begins with an exception, the first line that is labelled as an error, that
+    names an exception, or that has a word such as "cannot", and the exit code in the text. If none exists,
+    it is the first line, or the last one with `at_end`; but with `has_code`, an exit code is known apart from
+    the text, and says more than an arbitrary line of an output.
     """
     ends = text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}"
     plain = (
@@ -85,19 +96,28 @@ def error_line(text: str) -> str:
         return raised[:LONGEST]
     lines = [line.strip() for line in plain.split("\n")]
     code = next((ended[1] for line in lines if (ended := _SAYS_HOW_IT_ENDED.fullmatch(line))), "")
+    lines = [_PREFIX.sub("", line) for line in lines if line and not _is_aside(line)]
     found = _telling([line for line in lines if line and not _is_aside(line)])
-    if not found and code.strip("-0"):
+    if not found:
+        found = _otherwise(lines, code, has_code=has_code, at_end=at_end)
+    message = _MESSAGE.match(found)
+    return (message[1] if message else found).strip()[:LONGEST]
+
+
+def _otherwise(lines: list[str], code: str, *, has_code: bool, at_end: bool) -> str:
+    """Return what stands for an error that no line names: an exit code, or the first or the last line."""
+    if code.strip("-0"):
         return f"exit code {code}"
-    return found[:LONGEST]
+    shown = () if has_code else reversed(lines) if at_end else lines
+    return next(filter(None, shown), "")
 
 
 def _telling(lines: list[str]) -> str:
-    """Return the line that names the error; empty if there are no lines."""
+    """Return the line that names the error; empty if none does."""
     found = next(filter(_OF_A_COMPILER.match, lines), "") or _last(lines, _RAISED.match)
     # What follows the first line about an error is mostly advice.
-    found = found or next(filter(_SPEAKS_OF_ERROR.search, lines), "") or "".join(lines[:1])
-    message = _MESSAGE.match(found)
-    return (message[1] if message else found.removeprefix("E ")).strip()
+    forms = (_LABELLED.search, _NAMES_AN_EXCEPTION.search, _SPEAKS_OF_ERROR.search, _MESSAGE.search)
+    return found or next((line for form in forms for line in lines if form(line)), "")
 
 
 def _raised_last(text: str) -> str:
@@ -105,6 +125,10 @@ def _raised_last(text: str) -> str:
     head = text.rfind(_TRACEBACK)
     if head < 0:
         return ""
+    of_ipython = _OF_IPYTHON.match(text, text.rfind("\n", 0, head) + 1, head)
+    if of_ipython:
+        named = re.compile(rf"^{re.escape(of_ipython['name'])}(?::.*)?$", re.MULTILINE)
+        return next((found.group().strip() for found in named.finditer(text, head)), of_ipython["name"])
     at = text.find("\n", head)
     ending = _AFTER_FRAMES.match(text, at) if at >= 0 else None
     return ending["error"].strip() if ending is not None else ""
@@ -121,7 +145,8 @@ def _last(lines: Iterable[str], test: Callable[[str], object]) -> str:
 # Equal causes have equal texts
 
 _KEPT_CODE = re.compile(
-    r"\b(?:HTTP(?:/\d(?:\.\d)?)?|status(?:[ _]code)?|errno|(?:exit|error|return)[ _]?(?:code|status))"
+    r"\b(?:HTTP(?!://)(?:/\d(?:\.\d)?)?(?: Error)?|status(?:[ _]code)?|errno"
+    r"|(?:exit|error|return)[ _]?(?:code|status))"
     r"\W{0,3}\d{1,3}\b",
     re.IGNORECASE,
 )
@@ -138,8 +163,14 @@ _REPLACED = (
         "<time>",
     ),
     (re.compile(r"\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b"), "<time>"),
+    (re.compile(r"\b((?:old|new)_str(?:ing)?(?:`? parameter:|(?= `))) .+"), r"\1 <text>"),
     # A file with a folder, or whose name ends like that of a source or a document.
-    (re.compile(r"(?<![\w<])(?:[A-Za-z]:)?(?:~|\.{1,2})?[\w.@+-]*(?:[/\\][\w.@+~=-]+)+[/\\]?"), "<path>"),
+    (
+        re.compile(
+            r"(?<![\w<])(?![A-Z]+/[A-Z]+(?![\w/.]))(?:[A-Za-z]:)?(?:~|\.{1,2})?[\w.@+-]*(?:[/\\][\w.@+~=-]+)+[/\\]?"
+        ),
+        "<path>",
+    ),
     (
         re.compile(
             r"(?<![\w<./])[\w-][\w.-]*\.(?:py|pyc|pyi|js|jsx|ts|tsx|json|jsonl|toml|ya?ml|txt|md|rst|cfg|ini|sh"
@@ -150,7 +181,7 @@ _REPLACED = (
     (re.compile(r"<path>(?::\d+)+"), "<path>"),
     (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b", re.IGNORECASE), "<id>"),
     (re.compile(r"\b(?:call|toolu|chatcmpl|msg|req|run|sess|resp)_[A-Za-z0-9]{6,}\b"), "<id>"),
-    (re.compile(r"(?<![\w<])[-+]?\d[\d,_]*(?:\.\d+)*(?=(?:[kKMGT]?i?[bB]|ms|s|%|px)?(?!\w))"), "<n>"),
+    (re.compile(r"(?<![\w<])[-+]?\d(?:[\d,_]*\d)?(?:\.\d+)*(?=(?:[kKMGT]?i?[bB]|ms|s|%|px)?(?!\w))"), "<n>"),
 )
 _SPACES = re.compile(r"\s+")
 _HOLD = "\x00{}\x00"

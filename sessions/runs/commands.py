@@ -23,7 +23,7 @@ _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _SED_LINES = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?p")
 _COUNT = re.compile(r"-(?:n\s*)?(\d{1,9})")
 _VIEW_RANGE = re.compile(r"--view_range[ =]\[?(\d{1,9})[, ]+(-?\d{1,9})")
-_REDIRECTED = re.compile(r"(?:^|\s)\d?>>?\s*(?!&|/dev/)([^\s;&|<>()]+)")
+_REDIRECTED = re.compile(r"(?:^|\s)\d?>>?\s*(?!&|/dev/)(\"[^\"\n]+\"|'[^'\n]+'|[^\s;&|<>()]+)")
 _RESTORING = frozenset({"checkout", "restore"})
 _NOT_RESTORING = frozenset({"-b", "-B", "--staged"})
 """Options with which git creates a branch, or restores only its index."""
@@ -87,8 +87,14 @@ def path_of(call: RunCall) -> str:
     for key in _PATH_KEYS:
         value = arguments.get(key)
         if isinstance(value, str) and value:
-            return value
+            return unquoted(value)
     return ""
+
+
+def unquoted(path: str) -> str:
+    """Return a path without quotes around it, with which some programs record the arguments of commands."""
+    is_quoted = len(path) > 2 and path[0] in "'\"" and path[-1] == path[0]
+    return path[1:-1] if is_quoted else path
 
 
 def shell_command(call: RunCall) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import StrEnum
 
 import msgspec
@@ -19,9 +19,19 @@ from gistpoint.sessions.records.model import Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.causes import error_line, normalised, shows_error
 from gistpoint.sessions.runs.changes import changes_of
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.facts import Spending, Spent, StepMark, has_error, is_of_solver, marks_alone
-from gistpoint.sessions.runs.named_tests import failing_in
+from gistpoint.sessions.runs.facts import (
+    Spending,
+    Spent,
+    StepMark,
+    edits_in,
+    has_error,
+    is_of_solver,
+    marks_alone,
+    submissions_in,
+)
+from gistpoint.sessions.runs.named_tests import failing_in, shows_test_errors
 from gistpoint.sessions.runs.profile import test_run_of
+from gistpoint.sessions.runs.single_calls import steps_of_calls
 
 MOST_FAILING = 50
 MOST_TOOLS = 100
@@ -102,9 +112,11 @@ class RunDigest(msgspec.Struct, frozen=True, array_like=True):
     """The greatest number of times that a call was made with the same result, with no edit in between."""
     calls: int = 0
     errors: int = 0
-    """The number of steps in which something failed, other than tests."""
+    """The number of steps in which something failed: not by failing tests, but by tests with errors."""
     edits: int = 0
+    """The number of changes to files: a call that changes three files counts three times."""
     test_runs: int = 0
+    """The number of calls that ran tests."""
     submissions: int = 0
     tools: dict[str, int] = {}
     """The number of calls of each tool; of more than `MOST_TOOLS` tools, of the most frequent ones."""
@@ -134,7 +146,7 @@ class Digester:
         self._failing: list[str] = []
         self._named_tests = False
         self._failed_last: bool | None = None
-        self._counts: Counter[StepMark] = Counter()
+        self._edits = self._test_runs = self._submissions = 0
         self._tools: Counter[str] = Counter()
         self._calls = 0
         self._spent = Spent()
@@ -147,7 +159,8 @@ class Digester:
         """Add the next step."""
         self._spent = self._spending.feed(step)
         # The history of repeated calls and views, which takes half of the time of all marks, is not needed.
-        marks = frozenset(marks_alone(step, changes_of(step)))
+        changes = changes_of(step)
+        marks = frozenset(marks_alone(step, changes))
         self._take_error(step)
         self._take_tests(step, marks)
         # The end of a run may be recorded as a step instead of in the header.
@@ -155,7 +168,10 @@ class Digester:
             self._stopped = [step.label, step.text[:_ENDS]]
         if not is_of_solver(step):
             return
-        self._counts.update(marks & {StepMark.EDIT, StepMark.TEST_RUN, StepMark.SUBMISSION})
+        self._edits += edits_in(step, changes)
+        tests = sum(each.kind is StepKind.TEST for each in steps_of_calls(step))
+        self._test_runs += max(tests, StepMark.TEST_RUN in marks)
+        self._submissions += submissions_in(step)
         self._calls += len(step.calls)
         if len(self._tools) < _MOST_NAMES:
             self._tools.update(call.tool[:_LONGEST_NAME] for call in step.calls)
@@ -169,10 +185,7 @@ class Digester:
         if not went_wrong(step):
             return
         self._errors += 1
-        line = next(filter(None, map(error_line, _failed_texts(step))), "")
-        codes = (result.returncode for result in step.results if result.returncode)
-        self._error = line or next((f"exit code {code}" for code in codes), "error")
-        self._error_step = step.index
+        self._error, self._error_step = error_in(step), step.index
 
     def _take_tests(self, step: Step, marks: frozenset[StepMark]) -> None:
         is_score = step.kind is StepKind.SCORE
@@ -187,12 +200,12 @@ class Digester:
 
     def digest(self, header: Run) -> RunDigest:
         """Return the digest of the steps fed so far; `header` is the run's complete header."""
-        counts, spent = self._counts, self._spent
+        spent = self._spent
         answer = self._answer(header)
         applies = {
-            Happening.EDITED: counts[StepMark.EDIT] > 0,
-            Happening.TESTED: counts[StepMark.TEST_RUN] > 0,
-            Happening.SUBMITTED: counts[StepMark.SUBMISSION] > 0 or bool(header.submission),
+            Happening.EDITED: self._edits > 0,
+            Happening.TESTED: self._test_runs > 0,
+            Happening.SUBMITTED: self._submissions > 0 or bool(header.submission),
             Happening.FAILED_TESTS: bool(self._failed_last),
             Happening.LOOPED: self._loops.most >= LOOP,
             Happening.GAVE_UP: self._gave_up(header, answer),
@@ -210,9 +223,9 @@ class Digester:
             loop=self._loops.most,
             calls=self._calls,
             errors=self._errors,
-            edits=counts[StepMark.EDIT],
-            test_runs=counts[StepMark.TEST_RUN],
-            submissions=counts[StepMark.SUBMISSION],
+            edits=self._edits,
+            test_runs=self._test_runs,
+            submissions=self._submissions,
             tools=dict(self._tools.most_common(MOST_TOOLS)),
             prompt_tokens=spent.tokens.prompt,
             completion_tokens=spent.tokens.completion,
@@ -226,7 +239,7 @@ class Digester:
             return AnswerShape.PATCH if _DIFF.search(header.submission) else AnswerShape.SUBMISSION
         if last is None:
             return AnswerShape.EMPTY
-        if self._counts[StepMark.SUBMISSION] and last.calls:
+        if self._submissions and last.calls:
             return AnswerShape.SUBMISSION
         if last.calls:
             return AnswerShape.CALL
@@ -243,7 +256,7 @@ class Digester:
     def _is_out_of_budget(self, header: Run) -> bool:
         if any(map(_ENDED_BY_LIMIT.search, (header.exit_status, *self._stopped[:1]))):
             return True
-        return self._spent.calls_left == 0 and not self._counts[StepMark.SUBMISSION]
+        return self._spent.calls_left == 0 and not self._submissions
 
 
 class LoopFinder:
@@ -278,10 +291,12 @@ def went_wrong(step: Step) -> bool:
     """Whether something failed in a step, even if only the output shows it, or a test run didn't begin."""
     if step.kind in _OF_HARNESS:
         return False
-    # Failing tests are reported apart; a test run that shows no tests did not begin.
+    # Failing tests are reported apart. A test that ended with an error, such as in its set-up, is none of
+    # them, and a test run that shows no tests did not begin.
     if step.kind is StepKind.TEST:
         failed = has_error(step) or any(result.returncode for result in step.results)
-        return failed and test_run_of(step).failed is None and failing_in(step) is None
+        not_begun = failed and test_run_of(step).failed is None and failing_in(step) is None
+        return not_begun or shows_test_errors(step)
     if has_error(step):
         return True
     if step.kind in _SILENT or not is_of_solver(step):
@@ -289,13 +304,21 @@ def went_wrong(step: Step) -> bool:
     return any(shows_error(result.text) for result in step.results)
 
 
-def _failed_texts(step: Step) -> Iterable[str]:
-    """Return the outputs and messages of a step that may name its error, the last failed results first."""
-    failed = [result.text for result in step.results if result.is_error or result.returncode]
-    shown = [result.text for result in step.results if shows_error(result.text)]
-    own = [step.text] if step.kind in (StepKind.ERROR, StepKind.END) else []
-    others = [result.text for result in step.results]
-    return (*reversed(failed), *reversed(shown), *own, *reversed(others))
+def error_in(step: Step) -> str:
+    """Return the line that names what went wrong in a step."""
+    codes = [result.returncode for result in step.results if result.returncode]
+    failed = [result for result in step.results if result.is_error or result.returncode]
+    shown = [result for result in step.results if shows_error(result.text)]
+    # A reply that broke off may end with the reason.
+    own = error_line(step.text, at_end=True) if step.kind in (StepKind.ERROR, StepKind.END) else ""
+    lines = (
+        *(error_line(result.text, has_code=bool(result.returncode)) for result in reversed(failed)),
+        *(error_line(result.text) for result in reversed(shown)),
+        own,
+        *(f"exit code {code}" for code in codes),
+        *(error_line(result.text) for result in reversed(step.results)),
+    )
+    return next(filter(None, lines), "error")
 
 
 def digest_of(

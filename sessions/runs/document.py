@@ -13,6 +13,7 @@ from typing import TypeAlias
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob, SliceBlob
+from gistpoint.sessions.records.building import latest
 from gistpoint.sessions.records.format import Format, Raw, RunReader
 from gistpoint.sessions.records.loading import text_pieces
 from gistpoint.sessions.records.model import (
@@ -39,6 +40,8 @@ _Loaded: TypeAlias = tuple[Json, str]
 _SLICE_S = 0.008
 """Seconds for which the index is built without a break."""
 _REST_S = 0.001
+_NEAR_AN_END = 32
+"""The number of steps at each end of a run that are read for its first and its last time."""
 _ENDING = 256
 """The number of bytes at the end that show whether a file was appended to or replaced."""
 
@@ -95,6 +98,8 @@ class RunDocument:
         self._ends_early = False
         """Whether the file was cut off without a warning from the run's reader; set when the index ends."""
         self._lock = RLock()
+        self._span: tuple[int, float | None, float | None] | None = None
+        """The number of steps, and when the first of them began and the last ended, as far as recorded."""
         self._cache: OrderedDict[int, tuple[int, int, Step]] = OrderedDict()
         self._cached_bytes = 0
         self._cache_lock = Lock()
@@ -107,6 +112,7 @@ class RunDocument:
             step_count = run.step_count
             also = run.also
             if self._finished:
+                run = self._with_duration(run)
                 step_count = self._index.step_count
                 also = (*also, *self._other_texts(run))
             return replace(
@@ -117,6 +123,27 @@ class RunDocument:
                 verdict=settled_verdict(run, self.accepted),
                 not_shown=self._leftovers.not_shown,
             )
+
+    def _with_duration(self, run: Run) -> Run:
+        """Return a header with the duration from the first to the last time of a step, if it records none."""
+        if run.duration_s is not None:
+            return run
+        if self._span is None or self._span[0] != self.step_count:
+            self._span = self.step_count, *self._first_and_last_time()
+        _, first, last = self._span
+        if first is None or last is None or last <= first:
+            return run
+        return replace(run, duration_s=last - first, derived=run.derived | {"duration_s"})
+
+    def _first_and_last_time(self) -> tuple[float | None, float | None]:
+        """Return the first time in the steps near the beginning, and the last in those near the end."""
+        count = self.step_count
+        begun = [self.step(n).started for n in range(min(count, _NEAR_AN_END))]
+        ended = [self.step(n) for n in range(max(0, count - _NEAR_AN_END), count)]
+        return (
+            min((at for at in begun if at is not None), default=None),
+            latest(at for step in ended for at in (step.started, step.ended, step.replied)),
+        )
 
     @property
     def members(self) -> Mapping[str, Json]:

@@ -229,8 +229,12 @@ class MarkTracker:
         self._reached: set[tuple[StepMark, int]] = set()
 
     def feed(self, step: Step) -> StepMarks:
-        """Return the marks of the next step."""
+        """Return the marks of the next step: of one that the solver did not take, only whether it failed."""
         changes = changes_of(step, self._target)
+        if not is_of_solver(step):
+            self._waste.feed(step, changes)
+            marked = [Marked(StepMark.ERROR)] if has_error(step) else []
+            return StepMarks(step.index, step.kind, tuple(marked), self._spending.feed(step))
         marked = [Marked(mark) for mark in marks_alone(step, changes)]
         for number, goal in enumerate(self.goals):
             marked += [Marked(mark, goal=number) for mark in self._firsts(step, changes, number, goal)]
@@ -271,6 +275,13 @@ def marks_alone(step: Step, changes: Sequence[Change]) -> Iterator[StepMark]:
         StepMark.TEST_RUN: step.kind is StepKind.TEST or "test_run" in step.state,
     }
     return compress(applies.keys(), applies.values())
+
+
+def edits_in(step: Step, changes: Sequence[Change]) -> int:
+    """Return how many changes to files a step makes; `changes` are its own, see `StepMark.EDIT`."""
+    if step.kind is StepKind.EDIT:
+        return len(changes)
+    return sum(not isinstance(change, Unrecorded) for change in changes)
 
 
 def has_error(step: Step) -> bool:
@@ -387,29 +398,6 @@ def _remaining(budget: int | None, used: int) -> int | None:
 def is_of_solver(step: Step) -> bool:
     """Whether the solver, an agent or a person, took the step."""
     return step.actor in (Actor.AGENT, Actor.PERSON)
-
-
-class StepClock:
-    """Measures how long each step of a run took; the steps are fed in order."""
-
-    def __init__(self) -> None:
-        self._last_start: float | None = None
-
-    def feed(self, step: Step) -> float:
-        """Return the seconds that the next step took; 0 if they are unknown.
-
-        The first of these that is recorded counts: the time from the step's start to its end, the sum of its
-        results' durations, or the time since the start of the previous step.
-        """
-        durations = sum(result.duration_s or 0.0 for result in step.results)
-        if step.started is None:
-            return durations
-        before, self._last_start = self._last_start, step.started
-        if step.ended is not None and step.ended > step.started:
-            return step.ended - step.started
-        if durations or before is None:
-            return durations
-        return max(0.0, step.started - before)
 
 
 def submissions_in(step: Step) -> int:

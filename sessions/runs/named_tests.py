@@ -22,9 +22,18 @@ _OUTCOMES = {
     "SKIP": Outcome.SKIPPED,
     "passed": Outcome.PASSED,
     "failed": Outcome.FAILED,
+    "error": Outcome.ERROR,
 }
-_SUMMARY = re.compile(r"^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\s+(\S+::\S.*?)(?: - (.*))?$")
-"""pytest's short summary, which takes precedence over its lines for single tests."""
+_SUMMARY = re.compile(
+    r"^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\s+(\S+::\S.*?|(?<=ERROR )\S+\.py)(?: - (.*))?$"
+)
+"""pytest's short summary, which takes precedence over its lines for single tests.
+
+A file without the name of a test is one that could not be collected.
+"""
+_COUNTS_ERRORS = re.compile(r"\b[1-9]\d{0,6} errors? in \d|^FAILED \((?:[^)\n]{1,200}, )?errors=[1-9]", re.M)
+"""The last line of pytest or unittest, if it counts tests that ended with an error."""
+_TAIL = 4_000
 _ENDS_A_NAME = re.compile(r"\s(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b")
 _IS_A_NAME = re.compile(r"\S+::\S")
 _OTHERS = (
@@ -33,9 +42,11 @@ _OTHERS = (
     re.compile(r"^\s*--- (?P<outcome>FAIL|PASS|SKIP): (?P<id>\S+)"),  # Go
 )
 _OF_JEST = re.compile(r"^\s*\u25cf (\S.* \u203a .*)$")
-_OF_A_SCORE = re.compile(r"^(?P<id>[\w./:\[\]-]+): (?P<outcome>passed|failed)$")
-"""A test in the score that a harness recorded."""
-_MAY_NAME_A_TEST = re.compile(r"::|^(?:FAIL|ERROR): |^test |^\s*(?:--- |\u25cf )")
+_OF_A_SCORE = re.compile(
+    r"^(?P<id>[\w./:-]+(?:\[.{0,500}\])?)(?: - .{0,1000})?: (?P<outcome>passed|failed|error)$"
+)
+"""A test in the score that a harness recorded; some write why it failed after its name."""
+_MAY_NAME_A_TEST = re.compile(r"::|^ERROR \S|^(?:FAIL|ERROR): |^test |^\s*(?:--- |\u25cf )")
 _LONGEST_LINE = 1_000
 _MOST_LINES = 200_000
 
@@ -93,3 +104,10 @@ def failing_in(step: Step) -> list[str] | None:
     if not found:
         return None
     return [result.id for result in found if result.outcome in (Outcome.FAILED, Outcome.ERROR)]
+
+
+def shows_test_errors(step: Step) -> bool:
+    """Whether the runner of a step's tests reports tests that ended with an error instead of a failure."""
+    if any(result.outcome is Outcome.ERROR for result in tests_named_in(step)):
+        return True
+    return any(_COUNTS_ERRORS.search(result.text[-_TAIL:]) for result in step.results)

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.records.model import CutText, Run, Step, StepKind, Tokens
@@ -20,11 +19,12 @@ from gistpoint.sessions.runs.facts import (
     Goal,
     MarkTracker,
     Spent,
-    StepClock,
     StepMark,
     StepMarks,
     is_of_solver,
 )
+from gistpoint.sessions.runs.times import Timekeeper
+from gistpoint.sessions.runs.work import WORKS, Work, work_of
 
 MOST_BINS = 480
 """The maximum number of bins in a profile; if there are more, every two neighbours are merged."""
@@ -34,30 +34,6 @@ _MOST_NAMED = 20
 """The maximum number of steps of a kind that are listed; all of them are counted."""
 _TAIL = 4000
 """The number of characters at the end of a result that are searched for the counts of a test runner."""
-
-
-class Work(StrEnum):
-    """The kind of work that the solver does in a step with a call."""
-
-    READ = "read"
-    SEARCH = "search"
-    EDIT = "edit"
-    RUN = "run"
-    TEST = "test"
-    SUBMIT = "submit"
-
-
-WORKS = tuple(Work)
-_WORK_OF = {
-    StepKind.VIEW: Work.READ,
-    StepKind.SEARCH: Work.SEARCH,
-    StepKind.EDIT: Work.EDIT,
-    StepKind.EXECUTE: Work.RUN,
-    StepKind.TOOL: Work.RUN,
-    StepKind.DELEGATE: Work.RUN,
-    StepKind.TEST: Work.TEST,
-    StepKind.SUBMIT: Work.SUBMIT,
-}
 
 
 @dataclass(slots=True)
@@ -234,7 +210,7 @@ class Profiler:
 
     def __init__(self, header: Run | None = None, goals: Iterable[Goal] = ()) -> None:
         self._marks = MarkTracker(header, goals)
-        self._clock = StepClock()
+        self._times = Timekeeper()
         self.fed = 0
         """The number of steps fed so far."""
         self._bins: list[Bin] = []
@@ -266,7 +242,7 @@ class Profiler:
         self.fed += 1
         marked = self._marks.feed(step)
         self._spent = marked.spent
-        seconds = self._clock.feed(step)
+        seconds = self._times.feed(step).busy
         self._timed = self._timed or step.started is not None or seconds > 0
         found = Bin()
         if is_of_solver(step):
@@ -360,16 +336,6 @@ def profile_of(document: RunDocument, goals: Iterable[Goal] = (), *, cancel: Can
         cancel.check()
         profiler.feed(step)
     return profiler.profile()
-
-
-def work_of(step: Step) -> Work | None:
-    """Return the kind of work that a step of the solver does; None if it calls nothing."""
-    work = _WORK_OF.get(step.kind)
-    if work is None and step.calls:
-        return Work.RUN  # the call failed, or its tool is unknown
-    if work is Work.RUN and "test_run" in step.state:
-        return Work.TEST
-    return work
 
 
 def _path(step: Step, work: Work) -> str:

@@ -1,6 +1,7 @@
 """Measures how long the model and the tools of a run took, in each step and in sum.
 
-The steps are read once, in order. What is kept of a step is a few numbers, however long the run is.
+The steps are read once, in order. What is kept of a step is a few numbers, however long the run is. The time
+of the whole run is divided into parts: each moment belongs to exactly one (decision 183).
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from typing import NamedTuple
 
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.records.building import latest
-from gistpoint.sessions.records.model import Actor, RunCall, Step, StepKind
+from gistpoint.sessions.records.model import Actor, Run, RunCall, Step, StepKind
 from gistpoint.sessions.records.values import first_known
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import is_of_solver
-from gistpoint.sessions.runs.profile import WORKS, Work, work_of
+from gistpoint.sessions.runs.time_parts import TimeDivision, TimeParts, seconds_between, sound_seconds
+from gistpoint.sessions.runs.work import WORKS, Work, work_of
 
 MOST_TOOLS = 500
 """The maximum number of tools with separate sums; the calls of all others are added up together."""
 OTHER_TOOLS = "other tools"
 _NAMED = 3
 """The maximum number of tools that are named for calls whose time can't be divided among them."""
-_LONGEST_S = 10 * 365 * 86_400.0
 _BREAKS = frozenset({StepKind.PAUSE, StepKind.DAMAGED, StepKind.END})
 _INFERRED = "results.duration_s"
 _RESUMED = "process_started"
@@ -49,6 +50,11 @@ class StepTime(NamedTuple):
     def busy(self) -> float:
         """The known seconds of the model and the tools."""
         return (self.model or 0.0) + (self.tools or 0.0)
+
+    @property
+    def whole(self) -> float:
+        """All known seconds: those of the model and the tools, of the user, and of neither."""
+        return self.busy + self.user + self.unknown
 
 
 @dataclass(slots=True)
@@ -154,18 +160,14 @@ class RunTimes:
     """By tool, the longest total first; calls whose time can't be divided are under the names of all."""
     phases: Mapping[Work | None, PhaseTime]
     """By kind of work, in the order of `WORKS`; None for steps of the solver without a call."""
-    tools_total: float
-    """The time in which calls ran; calls at the same time count once, unlike in the sums by tool."""
-    user: float
-    """The time between the solver's last step and a message of the user."""
-    unknown: float
+    parts: TimeParts
     longest: float
     """The longest time that model and tools took in one step."""
 
     @property
     def is_known(self) -> bool:
         """Whether any time is known."""
-        return bool(self.steps.timed)
+        return bool(self.steps.timed) or self.parts.total > 0
 
     @property
     def calls(self) -> int:
@@ -185,6 +187,7 @@ class RunTimes:
             (bool(self.calls) and not self.timed_calls, "how long calls took"),
             _partly(self.replies.timed, self.replies.count, "replies"),
             _partly(self.timed_calls, self.calls, "calls"),
+            (self.is_known and not self.parts.is_whole, "when the run began and ended"),
         )
         return tuple(words for applies, words in found if applies)
 
@@ -204,7 +207,8 @@ class Timekeeper:
         self._replies = TimeSum()
         self._tools: dict[str, TimeSum] = {}
         self._phases: dict[Work | None, PhaseTime] = {}
-        self._total, self._user, self._unknown, self._longest = 0.0, 0.0, 0.0, 0.0
+        self._longest = 0.0
+        self._division = TimeDivision()
         self._ready: float | None = None
         """The time from which the model had all it was waiting for; None if that is unknown."""
         self._last: float | None = None
@@ -214,15 +218,13 @@ class Timekeeper:
         """Add the next step, and return its times."""
         self.fed += 1
         found = self._of_solver(step) if is_of_solver(step) else self._of_other(step)
-        self._total += found.tools or 0.0
         self._longest = max(self._longest, found.busy)
-        self._user += found.user
-        self._unknown += found.unknown
+        self._division.reach(step.started, step.ended, step.asked, step.replied)
         self._steps.add(found)
         return found
 
-    def times(self) -> RunTimes:
-        """Return the times of the steps fed so far."""
+    def times(self, run: Run | None = None) -> RunTimes:
+        """Return the times of the steps fed so far; `run` is the header, which may know how long all took."""
         tools = sorted(self._tools.items(), key=lambda item: (-item[1].total, -item[1].count, item[0]))
         order = (*WORKS, None)
         return RunTimes(
@@ -230,11 +232,13 @@ class Timekeeper:
             self._replies,
             dict(tools),
             {work: self._phases[work] for work in order if work in self._phases},
-            self._total,
-            self._user,
-            self._unknown,
+            self._parts(run),
             self._longest,
         )
+
+    def _parts(self, run: Run | None) -> TimeParts:
+        has_calls = any(found.timed for found in self._tools.values())
+        return self._division.parts(run, replies=self._replies.timed > 0, calls=has_calls)
 
     # Steps of others: only messages of a user and results are what a model waits for
 
@@ -249,13 +253,15 @@ class Timekeeper:
         if at is None or not (is_input or step.results):
             return StepTime()
         before = self._until(at)
+        if is_input and before:
+            self._division.add_user(at - before, at)
         # A message may be written while the model is still at work.
         self._ready = self._last = latest((at, step.ended, self._last))
         return StepTime(user=before) if is_input else StepTime(unknown=before)
 
     def _until(self, at: float | None) -> float:
         """Return the seconds from the end of all that was measured to a time; 0 if they are unknown."""
-        return _seconds(self._last, at) or 0.0
+        return seconds_between(self._last, at) or 0.0
 
     # Steps of the solver
 
@@ -266,13 +272,14 @@ class Timekeeper:
         # Calls that a trace has without a reply begin at the moment of the question, with no wait.
         had_reply = step.asked is None or step.asked != replied
         asked = first_known((step.asked, self._ready))
-        model = _seconds(asked, replied) if had_reply else None
+        model = seconds_between(asked, replied) if had_reply else None
         # No model replies at once: records with the same time were written together, some time later.
         written_later = not model and step.asked is None
         model = None if written_later else model
         before = self._until(first_known((step.asked, replied if self._ready is None else None)))
         tools, within = _of_calls(step, replied)
         tools = None if written_later and not tools and not _recorded_durations(step) else tools
+        self._divide(step, replied, model, tools)
         self._go_on(step, replied, tools)
         if had_reply:
             self._replies.add(step.index, model)
@@ -282,6 +289,12 @@ class Timekeeper:
         phase.model += model or 0.0
         phase.tools += tools or 0.0
         return StepTime(model, tools, unknown=before + within, tool=self._bounded(_names(step)))
+
+    def _divide(self, step: Step, replied: float | None, model: float | None, tools: float | None) -> None:
+        if model and replied is not None:
+            self._division.add_reply(replied - model, replied)
+        if tools:
+            self._division.add_calls(first_known((replied, step.started)), tools)
 
     def _go_on(self, step: Step, replied: float | None, tools: float | None) -> None:
         """Find out from when the model can reply again."""
@@ -317,7 +330,7 @@ def times_of(document: RunDocument, *, cancel: CancelToken = NEVER) -> RunTimes:
     for step in document.steps():
         cancel.check()
         keeper.feed(step)
-    return keeper.times()
+    return keeper.times(document.header)
 
 
 def _names(step: Step) -> str:
@@ -325,17 +338,6 @@ def _names(step: Step) -> str:
     names = sorted({call.tool or "?" for call in step.calls})
     more = ["…"] if len(names) > _NAMED else []
     return "+".join([*names[:_NAMED], *more])
-
-
-def _seconds(start: float | None, end: float | None) -> float | None:
-    """Return the seconds between two times; None if one is unknown, or if clocks contradict each other."""
-    return None if start is None or end is None else _sound(end - start)
-
-
-def _sound(seconds: float | None) -> float | None:
-    if seconds is None or not 0 <= seconds < _LONGEST_S:
-        return None
-    return seconds
 
 
 def _of_calls(step: Step, replied: float | None) -> tuple[float | None, float]:
@@ -348,7 +350,7 @@ def _of_calls(step: Step, replied: float | None) -> tuple[float | None, float]:
     """
     if not step.calls:
         return None, 0.0
-    until_end = _seconds(first_known((replied, step.started)), step.ended)
+    until_end = seconds_between(first_known((replied, step.started)), step.ended)
     each = _recorded_durations(step)
     if len(each) < len(step.calls):
         return first_known((until_end, sum(each) if each else None)), 0.0
@@ -360,7 +362,7 @@ def _of_calls(step: Step, replied: float | None) -> tuple[float | None, float]:
 
 def _recorded_durations(step: Step) -> list[float]:
     """Return the known durations of results; empty if they were inferred from other times."""
-    found = [_sound(result.duration_s) for result in step.results]
+    found = [sound_seconds(result.duration_s) for result in step.results]
     return [] if _INFERRED in step.derived else [seconds for seconds in found if seconds is not None]
 
 
@@ -369,4 +371,4 @@ def _recorded(step: Step, call: RunCall) -> float | None:
     result = step.result_of(call)
     if result is None or _INFERRED in step.derived:
         return None
-    return _sound(result.duration_s)
+    return sound_seconds(result.duration_s)

@@ -2,18 +2,20 @@
 
 Usage: python tests/studies/times_of_runs.py FILE_OR_FOLDER…    exit code 1 if a figure differs
 
-A line per run: its format, and the seconds of the model and of tools, each as measured by gistpoint and,
-after a slash, as counted directly, with ✘ where they differ by more than 50 ms. The counts in `COUNTERS` use
-no reader. Files of formats without a counter, and runs without times, are left out.
+A line per run: its format, and the seconds of the model, of tools, of the user, of neither, and of the whole
+run, each as gistpoint measures them and, after a slash, as a direct count gives them, with ✘ where they differ
+by more than 50 ms. The counters in `COUNTERS` use no reader: they list spans, and each moment between two
+neighbouring ends of spans is given to the first part that covers it. Files of formats without a counter, and
+runs without times, are left out.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,11 +27,37 @@ TOLERANCE_S = 0.05
 """For a step with several calls, the direct count subtracts the durations that are recorded."""
 
 
+PARTS = ("model", "tools", "user")
+"""The parts of a run's time; of those at the same moment, the first counts."""
+
+
 class Counted(NamedTuple):
-    """Seconds of the model and of tools."""
+    """Seconds of the parts of a run, and of the whole."""
 
     model: float
     tools: float
+    user: float
+    unknown: float
+    whole: float
+
+
+class Span(NamedTuple):
+    """A span of time of one part; a part that is none of `PARTS` only tells that the run was going on."""
+
+    part: str
+    start: float
+    end: float
+
+
+def divided(spans: list[Span]) -> Counted:
+    """Give each moment from the first to the last to one part, by trying all spans for each of them."""
+    ends = sorted({at for span in spans for at in (span.start, span.end)})
+    found = dict.fromkeys((*PARTS, "unknown"), 0.0)
+    for start, end in pairwise(ends):
+        middle = (start + end) / 2
+        there = {span.part for span in spans if span.start <= middle <= span.end}
+        found[next((part for part in PARTS if part in there), "unknown")] += end - start
+    return Counted(*found.values(), whole=ends[-1] - ends[0] if ends else 0.0)
 
 
 def at(text: Any) -> float:
@@ -39,32 +67,43 @@ def at(text: Any) -> float:
     return datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()
 
 
+def moments(times: Iterable[float]) -> list[Span]:
+    """Return the moments at which something was recorded."""
+    return [Span("recorded", time, time) for time in times]
+
+
 class Turn(NamedTuple):
-    """An event: a user's message, a reply or a result, and the time when it ended."""
+    """An event: a message of the user, a reply or a result, the time when it ended, and how long it took."""
 
     what: str
     time: float
+    took: float | None = None
 
 
-def by_turns(turns: list[Turn]) -> Counted:
-    """Add up the times from inputs to replies, and from replies to the last of the results after them."""
-    model = tools = 0.0
+def by_turns(turns: list[Turn]) -> list[Span]:
+    """Return the spans from inputs to replies, from replies to results, and from these to a user's message."""
+    spans: list[Span] = []
     last: Turn | None = None
     for what, group in groupby(turns, key=lambda turn: turn.what):
         items = list(group)
-        if last is not None:
-            if what == "reply":
-                model += items[-1].time - last.time
-            elif what == "result" and last.what == "reply":
-                tools += items[-1].time - last.time
+        end = items[-1].time
+        if last is not None and what == "reply":
+            spans.append(Span("model", last.time, end))
+        elif last is not None and what == "result" and last.what == "reply":
+            took = [item.took for item in items if item.took is not None]
+            known = last.time + sum(took)
+            spans.append(Span("tools", last.time, min(known, end) if len(took) == len(items) else end))
+        elif last is not None and what == "user" and last.what != "user":
+            spans.append(Span("user", last.time, max(end, last.time)))
         last = items[-1]
-    return Counted(model, tools)
+    return spans
 
 
-def claude_code(path: Path) -> Counted:
-    """Count sessions of Claude Code, subtracting the difference of recorded duration and waiting time."""
-    turns, less = [], 0.0
-    for record in map(json.loads, path.read_text("utf-8").splitlines()):
+def claude_code(path: Path) -> list[Span]:
+    """Count sessions of Claude Code; a recorded duration counts in place of the wait for a result."""
+    turns = []
+    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    for record in records:
         content = record.get("message", {}).get("content", [])
         results = isinstance(content, list) and [
             item for item in content if item.get("type") == "tool_result"
@@ -74,90 +113,104 @@ def claude_code(path: Path) -> Counted:
             continue
         outcome = record.get("toolUseResult")
         took = outcome.get("durationMs") if isinstance(outcome, dict) else None
-        if took is not None and turns[-1].what == "reply":
-            less += max(0.0, at(record["timestamp"]) - turns[-1].time - took / 1000)
-        turns.append(Turn(kind, at(record["timestamp"])))
-    found = by_turns(turns)
-    return found._replace(tools=found.tools - less)
+        turns.append(Turn(kind, at(record["timestamp"]), None if took is None else took / 1000))
+    return by_turns(turns) + moments(at(record["timestamp"]) for record in records if "timestamp" in record)
 
 
-def pi(path: Path) -> Counted:
+def pi(path: Path) -> list[Span]:
     records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     messages = [record for record in records if record.get("type") == "message"]
-    model = tools = 0.0
+    spans = moments(at(record["timestamp"]) for record in records if "timestamp" in record)
     for number, record in enumerate(messages):
         message = record["message"]
+        ended = at(record["timestamp"])
+        if message["role"] == "user" and number:
+            spans.append(Span("user", at(messages[number - 1]["timestamp"]), ended))
         if message["role"] != "assistant":
             continue
-        model += at(record["timestamp"]) - at(message["timestamp"])
+        spans.append(Span("model", at(message["timestamp"]), ended))
         after = messages[number + 1 :]
         results = [item for item in after if item["message"]["role"] != "toolResult"]
         end = after.index(results[0]) if results else len(after)
         if end:
-            tools += at(after[end - 1]["timestamp"]) - at(record["timestamp"])
-    return Counted(model, tools)
+            spans.append(Span("tools", ended, at(after[end - 1]["timestamp"])))
+    return spans
 
 
-def gemini_cli(path: Path) -> Counted:
+def gemini_cli(path: Path) -> list[Span]:
+    session = json.loads(path.read_text("utf-8"))
     turns = []
-    for message in json.loads(path.read_text("utf-8"))["messages"]:
+    for message in session["messages"]:
         kind = {"user": "user", "gemini": "reply", "model": "reply"}.get(message["type"])
         if kind:
             turns.append(Turn(kind, at(message["timestamp"])))
             ends = [at(call["timestamp"]) for call in message.get("toolCalls", ())]
             turns += [Turn("result", max(ends))] if ends else []
-    return by_turns(turns)
+    known = (session.get("startTime"), session.get("lastUpdated"))
+    recorded = [at(time) for time in known if time] + [turn.time for turn in turns]
+    return by_turns(turns) + moments([*recorded, *(at(m["timestamp"]) for m in session["messages"])])
 
 
-def opencode(path: Path) -> Counted:
-    model = tools = 0.0
-    for message in json.loads(path.read_text("utf-8"))["messages"]:
+def opencode(path: Path) -> list[Span]:
+    session = json.loads(path.read_text("utf-8"))
+    spans = []
+    ended: float | None = None
+    for message in session["messages"]:
         info = message["info"]
+        time = info["time"]
+        begun = at(time["created"])
         if info["role"] != "assistant":
+            spans.append(Span("user", begun if ended is None else ended, begun))
             continue
         runs = [part["state"]["time"] for part in message["parts"] if part["type"] == "tool"]
         spoken = [part["time"]["end"] for part in message["parts"] if part["type"] in ("text", "reasoning")]
-        replied = max([*spoken, min(run["start"] for run in runs)]) if runs else info["time"]["completed"]
-        model += (replied - info["time"]["created"]) / 1000
-        tools += sum(run["end"] - run["start"] for run in runs) / 1000
-    return Counted(model, tools)
+        replied = max([*spoken, min(run["start"] for run in runs)]) if runs else time["completed"]
+        spans.append(Span("model", begun, at(replied)))
+        spans += [Span("tools", at(run["start"]), at(run["end"])) for run in runs]
+        ended = max(at(time["completed"]), *(span.end for span in spans[-1 - len(runs) :]))
+        spans += moments([ended])
+    return spans
 
 
-def codex(path: Path) -> Counted:
+def codex(path: Path) -> list[Span]:
     """Count old sessions, in which a call's duration is in its output, as a JSON string."""
-    model = tools = 0.0
+    spans: list[Span] = []
     ready: float | None = None
+    said: float | None = None
     for record in map(json.loads, path.read_text("utf-8").splitlines()):
         payload, kind, time = record.get("payload", {}), record["type"], at(record["timestamp"])
+        spans += moments([time])
         if kind == "event_msg" and payload["type"] == "user_message":
+            spans += [] if ready is None else [Span("user", ready, time)]
             ready = time
         elif kind == "response_item" and payload["type"] == "function_call_output":
-            tools += json.loads(payload["output"])["metadata"]["duration_seconds"]
+            took = json.loads(payload["output"])["metadata"]["duration_seconds"]
+            spans += [] if said is None else [Span("tools", said, said + took)]
             ready = time
         elif kind == "response_item" and payload.get("role") != "user":
-            if ready is not None:
-                model += time - ready
-            ready = time
-    return Counted(model, tools)
+            spans += [] if ready is None else [Span("model", ready, time)]
+            ready = said = time
+    return spans
 
 
 def sample_of_inspect(path: Path, name: str) -> Counted:
-    """Count a sample in Inspect's JSON, named by its id and epoch."""
+    """Count a sample in Inspect's JSON, named by its id and epoch; its log records how long it took as a whole."""
     samples = json.loads(path.read_text("utf-8"))["samples"]
     sample = next(item for item in samples if name == f"{item['id']}_epoch_{item['epoch']}")
-    found = Counted(0.0, 0.0)
+    spans: list[Span] = []
     for event in sample["events"]:
         if event["event"] in ("model", "tool") and event.get("completed"):
-            seconds = at(event["completed"]) - at(event["timestamp"])
-            if event["event"] == "model":
-                found = found._replace(model=found.model + seconds)
-            else:
-                worked = event.get("working_time")
-                found = found._replace(tools=found.tools + (seconds if worked is None else worked))
-    return found
+            start, end = at(event["timestamp"]), at(event["completed"])
+            worked = event.get("working_time")
+            is_tool = event["event"] == "tool"
+            spans.append(
+                Span("tools" if is_tool else "model", start, start + worked if is_tool and worked else end)
+            )
+    found, whole = divided(spans), sample["total_time"]
+    return found._replace(whole=whole, unknown=whole - found.model - found.tools)
 
 
-COUNTERS: dict[str, Callable[[Path], Counted]] = {
+COUNTERS: dict[str, Callable[[Path], list[Span]]] = {
     "claude-code": claude_code,
     "codex": codex,
     "gemini-cli": gemini_cli,
@@ -177,19 +230,16 @@ def compared(paths: list[str]) -> Iterator[tuple[str, str, Counted, Counted]]:
             if listed.header.format == "inspect" and path.endswith(".json"):
                 expected = sample_of_inspect(Path(path), id)
             elif count is not None and not id:
-                expected = count(Path(path))
+                expected = divided(count(Path(path)))
             else:
                 continue
             times = times_of(open_run(listed.name, known=listed.format))
         except (UserError, KeyError, ValueError, TypeError, StopIteration):
             continue  # a file in a form that the count does not know
         if times.is_known:
-            yield (
-                listed.header.format,
-                listed.name,
-                Counted(times.replies.total, times.tools_total),
-                expected,
-            )
+            parts = times.parts
+            found = Counted(parts.model or 0.0, parts.tools or 0.0, parts.user, parts.unknown, parts.total)
+            yield listed.header.format, listed.name, found, expected
 
 
 def main(paths: list[str]) -> int:
@@ -200,8 +250,9 @@ def main(paths: list[str]) -> int:
         for one, other in zip(found, expected, strict=True):
             is_equal = abs(one - other) <= TOLERANCE_S
             differs = differs or not is_equal
-            cells.append(f"{one:10.2f} / {other:10.2f} {' ' if is_equal else '✘'}")
-        print(f"{format:12} {name[-50:]:50} model {cells[0]} tools {cells[1]}")
+            cells.append(f"{one:.2f} / {other:.2f}{'' if is_equal else ' ✘'}")
+        words = ", ".join(map(" ".join, zip(Counted._fields, cells, strict=True)))
+        print(f"{format:12} {name[-50:]:50} {words}")
     return 1 if differs else 0
 
 

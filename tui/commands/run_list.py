@@ -69,6 +69,8 @@ class ListRuns(Request):
     group: Literal["task", "solver", "outcome", "end", "cause", "failing", "happened", "answer"] | None = None
     """What to group the runs by; None for no groups."""
     json: bool = False
+    times: bool = False
+    """Whether the JSON has the times of each run, for which each is read again."""
     csv: bool = False
     profile: bool = False
     sort: Literal["outcome", "steps", "cost"] = "outcome"
@@ -91,11 +93,8 @@ def listing(request: ListRuns) -> int:
     if not request.paths:
         raise UserError("No runs were named.", hint="Name files or folders: gistpoint runs PATH.")
     read_files_as(request.read_as)
+    _check_options(request)
     if request.profile:
-        if request.group or request.csv:
-            raise UserError(
-                "Profiles are grouped by task.", hint="Leave out --group and --csv, or --profile."
-            )
         return _print_profiles(request)
     problems: list[ListedRun] = []
     found = list(found_runs(request.paths, problems, request.where))
@@ -110,6 +109,14 @@ def listing(request: ListRuns) -> int:
     if not_read > (1 if nothing_read else 0):  # a single unread file was just reported by name
         print(f"gistpoint: {plural(not_read, 'file')} not read.", file=sys.stderr)
     return code
+
+
+def _check_options(request: ListRuns) -> None:
+    """Raise `UserError` if options exclude each other."""
+    if request.times and (request.profile or not request.json):
+        raise UserError("Times of runs are part of the JSON.", hint="Give --json too, without --profile.")
+    if request.profile and (request.group or request.csv):
+        raise UserError("Profiles are grouped by task.", hint="Leave out --group and --csv, or --profile.")
 
 
 def _change_queries(request: ListRuns) -> bool:
@@ -168,7 +175,7 @@ def _label_words(review: Review) -> list[str]:
 def _print_runs(request: ListRuns, found: list[FoundRun], problems: list[ListedRun], not_read: int) -> None:
     groups = _groups(found, GROUPS[request.group]) if request.group else None
     if request.json:
-        _print_json(groups, found, problems, not_read)
+        _print_json(groups, found, problems, not_read, with_times=request.times)
     elif request.csv:
         _print_csv(groups, found)
     elif groups is not None:
@@ -193,13 +200,27 @@ def _print_json(
     found: list[FoundRun],
     problems: list[ListedRun],
     not_read: int,
+    *,
+    with_times: bool,
 ) -> None:
-    values: dict[str, Any] = {"runs": [_row(item) for item in found]}
+    rows = (_row(item) | _times_of(item) if with_times else _row(item) for item in found)
+    values: dict[str, Any] = {"runs": list(rows)}
     if groups is not None:
         values["groups"] = [_group_record(name, members) for name, members in groups.items()]
     values["problems"] = [problem_record(item) for item in problems]
     values["files_not_read"] = not_read
     print_json("gistpoint.runs/1", values)
+
+
+def _times_of(found: FoundRun) -> dict[str, Any]:
+    """Return the parts of a run's time as JSON data; None if its file is gone or can't be read any more."""
+    from gistpoint.sessions.runs.times import times_of
+    from gistpoint.tui.commands.times import parts_record
+
+    try:
+        return {"times": parts_record(times_of(open_run(found.name, known=found.listed.format)))}
+    except RunFileError:
+        return {"times": None}
 
 
 def _print_csv(groups: dict[str, list[FoundRun]] | None, found: list[FoundRun]) -> None:
@@ -470,6 +491,7 @@ LIST = CliCommand(
             "where": WHERE,
             "group": option("count the runs by what they have in common"),
             "json": JSON,
+            "times": option("with --json, also the seconds of the model, of tools and of the user"),
             "csv": option("a row for each run as CSV"),
             "profile": option("what each run did when, and where runs of a task diverge"),
             "sort": option("with --profile, the order of a task's runs"),

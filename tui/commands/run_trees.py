@@ -19,7 +19,7 @@ from gistpoint.sessions.runs.action_tree import (
     with_common_paths,
 )
 from gistpoint.sessions.runs.opening import ListedRun, split_name
-from gistpoint.tui.commands.arguments import JSON, READ_AS, read_files_as
+from gistpoint.tui.commands.arguments import JSON, READ_AS, WHERE, read_files_as
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, argument
 from gistpoint.tui.commands.output import print_json, print_text
@@ -31,6 +31,7 @@ class CompareRuns(Request):
     """A request to compare the runs of each task in files, folders and archives."""
 
     paths: tuple[str, ...]
+    where: str = ""
     json: bool = False
     read_as: str = ""
 
@@ -40,7 +41,7 @@ def compare(request: CompareRuns) -> int:
     read_files_as(request.read_as)
     problems: list[ListedRun] = []
     tasks: dict[str, list[ActedRun]] = {}
-    for listed, document, run in read_runs(request.paths, problems):
+    for listed, document, run in read_runs(request.paths, problems, request.where):
         is_named_after_file = run.task == split_name(listed.name)[0].name
         task = "" if is_named_after_file else run.task
         tasks.setdefault(task, []).append(acted_run(listed.name, document, run))
@@ -103,7 +104,12 @@ def _record(task: str, runs: Sequence[ActedRun]) -> dict[str, Any]:
 COMPARE = CliCommand(
     CompareRuns,
     compare,
-    {"paths": argument("PATH", "files, folders and archives of runs"), "json": JSON, "read_as": READ_AS},
+    {
+        "paths": argument("PATH", "files, folders and archives of runs"),
+        "where": WHERE,
+        "json": JSON,
+        "read_as": READ_AS,
+    },
     about=(
         "Prints, for each task, a tree of what its runs tried first: a kind of work and its target, such as"
         " `edit fares.py::fare`. Each line has the number of runs, how many of those with an outcome were"

@@ -71,13 +71,23 @@ def _rows(times: RunTimes) -> Iterator[tuple[Any, ...]]:
 def times_record(times: RunTimes) -> dict[str, Any]:
     """Return the sums as JSON data: seconds, and steps from 1; None for what the file does not record."""
     return {
+        **parts_record(times),
         "model": _sum_record(times.replies),
-        "tools_s": _rounded(times.tools_total) if times.timed_calls else None,
-        "user_s": _rounded(times.user) if times.is_known else None,
-        "unknown_s": _rounded(times.unknown) if times.is_known else None,
         "by_tool": {name: _sum_record(found) for name, found in times.tools.items()},
         "by_work": {phase_name(work): _phase(times, work) for work in times.phases},
         "not_known": list(times.missing),
+    }
+
+
+def parts_record(times: RunTimes) -> dict[str, float | None]:
+    """Return the time of a run and its parts as JSON data, in seconds; None for what is not known."""
+    parts, is_known = times.parts, times.is_known
+    return {
+        "total_s": _rounded(parts.total) if is_known and parts.is_whole else None,
+        "model_s": _rounded(parts.model),
+        "tools_s": _rounded(parts.tools),
+        "user_s": _rounded(parts.user) if is_known else None,
+        "unknown_s": _rounded(parts.unknown) if is_known and parts.is_whole else None,
     }
 
 

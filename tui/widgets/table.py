@@ -39,7 +39,9 @@ _LONGEST = 500
 _MARK = "bold underline $text-warning"
 """The style of emphasised parts in a cell, which is visible without colours."""
 _LONGEST_WORD = 24
-"""The maximum length, in characters, of a word that an excerpt omits as a whole rather than cutting it."""
+"""The maximum number of characters in a word that is left out as a whole where an excerpt is cut."""
+_NAME_SHARE = 0.6
+"""The share of a line up to which the name of a group takes room from the summaries of the group."""
 _INDENT = "  "
 """The indent of the rows below the heading of a group. The only row of a group has none."""
 
@@ -425,12 +427,25 @@ class Table(Fitted, RecordList, Generic[Row]):
         text = shortened(text, cells) if column.keeps_end else text
         return fitted_cells(text, max(1, cells), right=column.right)
 
+    def _room_for(self, name: int) -> tuple[int, int]:
+        """Return the number of columns that the name of a group covers, and their width in cells.
+
+        They are those before the first summary. A longer name also covers summaries, as long as it has less
+        than `_NAME_SHARE` of the line, because a group is read by its name.
+        """
+        laid = self._laid_out(self.sight.width)
+        at = next((n for n, (column, _) in enumerate(laid) if n and column.summary), len(laid))
+        wanted = min(name, int(self.sight.width * _NAME_SHARE))
+        widths = [cells + self.GAP for _, cells in laid]
+        while at < len(laid) and sum(widths[:at]) - self.GAP < wanted:
+            at += 1
+        return at, sum(widths[:at]) - self.GAP
+
     def _heading(self, row: Heading, *, here: bool) -> list[Piece]:
         """Return the heading of a group: its name, and the summary of each column."""
         laid, summary = self._laid_out(self.sight.width), self._summary(row)
-        at = next((n for n, (column, _) in enumerate(laid) if n and column.summary), len(laid))
-        room = sum(cells + self.GAP for _, cells in laid[:at]) - self.GAP
         sign = f"{'+' if row.folded else '-'} {str(row).removesuffix(row.group)}"
+        at, room = self._room_for(cell_len(sign + visible_line(row.group)))
         name = sign + shortened(visible_line(row.group), max(8, room - len(sign)))
         margin = (signs.HERE if here else " ").ljust(self.MARGIN)[: self.MARGIN]
         text = margin + fitted_cells(name, room) + " " * self.GAP

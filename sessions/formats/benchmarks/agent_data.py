@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from gistpoint.sessions.formats.shared.command_lines import reports_error
 from gistpoint.sessions.formats.shared.messages import Shell, Turns, message_step, message_texts
 from gistpoint.sessions.formats.shared.row_facts import HEADER, row_header
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, run_named
@@ -61,7 +62,11 @@ def _reply(kind: str, item: Record) -> Json:
     return {**message, "tool_calls": [call]}
 
 
-_SHELL = Shell(lambda _message, _text, _answer: (), expects=lambda message: bool(message.get("tool_calls")))
+_SHELL = Shell(
+    lambda _message, _text, _answer: (),
+    expects=lambda message: bool(message.get("tool_calls")),
+    fails=reports_error,
+)
 """Many data sets record what a command printed as an observation of the user."""
 
 

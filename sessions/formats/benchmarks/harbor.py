@@ -18,10 +18,11 @@ from gistpoint.sessions.records.archives import Blob, RunFileError
 from gistpoint.sessions.records.building import StepBuilder, duration, verdict_of
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunReader, no_such_run
 from gistpoint.sessions.records.loading import load_record
-from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.scanning import RawRecord
+from gistpoint.sessions.records.usage import counted_within
 from gistpoint.sessions.records.values import (
     as_bool,
     as_dict,
@@ -181,7 +182,9 @@ class _Reader(RunReader):
         run = self._inner.header() if self._inner is not None else Run(self.format)
         reward = _reward(self._result)
         spent = result.inner("agent_result")
-        tokens = Tokens(*(spent.whole(f"n_{name}_tokens") for name in ("input", "output", "cache")))
+        tokens = counted_within(
+            spent.whole("n_input_tokens"), spent.whole("n_output_tokens"), read=spent.whole("n_cache_tokens")
+        )
         cost = spent.number("cost_usd")
         agent = result.inner("agent_info")
         acted = result.time("agent_execution", "started_at")

@@ -12,20 +12,23 @@ from gistpoint.sessions.records.building import StepBuilder, any_error, spoken_r
 from gistpoint.sessions.records.format import Raw
 from gistpoint.sessions.records.model import Actor, FileEdit, Result, Step, StepKind, Tokens
 from gistpoint.sessions.records.record import Record, of_type, times_of, words_of
+from gistpoint.sessions.records.usage import counted_apart
 from gistpoint.sessions.records.values import (
     as_float,
     as_str,
     as_text,
     in_seconds,
-    total,
 )
 
 
 def tokens_of(usage: Record) -> Tokens:
     """Return the tokens of a reply; those of the prompt include tokens read from or written to a cache."""
-    cached = usage.whole("cache_read_input_tokens")
-    prompt = total([usage.whole("input_tokens"), cached, usage.whole("cache_creation_input_tokens")])
-    return Tokens(prompt, usage.whole("output_tokens"), cached)
+    return counted_apart(
+        usage.whole("input_tokens"),
+        usage.whole("output_tokens"),
+        read=usage.whole("cache_read_input_tokens"),
+        written=usage.whole("cache_creation_input_tokens"),
+    )
 
 
 def reply_step(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:

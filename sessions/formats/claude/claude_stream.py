@@ -21,6 +21,7 @@ from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, S
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, of_type, records_of, texts_of
 from gistpoint.sessions.records.scanning import RawRecord
+from gistpoint.sessions.records.usage import counted_apart
 from gistpoint.sessions.records.values import (
     as_dict,
     as_str,
@@ -29,7 +30,6 @@ from gistpoint.sessions.records.values import (
     first_known,
     joined,
     objects,
-    total,
 )
 
 _TYPES = frozenset({"system", "assistant", "user", "result", "stream_event"})
@@ -211,10 +211,16 @@ def _spent(result: Record) -> Tokens:
     models = [Record(usage) for usage in result.inner("modelUsage").members.values()]
     if not models:
         return tokens_of(result.inner("usage"))
-    names = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
-    prompt = total([usage.whole(name) for usage in models for name in names])
-    cached = total([usage.whole("cacheReadInputTokens") for usage in models])
-    return Tokens(prompt, total([usage.whole("outputTokens") for usage in models]), cached)
+    each = (
+        counted_apart(
+            usage.whole("inputTokens"),
+            usage.whole("outputTokens"),
+            read=usage.whole("cacheReadInputTokens"),
+            written=usage.whole("cacheCreationInputTokens"),
+        )
+        for usage in models
+    )
+    return sum(each, start=Tokens())
 
 
 def _streamed_step(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:

@@ -29,6 +29,7 @@ from gistpoint.sessions.records.model import (
 )
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, records_in, records_of, texts_of, times_of
+from gistpoint.sessions.records.usage import counted_apart
 from gistpoint.sessions.records.values import (
     as_dict,
     as_list,
@@ -38,7 +39,6 @@ from gistpoint.sessions.records.values import (
     joined,
     objects,
     parsed_object,
-    total,
     when,
 )
 
@@ -165,9 +165,13 @@ def _spent(request: Record) -> tuple[Tokens, float | None]:
 
     The cost is None if it is unknown.
     """
-    read = request.whole("cacheReads")
-    prompt = total([request.whole("tokensIn"), request.whole("cacheWrites"), read])
-    return Tokens(prompt, request.whole("tokensOut"), read), request.number("cost")
+    tokens = counted_apart(
+        request.whole("tokensIn"),
+        request.whole("tokensOut"),
+        read=request.whole("cacheReads"),
+        written=request.whole("cacheWrites"),
+    )
+    return tokens, request.number("cost")
 
 
 def _words(value: Json) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gistpoint.sessions.records.model import Json, Tokens
-from gistpoint.sessions.records.values import as_dict, as_int, as_str, as_text, first
+from gistpoint.sessions.records.record import Record
+from gistpoint.sessions.records.usage import counted_within
+from gistpoint.sessions.records.values import as_dict, as_str, as_text, first
 
 ENVELOPES = frozenset(
     (
@@ -90,8 +92,15 @@ def links_of(payload: dict[str, Json]) -> Iterator[str]:
 
 def tokens_of(usage: dict[str, Json]) -> Tokens:
     """Return the tokens of a reply or of a session; those of the input include tokens from a cache."""
-    names = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_output_tokens")
-    return Tokens(*(as_int(usage.get(name)) for name in names))
+    counts = Record(usage)
+    return counted_within(
+        counts.whole("input_tokens"),
+        counts.whole("output_tokens"),
+        read=counts.whole("cached_input_tokens"),
+        written=counts.whole("cache_write_input_tokens"),
+        reasoning=counts.whole("reasoning_output_tokens"),
+        whole=counts.whole("total_tokens"),
+    )
 
 
 def text_of(item: dict[str, Json]) -> str:

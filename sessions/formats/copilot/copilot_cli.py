@@ -25,6 +25,7 @@ from gistpoint.sessions.records.model import (
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, attached, of_type, records_of, texts_of, times_of
 from gistpoint.sessions.records.requests import headline
+from gistpoint.sessions.records.usage import counted_apart, counted_within
 from gistpoint.sessions.records.values import (
     as_dict,
     as_int,
@@ -181,13 +182,20 @@ def _usage(data: Record) -> Tokens:
     whole = Tokens()
     for metrics in data.inner("modelMetrics").members.values():
         usage = Record(metrics).inner("usage")
-        whole += Tokens(
-            usage.whole("inputTokens"), usage.whole("outputTokens"), usage.whole("cacheReadTokens")
+        whole += counted_within(
+            usage.whole("inputTokens"),
+            usage.whole("outputTokens"),
+            read=usage.whole("cacheReadTokens"),
+            written=usage.whole("cacheWriteTokens"),
+            reasoning=usage.whole("reasoningTokens"),
         )
     if whole:
         return whole
+    # The details are what is charged for, each token once.
     details = data.inner("tokenDetails")
-    return Tokens(*(details.whole(key, "tokenCount") for key in ("input", "output", "cache_read")))
+    names = ("input", "output", "cache_read", "cache_write")
+    fresh, written_reply, read, written = (details.whole(name, "tokenCount") for name in names)
+    return counted_apart(fresh, written_reply, read=read, written=written)
 
 
 def _data(events: list[Record], *names: str) -> list[Record]:

@@ -156,10 +156,8 @@ class _Reader(DividedReader):
     def header(self) -> Run:
         head, tally = Record(self._head), self._tally
         begun = head.time("startTime")
-        spent = tally.duration_s
-        # Until messages are read, only the head of the file records when the session was last written.
-        if spent is None and begun:
-            spent = duration(begun, head.time("lastUpdated"))
+        # A session begins before its first message, and is saved after its last one.
+        started, ended = first_known((begun, tally.started)), latest((tally.ended, head.time("lastUpdated")))
         return Run(
             self.format,
             "log" if self.in_lines else "object",
@@ -168,8 +166,8 @@ class _Reader(DividedReader):
             model=tally.models[-1] if tally.models else head.word("meta", "model"),
             agent="gemini-cli side agent" if head.get("kind") == "subagent" else "gemini-cli",
             tokens=sum(self._tokens.values(), start=Tokens()),
-            started=first_known((begun, tally.started)),
-            duration_s=spent,
+            started=started,
+            duration_s=duration(started, ended),
             links=tuple(map(self._file_of, dict.fromkeys(self._agents))),
             extra={key: as_str(value) for key, value in head.kept("summary", "projectHash").items()},
             derived=frozenset({"task", "tokens", "duration_s"}),

@@ -17,10 +17,10 @@ from gistpoint.sessions.records.model import (
     RunCall,
     Step,
     StepKind,
-    Tokens,
 )
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, of_type, records_of, times_of, words_of
+from gistpoint.sessions.records.usage import counted_within
 from gistpoint.sessions.records.values import (
     as_dict,
     as_str,
@@ -83,7 +83,9 @@ class _Reader(RunReader):
             model=as_str(self._begun.get("model")),
             agent="gemini-cli",
             exit_status=as_str(self._result.get("status")),
-            tokens=Tokens(stats.whole("input_tokens"), stats.whole("output_tokens"), stats.whole("cached")),
+            tokens=counted_within(
+                stats.whole("input_tokens"), stats.whole("output_tokens"), read=stats.whole("cached")
+            ),
             started=when(self._begun.get("timestamp")),
             duration_s=stats.seconds_of_ms("duration_ms"),
             derived=frozenset({"task"}),

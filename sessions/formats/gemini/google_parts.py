@@ -8,6 +8,7 @@ from gistpoint.sessions.formats.shared.message_parts import Parts
 from gistpoint.sessions.records.building import error_if
 from gistpoint.sessions.records.model import FileEdit, Json, Result, RunCall, Tokens
 from gistpoint.sessions.records.record import Record
+from gistpoint.sessions.records.usage import counted_within
 from gistpoint.sessions.records.values import (
     as_dict,
     as_int,
@@ -105,4 +106,4 @@ def google_tokens(usage: dict[str, Json]) -> Tokens:
         [as_int(usage.get(key)) for key in ("promptTokenCount", "input", "toolUsePromptTokenCount", "tool")]
     )
     cached = as_int(first(usage, "cachedContentTokenCount", "cached"))
-    return Tokens(prompt, total([written, thought]), cached, thought)
+    return counted_within(prompt, total([written, thought]), read=cached, reasoning=thought)

@@ -20,6 +20,7 @@ from gistpoint.sessions.records.format import Raw, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, Noted, Result, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.record import Record, first_in, records_of, times_of
 from gistpoint.sessions.records.scanning import RawRecord
+from gistpoint.sessions.records.usage import counted_apart
 from gistpoint.sessions.records.values import (
     as_dict,
     as_int,
@@ -32,7 +33,6 @@ from gistpoint.sessions.records.values import (
     joined,
     objects,
     recoded,
-    total,
 )
 
 _QUIET = frozenset(
@@ -68,7 +68,7 @@ class InspectTurns:
         self.tally.add_time(event.time("completed"))
         match event.get("event"):
             case "model":
-                self.tally.add_usage(_tokens(event), _cost(event))
+                self.tally.add_usage(tokens_of_usage(event.inner("output", "usage")), _cost(event))
                 for call in _reply(event).objects("tool_calls"):
                     self._calls[call.word("id")] = step_count
             case "tool":
@@ -84,12 +84,16 @@ class InspectTurns:
         return message.get("role") == "tool" and as_str(message.get("tool_call_id")) in self._calls
 
 
-def _tokens(event: Record) -> Tokens:
-    usage = event.inner("output", "usage")
-    cached = usage.whole("input_tokens_cache_read")
-    # Inspect counts cached tokens separately, regardless of the provider.
-    prompt = total([usage.whole("input_tokens"), cached]) if usage.has("input_tokens") else None
-    return Tokens(prompt, usage.whole("output_tokens"), cached, usage.whole("reasoning_tokens"))
+def tokens_of_usage(usage: Record) -> Tokens:
+    """Return the tokens of a reply or of a model; the cache is counted apart, whatever the provider does."""
+    return counted_apart(
+        usage.whole("input_tokens"),
+        usage.whole("output_tokens"),
+        read=usage.whole("input_tokens_cache_read"),
+        written=usage.whole("input_tokens_cache_write"),
+        reasoning=usage.whole("reasoning_tokens"),
+        whole=usage.whole("total_tokens"),
+    )
 
 
 def _cost(event: Record) -> float | None:
@@ -197,7 +201,7 @@ def _turn(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
         .span(begun, latest(times_of(events, "completed")))
         .replied([model.time("completed") if model else begun], asked=model.time("timestamp") or begun)
         .naive(head.get("timestamp"))
-        .spent(_tokens(model), _cost(model))
+        .spent(tokens_of_usage(model.inner("output", "usage")), _cost(model))
         .model(as_str(model.inner("output").first("model") or model.get("model")))
         .flag_if(model.get("error") or any_error(results), "error")
         .derived("kind")

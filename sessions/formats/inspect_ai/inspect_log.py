@@ -13,7 +13,13 @@ from dataclasses import replace
 from itertools import chain
 
 from gistpoint.core.text import whole_number
-from gistpoint.sessions.formats.inspect_ai.inspect_events import Inputs, InspectTurns, answer, event_step
+from gistpoint.sessions.formats.inspect_ai.inspect_events import (
+    Inputs,
+    InspectTurns,
+    answer,
+    event_step,
+    tokens_of_usage,
+)
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Archive, Blob, RunFileError
 from gistpoint.sessions.records.building import any_error
@@ -40,7 +46,6 @@ from gistpoint.sessions.records.values import (
     first_known,
     is_deep,
     objects,
-    total,
 )
 
 _REFERENCE = re.compile(r"(?:attachment|tc)://([A-Za-z0-9]{1,64})\Z")
@@ -84,7 +89,6 @@ def header_of(sample: dict[str, Json], log: dict[str, Json], id: str, version: s
     mark, value = score.word("value"), score.number("value")
     verdict = {"C": "solved", "I": "unsolved"}.get(mark, "")
     usage = [Record(item) for item in record.inner("model_usage").members.values()]
-    counts = {key: total([item.whole(key) for item in usage]) for key in _COUNTS}
     costs = [cost for item in usage if (cost := item.number("total_cost")) is not None]
     ended = "error" if record.inner("error") else as_str(log.get("status"))
     return Run(
@@ -98,21 +102,12 @@ def header_of(sample: dict[str, Json], log: dict[str, Json], id: str, version: s
         score={"C": 1.0, "I": 0.0}.get(mark) if value is None else value,
         exit_status=record.word("limit", "type") or ended,
         submission=score.text("answer"),
-        tokens=Tokens(
-            # Inspect counts cached tokens separately, whatever the provider does.
-            total([counts["input_tokens"], counts["input_tokens_cache_read"]]),
-            counts["output_tokens"],
-            counts["input_tokens_cache_read"],
-            counts["reasoning_tokens"],
-        ),
+        tokens=sum(map(tokens_of_usage, usage), start=Tokens()),
         cost=sum(costs) if costs else None,
         duration_s=record.number("total_time"),
         started=record.time("started_at"),
         derived=frozenset({"verdict"} if verdict else ()),
     )
-
-
-_COUNTS = ("input_tokens", "input_tokens_cache_read", "output_tokens", "reasoning_tokens")
 
 
 class _Sample(RunReader):

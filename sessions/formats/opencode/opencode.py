@@ -34,12 +34,12 @@ from gistpoint.sessions.records.record import (
     words_of,
 )
 from gistpoint.sessions.records.scanning import RawRecord
+from gistpoint.sessions.records.usage import counted_apart
 from gistpoint.sessions.records.values import (
     as_dict,
     as_list,
     first_known,
     joined,
-    total,
 )
 
 
@@ -139,9 +139,13 @@ def _as_exported(value: Json) -> Json:
 
 def _tokens(info: Record) -> Tokens:
     counts = info.inner("tokens")
-    read = counts.whole("cache", "read")
-    prompt = total([counts.whole("input"), read, counts.whole("cache", "write")])
-    return Tokens(prompt, counts.whole("output"), read, counts.whole("reasoning"))
+    return counted_apart(
+        counts.whole("input"),
+        counts.whole("output"),
+        read=counts.whole("cache", "read"),
+        written=counts.whole("cache", "write"),
+        reasoning=counts.whole("reasoning"),
+    )
 
 
 def _links(parts: list[Record]) -> list[str]:

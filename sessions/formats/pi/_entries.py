@@ -10,7 +10,8 @@ from gistpoint.sessions.records.building import StepBuilder, any_error, asking_k
 from gistpoint.sessions.records.format import Raw, unknown_step
 from gistpoint.sessions.records.model import Actor, Result, Step, StepKind, Tokens
 from gistpoint.sessions.records.record import Record, of_type, records_of, times_of
-from gistpoint.sessions.records.values import as_text, compact, dumped, total
+from gistpoint.sessions.records.usage import counted_apart
+from gistpoint.sessions.records.values import as_text, compact, dumped
 
 _KINDS = {
     "compaction": StepKind.CONTEXT,
@@ -40,11 +41,14 @@ def spent(message: Record) -> tuple[Tokens, float | None]:
     The cost is None if it is unknown.
     """
     usage = message.inner("usage")
-    read = usage.whole("cacheRead")
-    prompt = total([usage.whole("input"), read, usage.whole("cacheWrite")])
-    return Tokens(prompt, usage.whole("output"), read, usage.whole("reasoning")), usage.number(
-        "cost", "total"
+    tokens = counted_apart(
+        usage.whole("input"),
+        usage.whole("output"),
+        read=usage.whole("cacheRead"),
+        written=usage.whole("cacheWrite"),
+        reasoning=usage.whole("reasoning"),
     )
+    return tokens, usage.number("cost", "total")
 
 
 def _reply(index: int, raws: Sequence[Raw], entries: list[Record]) -> Step:

@@ -42,6 +42,7 @@ from gistpoint.sessions.records.model import (
     step_texts,
 )
 from gistpoint.sessions.records.record import Record, records_in
+from gistpoint.sessions.records.usage import counted_apart, counted_within
 from gistpoint.sessions.records.values import (
     as_dict,
     as_float,
@@ -55,7 +56,6 @@ from gistpoint.sessions.records.values import (
     joined,
     media_text,
     objects,
-    total,
     when,
 )
 
@@ -423,23 +423,38 @@ def usage_of(message: dict[str, Json]) -> dict[str, Json]:
     return {}
 
 
+_COUNTED_APART = (
+    *("cache_read_input_tokens", "cache_creation_input_tokens"),
+    *("cacheReadInputTokens", "cacheWriteInputTokens"),
+)
+"""Names of the counts of the APIs of Anthropic and of Bedrock."""
+_READ_FROM_CACHE = (
+    *("cached_tokens", "cache_read_input_tokens", "cacheReadInputTokens", "cacheReadTokens"),
+    *("cachedInputTokens", "cache_read", "prompt_cache_hit_tokens", "cached"),
+)
+_WRITTEN_TO_CACHE = (
+    *("cache_creation_input_tokens", "cacheWriteInputTokens", "cacheWriteTokens"),
+    *("cache_write_tokens", "cache_creation"),
+)
+
+
 def tokens_of(usage: dict[str, Json]) -> Tokens:
-    """Return a reply's tokens from any provider's member names; the prompt's tokens include cached ones."""
-    details = as_dict(first(usage, "prompt_tokens_details", "input_tokens_details"))
-    reply = as_dict(first(usage, "completion_tokens_details", "output_tokens_details"))
-    prompt = as_int(first(usage, "prompt_tokens", "input_tokens", "inputTokens", "prompt"))
-    from_cache = [
-        as_int(usage.get(key)) for key in ("cache_read_input_tokens", "cache_creation_input_tokens")
-    ]
-    return Tokens(
-        prompt if "prompt_tokens" in usage else total([prompt, *from_cache]),
+    """Return a reply's tokens, whatever the provider calls them; the prompt's tokens include cached ones."""
+    details = as_dict(first(usage, "prompt_tokens_details", "input_tokens_details", "input_token_details"))
+    reply = as_dict(
+        first(usage, "completion_tokens_details", "output_tokens_details", "output_token_details")
+    )
+    # Anthropic's API counts the cache apart; LiteLLM gives its names next to a prompt that includes it.
+    is_apart = "prompt_tokens" not in usage and not details and not usage.keys().isdisjoint(_COUNTED_APART)
+    counted = counted_apart if is_apart else counted_within
+    found = {**usage, **details}
+    return counted(
+        as_int(first(usage, "prompt_tokens", "input_tokens", "inputTokens", "prompt")),
         as_int(first(usage, "completion_tokens", "output_tokens", "outputTokens", "completion")),
-        as_int(
-            first(
-                {**usage, **details}, "cached_tokens", "cache_read_input_tokens", "cacheReadTokens", "cached"
-            )
-        ),
-        as_int(reply.get("reasoning_tokens")),
+        read=as_int(first(found, *_READ_FROM_CACHE)),
+        written=as_int(first(found, *_WRITTEN_TO_CACHE)),
+        reasoning=as_int(first(reply, "reasoning_tokens", "reasoning")),
+        whole=as_int(first(usage, "total_tokens", "totalTokens")),
     )
 
 

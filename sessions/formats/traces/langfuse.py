@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gistpoint.sessions.formats.shared.calls import call_of_function
 from gistpoint.sessions.formats.traces._spans import SpanKind, TraceReader, TraceSpan, shown_text
@@ -12,6 +13,7 @@ from gistpoint.sessions.records.model import CutText, Json, NotShown, Run, Token
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, records_in
 from gistpoint.sessions.records.scanning import RawRecord, guarded, object_records
+from gistpoint.sessions.records.usage import counted_apart
 from gistpoint.sessions.records.values import (
     as_dict,
     as_int,
@@ -19,6 +21,7 @@ from gistpoint.sessions.records.values import (
     is_deep,
     joined,
     objects,
+    total,
 )
 
 _KINDS: dict[str, SpanKind] = {"GENERATION": "model", "TOOL": "tool", "AGENT": "agent"}
@@ -53,12 +56,7 @@ class _Reader(TraceReader):
             value.time("endTime"),
             model=value.word("model"),
             cost=value.number("costDetails", "total"),
-            tokens=Tokens(
-                as_int(usage.first("input", "promptTokens")),
-                as_int(usage.first("output", "completionTokens")),
-                as_int(usage.first("input_cached_tokens", "cache_read_input_tokens")),
-                as_int(usage.first("output_reasoning_tokens", "reasoning_tokens")),
-            ),
+            tokens=_tokens(usage),
             error=(value.text("statusMessage") or "error") if failed else "",
             text=joined(map(shown_text, (given, back))),
         )
@@ -139,6 +137,27 @@ def replied_of(back: Json) -> list[dict[str, Json]]:
     if calls or holder.has("text"):
         return [{"role": "assistant", "content": holder.get("text"), "tool_calls": decoded_text(calls)}]
     return [] if back is None else [{"role": "assistant", "content": back}]
+
+
+def _tokens(usage: Record) -> Tokens:
+    """Return the tokens of an observation. Langfuse counts each token under one name only."""
+    spoken = as_int(usage.first("output", "completionTokens"))
+    thought = as_int(usage.first("output_reasoning_tokens", "reasoning_tokens"))
+    whole = as_int(usage.first("total", "totalTokens"))
+    tokens = counted_apart(
+        as_int(usage.first("input", "promptTokens")),
+        spoken,
+        read=as_int(usage.first(*_READ)),
+        written=as_int(usage.first(*_WRITTEN)),
+        reasoning=thought,
+        whole=whole,
+    )
+    is_apart = thought and whole == total([tokens.prompt, spoken, thought])
+    return replace(tokens, completion=total([spoken, thought])) if is_apart else tokens
+
+
+_READ = ("input_cached_tokens", "cache_read_input_tokens", "input_cache_read")
+_WRITTEN = ("cache_creation_input_tokens", "input_cache_creation", "input_cache_write")
 
 
 class Langfuse(SingleRun):

@@ -227,13 +227,7 @@ def _tokens(run: Record, back: Record) -> Tokens:
     found = Record(usage)
     if not found:
         return Tokens(run.whole("prompt_tokens"), run.whole("completion_tokens"))
-    tokens = tokens_of(found.members)
-    return Tokens(
-        tokens.prompt,
-        tokens.completion,
-        first_known((tokens.cached, found.whole("input_token_details", "cache_read"))),
-        found.whole("output_token_details", "reasoning"),
-    )
+    return tokens_of(found.members)
 
 
 class LangSmith(TraceFormat):

@@ -26,6 +26,7 @@ from gistpoint.sessions.records.scanning import (
     lines,
     members,
 )
+from gistpoint.sessions.records.usage import counted_within
 from gistpoint.sessions.records.values import (
     as_dict,
     as_float,
@@ -360,12 +361,15 @@ def _add_event(found: TraceSpan, event: Record) -> None:
 
 def _tokens(attributes: Record) -> Tokens:
     counts, usage = attributes.inner("llm", "token_count"), attributes.inner("gen_ai", "usage")
-    cached = usage.first("cache_read_input_tokens") or usage.get("cache_read", "input_tokens")
-    return Tokens(
+    read = usage.first("cache_read_input_tokens") or usage.get("cache_read", "input_tokens")
+    written = usage.first("cache_creation_input_tokens") or usage.get("cache_creation", "input_tokens")
+    return counted_within(
         _count(counts.get("prompt")) or as_int(usage.first("input_tokens", "prompt_tokens")),
         _count(counts.get("completion")) or as_int(usage.first("output_tokens", "completion_tokens")),
-        counts.whole("prompt_details", "cache_read") or as_int(cached),
-        counts.whole("completion_details", "reasoning"),
+        read=counts.whole("prompt_details", "cache_read") or as_int(read),
+        written=counts.whole("prompt_details", "cache_write") or as_int(written),
+        reasoning=counts.whole("completion_details", "reasoning"),
+        whole=_count(counts.get("total")) or as_int(usage.get("total_tokens")),
     )
 
 

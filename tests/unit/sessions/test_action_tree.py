@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from screens.review.reviewing import TURNS, command, mini_run
 
-from gistpoint.sessions.records.model import Actor, ByteRange, FileEdit, Run, RunCall, Step, StepKind
+from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
+from gistpoint.sessions.records.model import Actor, ByteRange, FileEdit, Result, Run, RunCall, Step, StepKind
 from gistpoint.sessions.runs.action_tree import (
     MOST_ACTIONS,
     ActedRun,
     Action,
     acted_run,
-    action_of,
+    actions_in,
     actions_of,
     outcomes_of,
     pair_of,
@@ -24,6 +26,7 @@ from gistpoint.sessions.runs.action_tree import (
     with_common_paths,
 )
 from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.single_calls import steps_of_calls
 from gistpoint.tui import cli
 
 
@@ -113,7 +116,7 @@ def test_many_long_runs_that_leave_one_by_one_make_no_deep_recursion() -> None:
     ],
 )
 def test_an_action_is_the_work_and_its_target(found: Step, expected: str) -> None:
-    assert str(action_of(found)) == expected
+    assert [*map(str, actions_in(found))] == [expected]
 
 
 def test_only_steps_of_the_solver_with_a_call_are_actions_and_a_repetition_counts_once() -> None:
@@ -159,3 +162,70 @@ def test_trees_are_printed_for_each_task_as_text_and_json(
     assert [node["parent"] for node in task["nodes"]] == [None, 0, 1, 1, 0]
     assert task["runs"][0]["steps"][:2] == [3, 4]
     assert cli.main(["runs", "compare", str(tmp_path / "none")]) == 2
+
+
+def several(*calls: RunCall, edits: tuple[FileEdit, ...] = ()) -> Step:
+    return Step(0, Actor.AGENT, kind_of(calls), ByteRange("", 0, 1), calls=calls, edits=edits)
+
+
+def test_a_query_chooses_the_runs_that_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mini_run(tmp_path / "a.traj.json", TURNS)
+    mini_run(tmp_path / "b.traj.json", TURNS[:2])
+    assert cli.main(["runs", "compare", str(tmp_path), "--where", "edited", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [Path(run["run"]).name for task in found["tasks"] for run in task["runs"]] == ["a.traj.json"]
+    assert cli.main(["runs", "compare", str(tmp_path), "--where", "nothing:at:all("]) == 2
+
+
+def called(tool: str, **arguments: Any) -> RunCall:
+    return RunCall(f"{tool}{arguments}", tool, json.dumps(arguments), arguments)
+
+
+def test_each_call_of_a_step_is_an_action_as_if_it_were_a_step() -> None:
+    calls = (
+        called("read", path="a.py"),
+        called("bash", command="grep -n x b.py"),
+        called("edit", path="a.py", oldText="def f():", newText="def f(x):"),
+        called("edit", path="c.py", oldText="1", newText="2"),
+        called("bash", command="python -m pytest -q"),
+    )
+    together = several(*calls, edits=edits_of(calls))
+    expected = ["read a.py", "search", "edit a.py::f", "edit c.py", "run tests"]
+    assert [*map(str, actions_in(together))] == expected
+    alone = [several(call, edits=edits_of((call,))) for call in calls]
+    assert [str(action) for _, action in actions_of(alone)] == expected
+    others = replace(together, actor=Actor.ENVIRONMENT)
+    assert [*actions_in(others)] == []
+
+
+def test_calls_that_were_not_run_are_no_work() -> None:
+    calls = (called("edit", path="a.py", oldText="1", newText="2"), called("bash", command="ls"))
+    refused = replace(several(*calls), kind=StepKind.ERROR)
+    assert [*map(str, actions_in(refused))] == ["call edit", "call bash"]
+
+
+def test_results_belong_to_calls_by_id_or_by_place() -> None:
+    calls = (RunCall("", "read", "a"), RunCall("", "read", "b"))
+    by_place = replace(several(*calls), results=(Result("", "1"), Result("", "2")))
+    assert [one.results[0].text for one in steps_of_calls(by_place)] == ["1", "2"]
+    by_id = replace(several(called("x"), called("y")), results=(Result("y{}", "2"), Result("x{}", "1")))
+    assert [one.results[0].text for one in steps_of_calls(by_id)] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ('"/a/b.py"', "read /a/b.py"),
+        ("'b.py'", "read b.py"),
+        ("my file.py", 'read "my file.py"'),
+        ('a"b.py', r'read "a\"b.py"'),
+        ("a\n\x1b[31mb.py", r'read "a\n\u001b[31mb.py"'),
+        ("a → b.py", 'read "a → b.py"'),
+    ],
+)
+def test_a_name_of_a_file_is_one_word_of_its_line(path: str, shown: str) -> None:
+    assert [*map(str, actions_in(several(called("read", path=path))))] == [shown]
+    redirected = several(called("bash", command="cat > 'my file.txt' <<EOF\n1\nEOF"))
+    assert [*map(str, actions_in(redirected))] == ['edit "my file.txt"']

@@ -15,6 +15,7 @@ from recorded_runs import tables
 
 from gistpoint.sessions.annotations.keys import run_key
 from gistpoint.sessions.records.model import Step, StepKind
+from gistpoint.sessions.runs.digest import digest_of
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.tui.cli import main
@@ -47,6 +48,35 @@ def test_functions_in_the_text_are_calls_and_the_next_message_is_their_result(tm
     assert not edit.results[0].is_error
     assert (submit.kind, submit.results) == (StepKind.SUBMIT, ())
     assert run_key(document).startswith("chat:")
+
+
+def test_both_readers_of_a_data_set_count_the_same(tmp_path: Path) -> None:
+    refused = "Your proposed edit has introduced new syntax error(s). Please read this message."
+    turns = [
+        ("edit 1:2\nx = (\nend_of_edit", refused),
+        ("edit 1:2\nx = 1\nend_of_edit", "[File: /r/a.py (2 lines)]"),
+    ]
+    rows = [
+        {"role": "system", "system_prompt": "You are an agent."},
+        {"role": "user", "text": "Solve the issue."},
+    ]
+    standard: list[dict[str, Any]] = [
+        {"class_": "text_observation", "content": "Solve the issue.", "source": "user"}
+    ]
+    for command, shown in turns:
+        rows += [{"role": "ai", "text": f"I edit.\n```\n{command}\n```"}, {"role": "user", "text": shown}]
+        text = command.partition("\n")[2].removesuffix("\nend_of_edit")
+        kwargs = {"start_line": 1, "end_line": 2, "replacement_text": text}
+        standard += [
+            {"class_": "api_action", "function": "edit", "kwargs": kwargs, "description": "I edit."},
+            {"class_": "text_observation", "content": shown, "source": "environment"},
+        ]
+    (tmp_path / "rows.json").write_text(
+        json.dumps([{"instance_id": "a", "model_name": "m", "target": True, "trajectory": rows}]), "utf-8"
+    )
+    (tmp_path / "std.json").write_text(json.dumps([{"id": "a", "content": standard}]), "utf-8")
+    found = [digest_of(open_run(str(tmp_path / f"{name}.json"))) for name in ("rows", "std")]
+    assert [(one.calls, one.edits, one.errors) for one in found] == [(2, 1, 1)] * 2
 
 
 def test_messages_in_a_text_are_the_same_as_in_a_list(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from planted_runs import plant
 from recorded_runs import make_all
 
+from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
 from gistpoint.sessions.records.model import Actor, ByteRange, Result, Run, RunCall, Step, StepKind
 from gistpoint.sessions.runs.causes import LONGEST, error_line, normalised
 from gistpoint.sessions.runs.digest import AnswerShape, Digester, Happening, RunDigest, digest_of
@@ -73,7 +75,18 @@ def test_normalising_is_bounded_and_changes_nothing_twice_in_plain_text(text: st
         ("ls: cannot access 'x': No such file\n[exit code: 2]", "ls: cannot access 'x': No such file"),
         ("<tool_use_error>File has not been read yet.</tool_use_error>", "File has not been read yet."),
         ('{"type":"x","message":"Overloaded","id":1}', "Overloaded"),
-        ("Output: gcc: command not found\nError: (none)\nExit Code: 1", "Output: gcc: command not found"),
+        ("Output: gcc: command not found\nError: (none)\nExit Code: 1", "gcc: command not found"),
+        (
+            "OperationalError     Traceback (most recent call last)\nCell In[1], line 10\n---> 10 run()\n\n"
+            "OperationalError: no such column: a\nYou have 3 steps left.",
+            "OperationalError: no such column: a",
+        ),
+        ("Tokens: 19,537 sent, 217 received.\nThe edit did not apply.", "The edit did not apply."),
+        ("# 1 SEARCH/REPLACE block failed to match!", "1 SEARCH/REPLACE block failed to match!"),
+        ("> app@0.1.0 build\n> astro build\nplain.js: cannot read it", "plain.js: cannot read it"),
+        ("--no-error   ignore\nERROR: HTTP Error 429\n", "ERROR: HTTP Error 429"),
+        ('{\n  "attempt": 1,\n  "error": "rate_limit"\n}', "rate_limit"),
+        ("FAILURES\ntest_a - AssertionError: expected 5", "test_a - AssertionError: expected 5"),
         ("exit code 1", "exit code 1"),
         ("<returncode>137</returncode>\n<output>\n\n</output>", "exit code 137"),
         ("[exit code: 0]", ""),
@@ -252,3 +265,77 @@ def test_planted_causes_are_found_in_four_formats(tmp_path: Path) -> None:
         assert run.out_of_budget is found.has(Happening.OUT_OF_BUDGET)
         assert run.answer == found.answer
         assert tuple(sorted(run.failing)) == found.failing
+
+
+def test_an_exit_code_says_more_than_an_arbitrary_line() -> None:
+    served = step(0, StepKind.EXECUTE, text="Serving HTTP on 0.0.0.0 port 8000", code=130)
+    assert digest(served).cause == "exit code 130"
+    refused = step(0, StepKind.EXECUTE, text="Serving HTTP\nport 80: permission denied", code=1)
+    assert digest(refused).cause == "port <n>: permission denied"
+
+
+def test_a_reply_that_broke_off_ends_with_the_reason() -> None:
+    broken = replace(step(0, StepKind.ERROR), text="Now let me look at it:\nterminated", results=(), calls=())
+    assert digest(broken).cause == "terminated"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("No replacement was performed, old_str `a = 1", "No replacement was performed, old_str `b = 2"),
+        ("port 80: http://0.0.0.0:8000/ is in use", "port 81: http://0.0.0.0:8001/ is in use"),
+    ],
+)
+def test_what_differs_between_equal_causes_is_left_out(one: str, other: str) -> None:
+    assert normalised(one) == normalised(other)
+    assert normalised("1 SEARCH/REPLACE block: HTTP Error 429") == "<n> SEARCH/REPLACE block: HTTP Error 429"
+
+
+@pytest.mark.parametrize(
+    ("output", "failing", "cause"),
+    [
+        (
+            "E   ModuleNotFoundError: No module named 'a'\nERROR tests/test_a.py\n= 1 error in 0.10s =",
+            ("tests/test_a.py",),
+            "ModuleNotFoundError: No module named 'a'",
+        ),
+        (
+            "E   fixture 'a' not found\nERROR t.py::b\nFAILED t.py::c - x\n= 1 failed, 1 error in 0.1s =",
+            ("t.py::b", "t.py::c"),
+            "fixture 'a' not found",
+        ),
+        (
+            "ERROR: test_a (t.T)\nKeyError: 1\nRan 1 test in 0.1s\nFAILED (errors=1)",
+            ("test_a (t.T)",),
+            "KeyError: <n>",
+        ),
+        ("FAILED t.py::c - x\n= 1 failed, 2 passed in 0.1s =", ("t.py::c",), ""),
+        ("FAIL: test_a (t.T)\nRan 1 test in 0.1s\nFAILED (failures=1)", ("test_a (t.T)",), ""),
+    ],
+)
+def test_a_test_with_an_error_is_an_error(output: str, failing: tuple[str, ...], cause: str) -> None:
+    found = digest(step(0, StepKind.TEST, text=output, code=1))
+    assert (found.failing, found.cause, found.errors) == (failing, cause, int(bool(cause)))
+
+
+def test_a_score_names_tests_without_their_reasons() -> None:
+    text = "unsolved\ntest_a - Failed: it: is down: failed\ntest_b[x y]: error\ntest_c: passed\nnot a test: failed"
+    score = replace(step(0, StepKind.SCORE), text=text, actor=Actor.ENVIRONMENT, calls=(), results=())
+    assert failing_in(score) == ["test_a", "test_b[x y]"]
+
+
+def test_edits_and_test_runs_are_counted_by_call() -> None:
+    calls = tuple(
+        RunCall(str(number), tool, json.dumps(arguments), arguments)
+        for number, (tool, arguments) in enumerate(
+            [
+                ("edit", {"path": "a.py", "oldText": "1", "newText": "2"}),
+                ("edit", {"path": "b.py", "oldText": "1", "newText": "2"}),
+                ("bash", {"command": "pytest a"}),
+                ("bash", {"command": "pytest b"}),
+            ]
+        )
+    )
+    together = Step(0, Actor.AGENT, kind_of(calls), ByteRange("", 0, 1), calls=calls, edits=edits_of(calls))
+    found = digest(together)
+    assert (found.calls, found.edits, found.test_runs) == (4, 2, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,18 @@ from recorded_runs.repairs import (
 )
 from small_trees import tree_of
 
-from gistpoint.sessions.records.model import RunCall
+from gistpoint.sessions.formats.shared.calls import edits_of
+from gistpoint.sessions.records.model import Actor, ByteRange, RunCall, Step, StepKind
 from gistpoint.sessions.runs.commands import edited_paths, restored_paths, same_path, views_of, written_files
-from gistpoint.sessions.runs.comparing import Milestone, Reached, RunMilestone, align, compare, read_side
+from gistpoint.sessions.runs.comparing import (
+    Milestone,
+    Reached,
+    RunMilestone,
+    align,
+    compare,
+    milestones,
+    read_side,
+)
 from gistpoint.sessions.runs.facts import Goal, MarkTracker, Spent, StepMark, StepMarks, marks_of
 from gistpoint.sessions.runs.opening import list_runs, open_run
 
@@ -312,3 +322,27 @@ def test_a_person_and_a_model_side_by_side(tmp_path: Path) -> None:
     last = len(person.marks) - 1
     assert person.repository(last).diff == model.repository(3).diff
     assert person.repository(6).diff != model.repository(3).diff
+
+
+def test_what_the_harness_does_is_no_mark_of_the_solver() -> None:
+    def step(index: int, actor: Actor, kind: StepKind, tool: str, **arguments: Any) -> Step:
+        call = RunCall(str(index), tool, json.dumps(arguments), arguments)
+        return Step(index, actor, kind, ByteRange("", 0, 1), calls=(call,), edits=edits_of((call,)))
+
+    written = {"path": "a.py", "content": "x = 1"}
+    steps = (
+        step(0, Actor.ENVIRONMENT, StepKind.EDIT, "write", **written),
+        step(1, Actor.ENVIRONMENT, StepKind.TEST, "bash", command="pytest"),
+        step(2, Actor.AGENT, StepKind.EDIT, "write", **written),
+    )
+    tracker = MarkTracker()
+    marks = [tracker.feed(one) for one in steps]
+    assert [found.marks & {StepMark.EDIT, StepMark.TEST_RUN} for found in marks] == [
+        set(),
+        set(),
+        {StepMark.EDIT},
+    ]
+    first_edits = [
+        found.step for found in milestones(marks) if found.milestone.event is RunMilestone.FIRST_EDIT
+    ]
+    assert first_edits == [2]

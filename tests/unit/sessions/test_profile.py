@@ -26,12 +26,12 @@ from gistpoint.sessions.runs.profile import (
     MOST_BINS,
     Profile,
     Profiler,
-    Work,
     divergence_of,
     missing_in,
     profile_of,
     test_run_of,
 )
+from gistpoint.sessions.runs.work import Work
 from gistpoint.tui import cli
 from gistpoint.tui.profile_drawing import drawn
 from gistpoint.tui.profile_rows import ProfiledRun, by_task, rows_drawn

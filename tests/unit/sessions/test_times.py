@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from recorded_runs.repairs import journal_run
 from screens.review.reviewing import TURNS, mini_run
 
-from gistpoint.sessions.records.model import Actor, ByteRange, Result, RunCall, Step, StepKind
+from gistpoint.sessions.records.model import Actor, ByteRange, Result, Run, RunCall, Step, StepKind
 from gistpoint.sessions.runs.opening import open_run
-from gistpoint.sessions.runs.profile import Work
+from gistpoint.sessions.runs.time_parts import TimeDivision, TimeParts
 from gistpoint.sessions.runs.times import MOST_TOOLS, OTHER_TOOLS, RunTimes, Timekeeper, times_of
+from gistpoint.sessions.runs.work import Work
 from gistpoint.tui import cli
 
 
@@ -57,26 +60,26 @@ def test_the_wait_for_a_reply_is_the_models_and_the_wait_for_results_is_the_tool
     assert (tool.count, tool.total, tool.median, tool.longest, tool.longest_step) == (2, 11.5, 5.75, 10.0, 2)
     assert times.phases[Work.RUN].tools == 11.5
     assert times.phases[None].model == 2.5
-    assert (times.user, times.unknown, times.longest) == (0.0, 0.0, 12.0)
+    assert (times.parts, times.longest) == (TimeParts(8.5, 11.5, 0.0, 0.0, is_whole=True), 12.0)
     assert times.steps.longest(2) == [2, 1]
 
 
 def test_the_time_of_a_user_and_of_bookkeeping_is_nobodys() -> None:
     note = Step(3, Actor.ENVIRONMENT, StepKind.STATE, ByteRange("", 0, 1), started=131.0)
     times = measured(user(0, 100.0), reply(1, 104.0), user(2, 130.0), note, reply(4, 133.0))
-    assert times.user == 26.0
+    assert times.parts.user == 26.0
     assert times.replies.total == 7.0
     pause = Step(2, Actor.ENVIRONMENT, StepKind.PAUSE, ByteRange("", 0, 1), started=110.0)
     times = measured(user(0, 100.0), reply(1, 104.0), pause, reply(3, 500.0))
-    assert (times.replies.total, times.replies.timed, times.unknown) == (4.0, 1, 396.0)
+    assert (times.replies.total, times.replies.timed, times.parts.unknown) == (4.0, 1, 396.0)
 
 
 def test_recorded_durations_are_preferred_and_the_rest_of_the_wait_is_unknown() -> None:
     times = measured(user(0, 0.5), reply(1, 1.0, "read", "bash", end=11.0, took=(2.0, 3.0)))
     assert (times.tools["read"].total, times.tools["bash"].total) == (2.0, 3.0)
-    assert (times.tools_total, times.unknown) == (5.0, 5.0)
+    assert (times.parts.tools, times.parts.unknown) == (5.0, 5.0)
     at_once = measured(user(0, 0.5), reply(1, 1.0, "read", "bash", end=4.0, took=(3.0, 2.5)))
-    assert (at_once.tools_total, at_once.unknown) == (3.0, 0.0)
+    assert (at_once.parts.tools, at_once.parts.unknown) == (3.0, 0.0)
     inferred = replace(
         reply(1, 1.0, "a", "b", end=4.0, took=(1.0, 3.0)), derived=frozenset({"results.duration_s"})
     )
@@ -89,7 +92,7 @@ def test_the_start_and_the_end_of_a_reply_count_where_they_are_recorded() -> Non
     assert times.steps[1][:4] == (4.0, 2.0, 0.0, 2.0)
     no_reply = replace(reply(1, 3.0, "bash", end=9.0), asked=3.0, replied=3.0)
     times = measured(user(0, 1.0), no_reply)
-    assert (times.replies.count, times.tools_total) == (0, 6.0)
+    assert (times.replies.count, times.parts.tools) == (0, 6.0)
 
 
 def test_what_is_not_recorded_has_no_number() -> None:
@@ -98,7 +101,7 @@ def test_what_is_not_recorded_has_no_number() -> None:
     assert times.missing == ("how long replies took", "how long calls took")
     # The time between two replies is not divided if the end of the call in between is not recorded.
     times = measured(user(0, 1.0), reply(1, 3.0, "bash"), reply(2, 10.0))
-    assert (times.replies.total, times.unknown, times.timed_calls) == (2.0, 7.0, 0)
+    assert (times.replies.total, times.parts.unknown, times.timed_calls) == (2.0, 7.0, 0)
     assert times.missing == ("how long calls took", "how long 1 of 2 replies took")
     # A log with one time for a whole conversation does not record how long its replies took.
     times = measured(user(0, 5.0), reply(1, 5.0, "bash", end=5.0), reply(2, 5.0))
@@ -109,7 +112,69 @@ def test_what_is_not_recorded_has_no_number() -> None:
 
 def test_a_message_that_waits_until_the_model_has_finished_counts_from_then() -> None:
     times = measured(user(0, 1.0), reply(1, 2.0, "bash", end=9.0), user(2, 4.0), reply(3, 11.0))
-    assert (times.user, times.steps[3].model) == (0.0, 2.0)
+    assert (times.parts.user, times.steps[3].model) == (0.0, 2.0)
+
+
+def span(index: int, at: float, replied: float, *tools: str, end: float | None = None) -> Step:
+    """Return a reply of which a trace records the beginning and the end, with its calls."""
+    return replace(reply(index, at, *tools, end=end), asked=at, replied=replied)
+
+
+def test_what_happens_at_once_counts_once() -> None:
+    times = measured(span(0, 10.0, 14.0), span(1, 12.0, 15.0, "bash", end=20.0), span(2, 13.0, 19.0))
+    assert times.parts == TimeParts(9.0, 1.0, 0.0, 0.0, is_whole=True)
+    # The sums by reply and by tool are of each alone.
+    assert (times.replies.total, times.tools["bash"].total) == (13.0, 5.0)
+    # A tool that asks a model itself leaves the model its time.
+    within = measured(span(0, 10.0, 10.0, "agent", end=20.0), span(1, 12.0, 15.0))
+    assert within.parts == TimeParts(3.0, 7.0, 0.0, 0.0, is_whole=True)
+
+
+def test_the_time_of_a_run_goes_from_its_beginning_to_its_end() -> None:
+    keeper = Timekeeper()
+    keeper.feed(span(0, 10.0, 14.0))
+    derived = frozenset({"duration_s"})
+    run = Run("a format", started=5.0, duration_s=30.0, derived=derived)
+    assert keeper.times(run).parts == TimeParts(4.0, None, 0.0, 26.0, is_whole=True)
+    assert keeper.times(replace(run, duration_s=6.0)).parts.total == 9.0
+    # What the harness wrote long before and after the run does not make it longer than it recorded.
+    keeper.feed(Step(1, Actor.SYSTEM, StepKind.STATE, ByteRange("", 0, 1), started=90_000.0))
+    assert keeper.times(replace(run, derived=frozenset())).parts[:4] == (4.0, None, 0.0, 26.0)
+    assert keeper.times(replace(run, derived=frozenset(), duration_s=1.0)).parts[:4] == (4.0, None, 0.0, 0.0)
+
+
+def test_durations_without_times_are_within_the_time_of_the_run() -> None:
+    keeper = Timekeeper()
+    keeper.feed(reply(0, None, "bash", took=(3.0,)))
+    assert keeper.times().parts == TimeParts(None, 3.0, 0.0, 0.0, is_whole=False)
+    assert "when the run began and ended" in keeper.times().missing
+    assert keeper.times(Run("a format", duration_s=10.0)).parts[:4] == (None, 3.0, 0.0, 7.0)
+    assert keeper.times(Run("a format", duration_s=2.0)).parts[:4] == (None, 2.0, 0.0, 0.0)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("rcu"), st.integers(0, 40), st.integers(0, 12)),
+        max_size=12,
+    )
+)
+def test_every_moment_is_in_one_part(drawn: list[tuple[str, int, int]]) -> None:
+    division, moments = TimeDivision(), dict[int, int]()
+    for part, start, length in drawn:
+        end = start + length
+        if part == "r":
+            division.add_reply(start, end)
+        elif part == "c":
+            division.add_calls(start, length)
+        else:
+            division.add_user(start, end)
+        for moment in range(start, end):
+            moments[moment] = min("rcu".index(part), moments.get(moment, 2))
+    counts = [sum(found == number for found in moments.values()) for number in range(3)]
+    parts = division.parts(None, replies=True, calls=True)
+    assert parts[:3] == tuple(counts)
+    reached = [at for _, start, length in drawn for at in (start, start + length)]
+    assert parts.total == (max(reached) - min(reached) if reached else 0.0)
 
 
 def test_sums_are_kept_for_a_limited_number_of_tools() -> None:
@@ -141,7 +206,7 @@ def test_times_are_printed_as_text_json_and_csv(tmp_path: Path, capsys: pytest.C
     run = str(timed_run(tmp_path / "run.traj.json"))
     assert cli.main(["show", run, "--times"]) == 0
     text = capsys.readouterr().out
-    assert "model 18.0s (60%)  tools 12.0s (40%)" in text
+    assert "total 32.0s: model 18.0s (56%), tools 12.0s (38%), user 0s (0%), unknown 2.00s (6%)" in text
     assert "bash\t6\t12.0s\t2.00s\t2.00s\t3" in text
     assert cli.main(["show", run, "--times", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -155,6 +220,21 @@ def test_times_are_printed_as_text_json_and_csv(tmp_path: Path, capsys: pytest.C
     assert [row["step"] for row in rows] == ["3", "4", "5", "6", "7", "8"]
     assert cli.main(["show", str(mini_run(tmp_path / "b.traj.json", TURNS)), "--times"]) == 0
     assert capsys.readouterr().out == "No times are recorded.\n"
+
+
+def test_times_are_added_to_a_list_of_runs_only_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = str(timed_run(tmp_path / "run.traj.json"))
+    assert cli.main(["runs", run, "--json", "--times"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["runs"]
+    assert found["times"] == {
+        "total_s": 32.0, "model_s": 18.0, "tools_s": 12.0, "user_s": 0.0, "unknown_s": 2.0,
+    }  # fmt: skip
+    assert (found["duration_s"], "duration_s" in found["derived"]) == (32.0, True)
+    assert cli.main(["runs", run, "--json"]) == 0
+    assert "times" not in json.loads(capsys.readouterr().out)["runs"][0]
+    assert cli.main(["runs", run, "--times"]) == 2
 
 
 def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:

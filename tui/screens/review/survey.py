@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 
 from gistpoint.sessions.records.model import Run, Step, StepKind
-from gistpoint.sessions.runs.facts import Goal, MarkTracker, StepClock, StepMark
+from gistpoint.sessions.runs.facts import Goal, MarkTracker, StepMark
+from gistpoint.sessions.runs.times import Timekeeper
 from gistpoint.tui import signs
 from gistpoint.tui.screens.review.families import BY_SOLVERS, FAMILIES, Family, family_of, hidden_at_first
 
@@ -80,6 +81,7 @@ class Survey:
         """1 for each step with an error."""
         self._counts: Counter[StepMark] = Counter()
         self.seconds = array("f")
+        """The seconds of each step, with the time before it; 0 if they are unknown."""
         self.tokens = array("f")
         self.costs = array("f")
         self.calls_left = array("f")
@@ -92,7 +94,7 @@ class Survey:
         """1 for each step that the solver took, 0 for the others."""
         self.finished = False
         self._format = header.format if header is not None else ""
-        self._clock = StepClock()
+        self._times = Timekeeper()
 
     def __len__(self) -> int:
         return len(self.bits)
@@ -101,7 +103,7 @@ class Survey:
         """Add the next step."""
         marked = self._tracker.feed(step)
         self.kinds.append(_KIND_NUMBERS[step.kind])
-        self.seconds.append(self._clock.feed(step))
+        self.seconds.append(self._times.feed(step).whole)
         self.tokens.append(float((step.tokens.prompt or 0) + (step.tokens.completion or 0)))
         self.costs.append(step.cost or 0.0)
         self.calls_left.append(_number(marked.spent.calls_left))

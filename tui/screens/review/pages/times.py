@@ -37,6 +37,7 @@ from gistpoint.tui.time_drawing import (
 from gistpoint.tui.widgets.record_list import Piece, RecordList, fitted_cells
 
 if TYPE_CHECKING:
+    from gistpoint.sessions.records.model import Run
     from gistpoint.sessions.runs.document import RunDocument
 
 _SLICE = 48
@@ -92,8 +93,8 @@ class TimesPage(RunPage[TimesContent], RecordList):
         self._widths: list[int] = []
         self._here: int | None = None
         """The step on the screen when the page was last filled."""
-        self._made: tuple[RunDocument, Timekeeper, bool] | None = None
-        """The run, what was measured, and whether a person made it. Used only in the loader's thread."""
+        self._made: tuple[RunDocument, Timekeeper, Run] | None = None
+        """The run, what was measured, and its header. Used only in the loader's thread."""
         self._shown_at = 0.0
 
     # In the loader's thread
@@ -105,17 +106,17 @@ class TimesPage(RunPage[TimesContent], RecordList):
             document.advance()
             job.give_way()
         if self._made is None or self._made[0] is not document or self._made[1].fed > document.step_count:
-            # A header sums up the whole run, so it is requested only once.
-            self._made = document, Timekeeper(), document.header.actor is Actor.PERSON
-        _, keeper, is_person = self._made
+            # A header sums up the whole run: it is asked for once.
+            self._made = document, Timekeeper(), document.header
+        _, keeper, run = self._made
         while keeper.fed < document.step_count:
             keeper.feed(document.step(keeper.fed))
             if keeper.fed % _SLICE == 0:
                 if time.monotonic() > self._shown_at + _SHOW_S:
                     self._shown_at = time.monotonic()
-                    job.report(self._show, _measured(context, keeper, is_person))
+                    job.report(self._show, _measured(context, keeper, run))
                 job.give_way()
-        return _measured(context, keeper, is_person)
+        return _measured(context, keeper, run)
 
     # On the UI thread
 
@@ -185,12 +186,12 @@ class TimesPage(RunPage[TimesContent], RecordList):
         if y:
             return super().render_line(y)
         content = self._content
-        words = "" if content is None else self._totals(content)
+        words = "" if content is None else self._totals(content, self.size.width)
         return self._line([(words, "bold")])
 
     @staticmethod
-    def _totals(content: TimesContent) -> str:
-        words = total_words(content.times, is_person=content.is_person)
+    def _totals(content: TimesContent, width: int) -> str:
+        words = total_words(content.times, is_person=content.is_person, width=width)
         if content.fed < content.count:
             return f"{content.fed:,} of {content.count:,} steps read …  {words}"
         return words or "No times are recorded."
@@ -244,10 +245,10 @@ class TimesPage(RunPage[TimesContent], RecordList):
         ]
 
 
-def _measured(context: PageContext, keeper: Timekeeper, is_person: bool) -> TimesContent:
-    return TimesContent(
-        keeper.times(), keeper.fed, context.document.step_count, context.index, is_person=is_person
-    )
+def _measured(context: PageContext, keeper: Timekeeper, run: Run) -> TimesContent:
+    count = context.document.step_count
+    times = keeper.times(run if keeper.fed == count else None)
+    return TimesContent(times, keeper.fed, count, context.index, is_person=run.actor is Actor.PERSON)
 
 
 def _padded(pieces: Pieces, room: int) -> Pieces:
