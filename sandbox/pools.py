@@ -11,14 +11,14 @@ import time
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from multiprocessing.connection import Connection, wait
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -233,6 +233,8 @@ def cluster_workers(address: str) -> Iterator[Workers]:
     Raises `UserError` if Dask is not installed, and `InfrastructureError` if the cluster can't be reached,
     has no worker, or has a worker that can't work for this process.
     """
+    from gistpoint.sandbox.cluster_steps import StepExecutor
+
     with connected(address) as client:
         cores: int = sum(client.ncores().values())
         if not cores:
@@ -245,21 +247,9 @@ def cluster_workers(address: str) -> Iterator[Workers]:
                 hint="Install the same gistpoint and Python everywhere, and start these workers again.",
             )
         try:
-            yield Workers(_Impure(client), cores)
+            yield Workers(StepExecutor(client), cores)
         finally:
             client.run(close_contexts)
-
-
-class _Impure:
-    """Dask's executor, which calls a function every time instead of returning a cached result."""
-
-    def __init__(self, client: Any) -> None:
-        self._executor = client.get_executor(pure=False)
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        """Call `fn` in a worker, and return the future of its result."""
-        future: Future[Any] = self._executor.submit(fn, *args)
-        return future
 
 
 # Ruff as the linter of corruptions reads only the code, from its standard input: with settings of the
