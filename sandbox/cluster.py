@@ -76,7 +76,7 @@ def connected(address: str) -> Iterator[Any]:
     except TypeError as error:  # Dask's own way of saying that no certificate is configured
         raise InfrastructureError(
             f"The scheduler at {address} admits only clients with a certificate, and none is configured.",
-            hint="Dask reads it from its configuration, distributed.comm.tls: see the guide on many machines.",
+            hint="Dask reads its place from distributed.comm.tls; the guide on many machines shows how.",
         ) from error
     except (OSError, ValueError) as error:
         raise InfrastructureError(

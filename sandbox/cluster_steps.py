@@ -42,7 +42,10 @@ class StepOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ordered(step: Callable[[Context, Any], Any], context: Context, subject: object) -> bytes:
-    """Return the encoded order for a step that uses the context of a sandbox. Raises `KeyError` for another."""
+    """Return the encoded order for a step, whose harness is a sandbox.
+
+    Raises `KeyError` if workers do not know the step.
+    """
     name = {function: name for name, (function, _) in STEPS.items()}[step]
     harness = context.harness
     assert isinstance(harness, SandboxHarness)

@@ -31,6 +31,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--cluster")
     parser.add_argument("--backend", default="plain")
+    parser.add_argument("--learn-only", action="store_true", help="make no tasks")
     options = parser.parse_args()
     folder: Path = options.folder
     bench = SandboxHarness(options.backend, True, folder / "cache")
@@ -42,6 +43,8 @@ def main() -> None:
         )
 
     library = learn_library(folder / "library", make, bench.runner(), bench.mapper)
+    if options.learn_only:
+        return
     settings = CampaignSettings(CampaignMode(options.mode), seed=1, min_failing=3)
     crew: AbstractContextManager[Workers] = (
         cluster_workers(options.cluster) if options.cluster else local_workers(options.workers)

@@ -45,7 +45,8 @@ REFUSALS = (
     ),
     _refusal(
         r"password authentication failed|no password supplied|empty password",
-        "Set PGPASSWORD, or add a line to ~/.pgpass that only you can read: HOST:PORT:{database}:{user}:PASSWORD.",
+        "Set PGPASSWORD, or add a line to ~/.pgpass that only you can read:"
+        " HOST:PORT:{database}:{user}:PASSWORD.",
     ),
     _refusal(
         r"(peer|ident|certificate) authentication failed",

@@ -224,7 +224,10 @@ def _unpacked(
 
 @contextmanager
 def _connected(address: StoreAddress, *, prompt: bool = False) -> Iterator[Connection]:
-    """Connect to a store for one transaction; `prompt` is as in `engine_of`. Raises `TeamStoreError` for a schema of another revision."""
+    """Connect to a store for one transaction; `prompt` is as in `engine_of`.
+
+    Raises `TeamStoreError` for a schema of another revision.
+    """
     engine = engine_of(address, prompt=prompt)
     try:
         with reaching(address), engine.begin() as connection:

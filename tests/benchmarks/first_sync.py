@@ -38,7 +38,7 @@ def measure(root: Path, server: PostgresServer, tasks: int, attempts: int, delay
         for name, machine in homes.items():
             before = network.round_trips
             took = command(machine.root, "store", "sync")
-            print(f"  {name}: {network.round_trips - before} round trips, {told}", flush=True)
+            print(f"  {name}: {network.round_trips - before} round trips, {took}", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,7 @@ def test_round_trips_follow_the_lines_and_not_the_attempts(
         for machine in (here, here, there):
             machine.sync()
             trips.append(line.round_trips)
-        spent.append([after - before for before, after in zip(trips, trips[1:], strict=False)])
+        spent.append([after - before for before, after in pairwise(trips)])
         assert ask(server, "SELECT count(*) FROM attempts") == [(count,)]
         assert there.check() == []
     few, many = spent
