@@ -1,4 +1,4 @@
-"""Lists and empties gistpoint's caches: environments, wheels, runtimes, images and dead runs' folders."""
+"""Lists and empties gistpoint's caches: environments, wheels, runtimes, images, unpacked tasks, leftovers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gistpoint.sandbox.cache import remove_frozen
+from gistpoint.sandbox.cache import last_used, remove_frozen
 from gistpoint.sandbox.layout import leftovers, remove_leftovers
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _PREFIXES = tuple(
     f"gistpoint-{of}-" for of in ("attacks", "build", "generate", "new", "probe", "uv", "wheels")
 )
 _FROZEN = {"environment": "environments", "wheel": "wheels", "runtime": "runtimes"}
+_PLAIN = {"library": "libraries", "task of a cluster": "cluster-tasks", "task of a study": "study-tasks"}
 _OLD_S = 24 * 3600.0
 
 
@@ -29,54 +30,56 @@ class StoredItem:
     """One item in the caches, or one folder that a dead program left behind."""
 
     kind: str
-    """The kind of item: `environment`, `wheel` (built here), `runtime`, `library`, `image` or `leftover`."""
+    """The kind of item: `environment`, `wheel` (built here), `runtime`, `library`, `image`, `leftover`, or a
+    task that was unpacked for a cluster or a study.
+    """
     name: str
     size: int
     """The number of bytes on disk; for an image, the engine's figure."""
     place: str
 
 
-def kept(cache: Path) -> tuple[StoredItem, ...]:
-    """Return everything that `clean` would remove; an engine that does not answer is skipped."""
+def kept(cache: Path, unused_s: float = 0.0) -> tuple[StoredItem, ...]:
+    """Return everything that `clean` would remove; an engine that does not answer is skipped.
+
+    With `unused_s`, only what was not used for so many seconds; images have no such time and are left out.
+    """
     found = [
         StoredItem(kind, folder.name, _size(folder), str(folder))
-        for kind, place in _FROZEN.items()
+        for kind, place in (_FROZEN | _PLAIN).items()
         for folder in sorted((cache / place).glob("*"))
-        if folder.is_dir()
-    ]
-    found += [
-        StoredItem("library", folder.name, _size(folder), str(folder))
-        for folder in sorted((cache / "libraries").glob("*"))
-        if folder.is_dir()
+        if folder.is_dir() and _is_unused(folder, unused_s)
     ]
     found += [
         StoredItem("leftover", folder.name, _size(folder), str(folder))
         for folder in (*leftovers(), *_stale_folders())
     ]
-    engine = _engine()
+    engine = None if unused_s else _engine()
     if engine is not None:
         found += _images(engine)
     return tuple(found)
 
 
-def clean(cache: Path) -> tuple[StoredItem, ...]:
+def clean(cache: Path, unused_s: float = 0.0) -> tuple[StoredItem, ...]:
     """Remove the items that `kept` lists, as far as possible, and return those removed.
 
-    This must not be called while a run is under way.
+    This must not be called while a run is under way, unless `unused_s` is longer than any run.
     """
-    before = kept(cache)
+    before = kept(cache, unused_s)
     for folder in (folder for place in _FROZEN.values() for folder in (cache / place).glob("*")):
         # The folders are read-only, so rmtree alone would fail.
         if folder.is_dir():
-            remove_frozen(folder)
-        else:
+            if _is_unused(folder, unused_s):
+                remove_frozen(folder)
+        elif not unused_s:
             folder.unlink(missing_ok=True)  # a lock file, or a list
-    for folder in (cache / "libraries").glob("*"):
-        shutil.rmtree(folder, ignore_errors=True)
+    for folder in (folder for place in _PLAIN.values() for folder in (cache / place).glob("*")):
+        if folder.is_dir() and _is_unused(folder, unused_s):
+            shutil.rmtree(folder, ignore_errors=True)
     remove_leftovers()
     for folder in _stale_folders():
         shutil.rmtree(folder, ignore_errors=True)
-    engine = _engine()
+    engine = None if unused_s else _engine()
     if engine is not None:
         from gistpoint.sandbox.backends.docker.containers import remove_leftovers as remove_containers
         from gistpoint.sandbox.backends.docker.images import remove_images
@@ -84,8 +87,12 @@ def clean(cache: Path) -> tuple[StoredItem, ...]:
         remove_containers(engine)
         remove_images(engine)
     # Only what is really gone is reported, because every removal above ignores errors.
-    after = {(item.kind, item.place) for item in kept(cache)}
+    after = {(item.kind, item.place) for item in kept(cache, unused_s)}
     return tuple(item for item in before if (item.kind, item.place) not in after)
+
+
+def _is_unused(folder: Path, seconds: float) -> bool:
+    return time.time() - last_used(folder) >= seconds
 
 
 def _stale_folders() -> list[Path]:

@@ -16,6 +16,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from hashlib import sha256
 from itertools import count, cycle
+from pathlib import Path
 from typing import Any
 
 import gistpoint
@@ -48,7 +49,7 @@ def waited(seconds: float, work: Callable[..., Any], order: bytes, *given: Any, 
     began = time.time()
     time.sleep(seconds)
     done = work(order, *given, **named)
-    with open(os.environ["ODD_WORKER_LOG"], "a", encoding="ascii") as log:
+    with Path(os.environ["ODD_WORKER_LOG"]).open("a", encoding="ascii") as log:
         log.write(f"{began} {time.time()}\n")
     return done
 

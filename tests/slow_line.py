@@ -19,6 +19,8 @@ class SlowLine:
     port: int = 0
     round_trips: int = 0
     """How often a client has sent after the server did."""
+    sent: int = 0
+    """The bytes that clients have sent."""
     bytes_until_cut: int | None = None
     """The bytes that clients may still send before all connections break; None for no cut."""
     bytes_until_silence: int | None = None
@@ -74,6 +76,7 @@ class SlowLine:
         delivering = asyncio.ensure_future(deliver())
         while data := await source.read(1 << 16):
             self.round_trips += who == "client" and turn[0] == "server"
+            self.sent += len(data) if who == "client" else 0
             turn[0] = who
             if who == "client" and self._is_cut_by(len(data)):
                 break

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import psycopg
 from psycopg import errors, waiting
+from psycopg.types.array import ListBinaryDumper
 
 if TYPE_CHECKING:
     from psycopg.abc import PQGen
@@ -76,6 +77,8 @@ def connected(given: str, patience: Patience) -> psycopg.Connection[Any]:
         note_silence(given, patience.connecting_s)
         raise
     connection.given, connection.patience = given, patience
+    # As text, which is psycopg's choice for lists, a line would travel as two hexadecimal digits a byte.
+    connection.adapters.register_dumper(list, ListBinaryDumper)
     return connection
 
 

@@ -103,7 +103,9 @@ def main() -> int:
                         f" the command's own processor time {1000 * spent:.0f} ms a job",
                         flush=True,
                     )
-    gains = [found[1] / found[workers] >= least for found in spans.values() for workers, least in LEAST.items()]
+    gains = [
+        found[1] / found[workers] >= least for found in spans.values() for workers, least in LEAST.items()
+    ]
     return int(not all(gains))
 
 

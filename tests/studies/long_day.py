@@ -96,7 +96,12 @@ async def serve() -> None:
     book = LinkBook(Path(os.environ["GISTPOINT_HOME"]) / "links.json", FakeClock())
     tokens = book.assign({who: Assigned(("a",)) for who in people})
     server = ParticipantServer(
-        book, people, ServedPlace("127.0.0.1", 0), lambda who, assigned: [], sessions=8, log=lambda words: None
+        book,
+        people,
+        ServedPlace("127.0.0.1", 0),
+        lambda who, assigned: [],
+        sessions=8,
+        log=lambda words: None,
     )
     await server.run(lambda url: print(url, *(tokens[who] for who in people), flush=True))
 
@@ -161,7 +166,7 @@ def prepared(home: Path, attempts: int) -> list[dict[str, object]]:
     from agent_runs import Home
     from scripted_endpoint import reply
 
-    own = Home(home / "data", script=(reply("I think that it is fine."),) * 3)
+    own = Home(home / "data", script=(reply(content="I think that it is fine."),) * 3)
     task = own.task(1)
     own.work(own.run(task, name="seed"))
     seed = next(iter(own.runs.open("seed").jobs.values())).attempt

@@ -27,6 +27,8 @@ from gistpoint.sessions.team.pusher import MirrorPhase
 FEW, MANY = 50, 850
 MOST_MORE = 30
 """The round trips by which 800 more attempts of 19,000 lines may differ: one for each transferred portion."""
+MOST_OF_SIZE, OTHER_BYTES = 1.6, 150_000
+"""The bytes that may be sent for each byte of a line, with its hash and place, and those for all else."""
 HELD_S = 3.0
 """The longest time that a server which is stopped may hold up a person."""
 GIVEN_UP_S = 60
@@ -73,10 +75,12 @@ def test_round_trips_follow_the_lines_and_not_the_attempts(
         make_schema(server)
         here = filled(tmp_path / f"one-{count}", line, server, count)
         there = TeamMachine(tmp_path / f"two-{count}", url_of(line))
-        trips = [line.round_trips]
+        trips, sent = [line.round_trips], line.sent
         for machine in (here, here, there):
             machine.sync()
             trips.append(line.round_trips)
+        size = ask(server, "SELECT sum(length(line)) FROM lines")[0][0]
+        assert line.sent - sent < MOST_OF_SIZE * size + OTHER_BYTES
         spent.append([after - before for before, after in pairwise(trips)])
         assert ask(server, "SELECT count(*) FROM attempts") == [(count,)]
         assert there.check() == []
