@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from gistpoint.core.corruption.blind.packets import Packet
+from gistpoint.core.corruption.blind import Packet
+from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.by_model import ModelTerms
-from gistpoint.core.generation.campaign import control, decide
+from gistpoint.core.generation.campaign import Workers, control, decide
 from gistpoint.core.generation.candidates import CorruptionCandidate
-from gistpoint.core.generation.context import Context
+from gistpoint.core.generation.context import Context, close_contexts
 from gistpoint.core.generation.readings import read_packet
 from gistpoint.core.generation.settings import CampaignSettings
 from gistpoint.core.generation.verdicts import Specimen
+from gistpoint.sandbox.cluster import connected, unfit_workers
 from gistpoint.sandbox.pools import SandboxHarness
 
 STEPS: dict[str, tuple[Callable[[Context, Any], Any], type]] = {
@@ -93,3 +96,27 @@ class StepExecutor:
         """Do a step in a worker with a context and a subject, and return the future of its result."""
         future: Future[Any] = self._executor.submit(stepped, ordered(fn, *args))
         return future
+
+
+@contextmanager
+def cluster_workers(address: str) -> Iterator[Workers]:
+    """Yield the workers of the Dask cluster whose scheduler is at `address`.
+
+    Raises `UserError` if Dask is not installed, and `InfrastructureError` if the cluster can't be reached,
+    has no worker, or has a worker that can't work for this process.
+    """
+    with connected(address) as client:
+        cores: int = sum(client.ncores().values())
+        if not cores:
+            raise InfrastructureError(
+                f"The scheduler at {address} has no worker.", hint=f"dask worker {address}"
+            )
+        if unfit := unfit_workers(client):
+            raise InfrastructureError(
+                f"The workers of the cluster at {address} can't work for this machine. {' '.join(unfit)}",
+                hint="Install the same gistpoint and Python everywhere, and start these workers again.",
+            )
+        try:
+            yield Workers(StepExecutor(client), cores)
+        finally:
+            client.run(close_contexts)

@@ -1,4 +1,4 @@
-"""Makes processes that judge candidates, here or on a Dask cluster, and runs ruff on corruptions."""
+"""Makes processes of this machine that judge candidates, and runs ruff on corruptions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.candidates.prober import SuiteProber
 from gistpoint.sandbox.candidates.recording import SLOWER, SuiteTestMapper
-from gistpoint.sandbox.cluster import connected, unfit_workers
 from gistpoint.sandbox.confirmation import confirmer_on
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.host_programs import run_host_program
@@ -224,32 +223,6 @@ def _watch(receiving: Connection, parent: int) -> None:
             close_contexts()  # of unfinished jobs
     # Not sys.exit, which would end only this thread, while the process would continue its job.
     os._exit(1)
-
-
-@contextmanager
-def cluster_workers(address: str) -> Iterator[Workers]:
-    """Yield the workers of the Dask cluster whose scheduler is at `address`.
-
-    Raises `UserError` if Dask is not installed, and `InfrastructureError` if the cluster can't be reached,
-    has no worker, or has a worker that can't work for this process.
-    """
-    from gistpoint.sandbox.cluster_steps import StepExecutor
-
-    with connected(address) as client:
-        cores: int = sum(client.ncores().values())
-        if not cores:
-            raise InfrastructureError(
-                f"The scheduler at {address} has no worker.", hint=f"dask worker {address}"
-            )
-        if unfit := unfit_workers(client):
-            raise InfrastructureError(
-                f"The workers of the cluster at {address} can't work for this machine. {' '.join(unfit)}",
-                hint="Install the same gistpoint and Python everywhere, and start these workers again.",
-            )
-        try:
-            yield Workers(StepExecutor(client), cores)
-        finally:
-            client.run(close_contexts)
 
 
 # Ruff as the linter of corruptions reads only the code, from its standard input: with settings of the

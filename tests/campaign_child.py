@@ -17,7 +17,8 @@ from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Source
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.sandbox.pools import SandboxHarness, cluster_workers, local_workers
+from gistpoint.sandbox.cluster_steps import cluster_workers
+from gistpoint.sandbox.pools import SandboxHarness, local_workers
 
 PINS = EnvironmentPins(python="", pytest_args=("tests",))
 

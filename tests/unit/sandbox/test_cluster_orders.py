@@ -17,7 +17,6 @@ import pytest
 
 import gistpoint.sandbox.cluster
 import gistpoint.sandbox.cluster_steps
-import gistpoint.sandbox.pools
 from gistpoint.core.corruption.blind.packets import Packet
 from gistpoint.core.generation.by_model import ModelTerms
 from gistpoint.core.generation.campaign import control, decide
@@ -35,7 +34,7 @@ from gistpoint.sandbox.cluster_steps import STEPS, StepExecutor, StepOrder, read
 from gistpoint.sandbox.pools import SandboxHarness
 from gistpoint.sessions.agentruns.cluster_work import attempted, replayed
 
-SENDERS = (gistpoint.sandbox.cluster, gistpoint.sandbox.cluster_steps, gistpoint.sandbox.pools)
+SENDERS = (gistpoint.sandbox.cluster, gistpoint.sandbox.cluster_steps)
 """The modules that hold a client of Dask."""
 CONTEXT = Context(
     Path("/cache/library"),
