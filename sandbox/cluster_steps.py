@@ -1,4 +1,7 @@
-"""The steps of generation on a cluster: each is sent as JSON, and the worker makes its own harness for it."""
+"""The steps of generation on a cluster: each is sent as JSON.
+
+The worker makes its own harness from it (decision 190).
+"""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class _HeardConnection(psycopg.Connection[Any]):
     given = ""
     patience = PATIENT
 
-    def wait(self, gen: PQGen[T], **named: Any) -> T:
+    def wait(self, gen: PQGen[T], interval: float = _LOOK_S, timeout: float | None = None) -> T:
         """Consume a generator that communicates with the server, and return its result.
 
         Raises `OperationalError` if the server is silent. The connection is then closed, and also after
@@ -107,7 +107,9 @@ class _HeardConnection(psycopg.Connection[Any]):
             self.pgconn.finish()
             raise _silent_just_now()
         try:
-            return waiting.wait(self._heard(gen), self.pgconn.socket, **{"interval": _LOOK_S, **named})
+            # Earlier versions of psycopg have no `timeout`.
+            limit = {} if timeout is None else {"timeout": timeout}
+            return waiting.wait(self._heard(gen), self.pgconn.socket, interval, **limit)
         except KeyboardInterrupt:
             self.pgconn.finish()
             raise

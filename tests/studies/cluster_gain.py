@@ -93,9 +93,10 @@ def main() -> int:
             with scheduler(folder / f"cluster-{workers}") as machines:
                 for number in range(workers):
                     machines.add(odd=f"waiting:{wait_s}", home=folder / f"machine-{number}")
+                warm = agents(home, 3 * workers)(machines.address, f"warm-{workers}")
+                subprocess.run(warm, check=True, stdout=subprocess.DEVNULL)
+                shutil.rmtree(home / "data" / "attempts")
                 for kind, command in kinds.items():
-                    if kind == "agents" and workers > 1:
-                        shutil.rmtree(home / "data" / "attempts")  # replays are always of as many
                     count, span, spent = measured(machines, command, f"{kind}-{workers}", folder / "log")
                     spans.setdefault(kind, {})[workers] = span
                     print(

@@ -161,6 +161,6 @@ CLEAN = CliCommand(
     clean,
     {
         "unused": option("remove only what was not used for so many days", metavar="DAYS"),
-        **_SHOWN,
+        "json": JSON,
     },
 )
