@@ -16,7 +16,7 @@ _CHECK_URL = "Compare the address with the one that you were given: `gistpoint s
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class StoreRefusal:
     """A message of the library, and what to do about it."""
 
     message: re.Pattern[str]
@@ -24,8 +24,8 @@ class Refusal:
     """What to do; `{user}` and `{database}` are replaced by those of the address."""
 
 
-def _refusal(message: str, hint: str) -> Refusal:
-    return Refusal(re.compile(message, re.IGNORECASE), hint)
+def _refusal(message: str, hint: str) -> StoreRefusal:
+    return StoreRefusal(re.compile(message, re.IGNORECASE), hint)
 
 
 REFUSALS = (

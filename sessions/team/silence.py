@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class SilenceLimits:
     """The longest times to wait for a server, in seconds."""
 
     connecting_s: int
@@ -36,9 +36,9 @@ class Patience:
     """The time without a byte in either direction."""
 
 
-PATIENT = Patience(5, 65.0)
+PATIENT = SilenceLimits(5, 65.0)
 """For commands that compare or send everything: more than the time that the server allows a statement."""
-PROMPT = Patience(2, 2.5)
+PROMPT = SilenceLimits(2, 2.5)
 """For what a person waits for."""
 REST_S = 3.0
 """The time in which a silent server is not asked again, in seconds."""
@@ -64,7 +64,7 @@ def is_resting(given: str) -> bool:
     return monotonic() < _rests.get(given, 0.0)
 
 
-def connected(given: str, patience: Patience) -> psycopg.Connection[Any]:
+def connected(given: str, patience: SilenceLimits) -> psycopg.Connection[Any]:
     """Return a new connection with these parameters, which gives up a silent server.
 
     Raises `OperationalError` if the server does not answer, at once if it was silent just now.
