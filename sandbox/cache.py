@@ -25,10 +25,13 @@ def build_once(folder: Path, build: Callable[[Path], None], cancel: CancelToken 
     behind. Everybody can read the result, since another user may run the code, and nobody can write to it.
     Raises `CancelledError` if stopped while waiting.
     """
+    lock = _lock_of(folder)
     if folder.is_dir():
+        with contextlib.suppress(OSError):  # a cache of another user
+            os.utime(lock)
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(folder.with_name(folder.name + ".lock"), cancel):
+    with _locked(lock, cancel):
         # Another process may have built the folder while this process waited for the lock.
         if folder.is_dir():
             return folder
@@ -46,6 +49,19 @@ def build_once(folder: Path, build: Callable[[Path], None], cancel: CancelToken 
         finally:
             remove_frozen(temporary)
     return folder
+
+
+def last_used(folder: Path) -> float:
+    """Return when a folder was last requested from `build_once`, or changed, in seconds since 1970."""
+    found = 0.0
+    for path in (folder, _lock_of(folder)):
+        with contextlib.suppress(OSError):
+            found = max(found, path.lstat().st_mtime)
+    return found
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(folder.name + ".lock")
 
 
 def remove_frozen(folder: Path) -> None:

@@ -73,6 +73,11 @@ def connected(address: str) -> Iterator[Any]:
         ) from error
     try:
         client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
+    except TypeError as error:  # Dask's own way of saying that no certificate is configured
+        raise InfrastructureError(
+            f"The scheduler at {address} admits only clients with a certificate, and none is configured.",
+            hint="Dask reads its place from distributed.comm.tls; the guide on many machines shows how.",
+        ) from error
     except (OSError, ValueError) as error:
         raise InfrastructureError(
             f"There is no Dask scheduler at {address}: {error}.",

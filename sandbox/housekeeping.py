@@ -1,23 +1,25 @@
-"""Lists and empties gistpoint's caches: environments, wheels, runtimes, images and dead runs' folders."""
+"""Lists and empties gistpoint's caches: environments, wheels, runtimes, images, unpacked tasks, leftovers."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.unfinished import leftovers_below, remove_whole, scratch_leftovers
-from gistpoint.sandbox.cache import remove_frozen
+from gistpoint.sandbox.cache import last_used, remove_frozen
 from gistpoint.sandbox.layout import leftovers, remove_leftovers
 
 if TYPE_CHECKING:
     from gistpoint.sandbox.backends.docker.engine import Engine
 
 _FROZEN = {"environment": "environments", "wheel": "wheels", "runtime": "runtimes"}
+_PLAIN = {"library": "libraries", "task of a cluster": "cluster-tasks", "task of a study": "study-tasks"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,57 +27,58 @@ class StoredItem:
     """One item in the caches, or one folder that a dead program left behind."""
 
     kind: str
-    """The kind of item: `environment`, `wheel` (built here), `runtime`, `library`, `image` or `leftover`."""
+    """The kind of item: `environment`, `wheel` (built here), `runtime`, `library`, `image`, `leftover`, or a
+    task that was unpacked for a cluster or a study.
+    """
     name: str
     size: int
     """The number of bytes on disk; for an image, the engine's figure."""
     place: str
 
 
-def kept(cache: Path, homes: Sequence[Path] = ()) -> tuple[StoredItem, ...]:
+def kept(cache: Path, homes: Sequence[Path] = (), unused_s: float = 0.0) -> tuple[StoredItem, ...]:
     """Return everything that `clean` would remove; an engine that does not answer is skipped.
 
-    `homes` are the folders of the home, in which killed processes may have left something half made.
+    `homes` are the folders of the home, in which killed processes may have left something half made. If
+    `unused_s` is positive, only what was not used for so many seconds is returned, without images, whose
+    last use is not known.
     """
     found = [
         StoredItem(kind, folder.name, _size(folder), str(folder))
-        for kind, place in _FROZEN.items()
+        for kind, place in (_FROZEN | _PLAIN).items()
         for folder in sorted((cache / place).glob("*"))
-        if folder.is_dir()
-    ]
-    found += [
-        StoredItem("library", folder.name, _size(folder), str(folder))
-        for folder in sorted((cache / "libraries").glob("*"))
-        if folder.is_dir()
+        if folder.is_dir() and _is_unused(folder, unused_s)
     ]
     found += [
         StoredItem("leftover", folder.name, _size(folder), str(folder))
         for folder in (*leftovers(), *scratch_leftovers(), *leftovers_below(homes))
     ]
-    engine = _engine()
+    engine = None if unused_s else _engine()
     if engine is not None:
         found += _images(engine)
     return tuple(found)
 
 
-def clean(cache: Path, homes: Sequence[Path] = ()) -> tuple[StoredItem, ...]:
+def clean(cache: Path, homes: Sequence[Path] = (), unused_s: float = 0.0) -> tuple[StoredItem, ...]:
     """Remove the items that `kept` lists, as far as possible, and return those removed.
 
-    This must not be called while a run is under way.
+    This must not be called while a run is under way, unless `unused_s` is longer than any run.
     """
-    before = kept(cache, homes)
+    before = kept(cache, homes, unused_s)
     for folder in (folder for place in _FROZEN.values() for folder in (cache / place).glob("*")):
         # The folders are read-only, so rmtree alone would fail.
         if folder.is_dir():
-            remove_frozen(folder)
-        else:
+            if _is_unused(folder, unused_s):
+                remove_frozen(folder)
+        elif not unused_s:
             folder.unlink(missing_ok=True)  # a lock file, or a list
-    for folder in (cache / "libraries").glob("*"):
-        shutil.rmtree(folder, ignore_errors=True)
+    for folder in (folder for place in _PLAIN.values() for folder in (cache / place).glob("*")):
+        if folder.is_dir() and _is_unused(folder, unused_s):
+            shutil.rmtree(folder, ignore_errors=True)
     remove_leftovers()
     for left in (*scratch_leftovers(), *leftovers_below(homes)):
         remove_whole(left)
-    engine = _engine()
+    engine = None if unused_s else _engine()
     if engine is not None:
         from gistpoint.sandbox.backends.docker.containers import remove_leftovers as remove_containers
         from gistpoint.sandbox.backends.docker.images import remove_images
@@ -83,8 +86,12 @@ def clean(cache: Path, homes: Sequence[Path] = ()) -> tuple[StoredItem, ...]:
         remove_containers(engine)
         remove_images(engine)
     # Only what is really gone is reported, because every removal above ignores errors.
-    after = {(item.kind, item.place) for item in kept(cache, homes)}
+    after = {(item.kind, item.place) for item in kept(cache, homes, unused_s)}
     return tuple(item for item in before if (item.kind, item.place) not in after)
+
+
+def _is_unused(folder: Path, seconds: float) -> bool:
+    return time.time() - last_used(folder) >= seconds
 
 
 def _engine() -> Engine | None:

@@ -1,4 +1,4 @@
-"""Makes processes that judge candidates, here or on a Dask cluster, and runs ruff on corruptions."""
+"""Makes processes of this machine that judge candidates, and runs ruff on corruptions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import time
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from multiprocessing.connection import Connection, wait
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -39,7 +39,6 @@ from gistpoint.core.trees import SourceTree
 from gistpoint.core.unfinished import scratch_folder
 from gistpoint.sandbox.candidates.prober import SuiteProber
 from gistpoint.sandbox.candidates.recording import SLOWER, SuiteTestMapper
-from gistpoint.sandbox.cluster import connected, unfit_workers
 from gistpoint.sandbox.confirmation import confirmer_on
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.host_programs import run_host_program
@@ -226,43 +225,7 @@ def _watch(receiving: Connection, parent: int) -> None:
     os._exit(1)
 
 
-@contextmanager
-def cluster_workers(address: str) -> Iterator[Workers]:
-    """Yield the workers of the Dask cluster whose scheduler is at `address`.
-
-    Raises `UserError` if Dask is not installed, and `InfrastructureError` if the cluster can't be reached,
-    has no worker, or has a worker that can't work for this process.
-    """
-    with connected(address) as client:
-        cores: int = sum(client.ncores().values())
-        if not cores:
-            raise InfrastructureError(
-                f"The scheduler at {address} has no worker.", hint=f"dask worker {address}"
-            )
-        if unfit := unfit_workers(client):
-            raise InfrastructureError(
-                f"The workers of the cluster at {address} can't work for this machine. {' '.join(unfit)}",
-                hint="Install the same gistpoint and Python everywhere, and start these workers again.",
-            )
-        try:
-            yield Workers(_Impure(client), cores)
-        finally:
-            client.run(close_contexts)
-
-
-class _Impure:
-    """Dask's executor, which calls a function every time instead of returning a cached result."""
-
-    def __init__(self, client: Any) -> None:
-        self._executor = client.get_executor(pure=False)
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        """Call `fn` in a worker, and return the future of its result."""
-        future: Future[Any] = self._executor.submit(fn, *args)
-        return future
-
-
-# As the linter of corruptions, ruff reads only the code, from its standard input: with the settings of the
+# Ruff as the linter of corruptions reads only the code, from its standard input: with settings of the
 # repository or the user, the same change could have different findings on two machines.
 
 

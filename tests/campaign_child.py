@@ -17,7 +17,8 @@ from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Source
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.sandbox.pools import SandboxHarness, cluster_workers, local_workers
+from gistpoint.sandbox.cluster_steps import cluster_workers
+from gistpoint.sandbox.pools import SandboxHarness, local_workers
 
 PINS = EnvironmentPins(python="", pytest_args=("tests",))
 
@@ -31,6 +32,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--cluster")
     parser.add_argument("--backend", default="plain")
+    parser.add_argument("--learn-only", action="store_true", help="make no tasks")
     options = parser.parse_args()
     folder: Path = options.folder
     bench = SandboxHarness(options.backend, True, folder / "cache")
@@ -42,6 +44,8 @@ def main() -> None:
         )
 
     library = learn_library(folder / "library", make, bench.runner(), bench.mapper)
+    if options.learn_only:
+        return
     settings = CampaignSettings(CampaignMode(options.mode), seed=1, min_failing=3)
     crew: AbstractContextManager[Workers] = (
         cluster_workers(options.cluster) if options.cluster else local_workers(options.workers)

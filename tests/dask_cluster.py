@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from warm_homes import warmed
@@ -27,13 +27,15 @@ class DaskCluster:
     folder: Path
     stack: ExitStack
     address: str = ""
+    tls: dict[str, str] = field(default_factory=dict)
+    """The environment with the certificates of an encrypted cluster; empty for one that is not."""
 
     def run(self, *command: str, **environment: str) -> subprocess.Popen[bytes]:
         """Start a process of the cluster, which ends with it."""
         child = subprocess.Popen(
             [sys.executable, "-m", "dask", *command],
             cwd=self.folder,
-            env={**os.environ, "DASK_DISTRIBUTED__WORKER__DAEMON": "False", **environment},
+            env={**os.environ, "DASK_DISTRIBUTED__WORKER__DAEMON": "False", **self.tls, **environment},
             stderr=(self.folder / "log").open("ab"),
         )
         self.stack.callback(child.wait)
@@ -67,13 +69,13 @@ class DaskCluster:
 
 
 @contextmanager
-def scheduler(folder: Path) -> Iterator[DaskCluster]:
-    """Yield a scheduler on loopback without workers."""
+def scheduler(folder: Path, tls: dict[str, str] | None = None) -> Iterator[DaskCluster]:
+    """Yield a scheduler on loopback without workers; with the environment of `tls`, an encrypted one."""
     folder.mkdir(parents=True, exist_ok=True)
     known = folder / "scheduler.json"
     known.unlink(missing_ok=True)
     with ExitStack() as stack:
-        found = DaskCluster(folder, stack)
+        found = DaskCluster(folder, stack, tls=tls or {})
         found.run(
             "scheduler",
             "--host",
@@ -83,6 +85,7 @@ def scheduler(folder: Path) -> Iterator[DaskCluster]:
             "--no-dashboard",
             "--scheduler-file",
             str(known),
+            *(("--protocol", "tls") if tls else ()),
         )
         deadline = time.monotonic() + LIMIT_S
         while not known.is_file() or not known.read_text().strip():

@@ -2,7 +2,8 @@
 
 `old` has another version of gistpoint, `ahead` a clock that is ten minutes ahead, `slow` is slow, `dying` is
 killed unnoticed after its second job, and `lying:KIND,KIND` returns false attempts of these kinds in turn and
-replays without calls.
+replays without calls. `waiting:SECONDS` waits before each job, and adds the times of its start and its end to
+the file named by ODD_WORKER_LOG.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from hashlib import sha256
 from itertools import count, cycle
+from pathlib import Path
 from typing import Any
 
 import gistpoint
@@ -41,6 +43,15 @@ if ODD:
 def slowly(order: bytes, archive: bytes, **given: Any) -> bytes:
     time.sleep(0.5)
     return honest(order, archive, **given)
+
+
+def waited(seconds: float, work: Callable[..., Any], order: bytes, *given: Any, **named: Any) -> Any:
+    began = time.time()
+    time.sleep(seconds)
+    done = work(order, *given, **named)
+    with Path(os.environ["ODD_WORKER_LOG"]).open("a", encoding="ascii") as log:
+        log.write(f"{began} {time.time()}\n")
+    return done
 
 
 def dying(order: bytes, archive: bytes, **given: Any) -> bytes:
@@ -116,3 +127,11 @@ if ODD == "dying":
 if ODD == "lying":
     cluster_work.attempted = lying
     cluster_work.replayed = replayed_otherwise
+if ODD == "waiting":
+    from functools import partial, wraps
+
+    from gistpoint.sandbox import cluster_steps
+
+    for module, name in ((cluster_work, "attempted"), (cluster_work, "replayed"), (cluster_steps, "stepped")):
+        work = getattr(module, name)
+        setattr(module, name, wraps(work)(partial(waited, float(KINDS), work)))

@@ -117,6 +117,21 @@ class PostgresServer:
                     os.kill(child, signal.SIGKILL)
         self._end(signal.SIGKILL)
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop the server and its children with SIGSTOP: connections stay open, and nothing answers."""
+        assert self._process is not None
+        found = [self._process.pid, *_children(self._process.pid)]
+        for process in found:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in found:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGCONT)
+
     def _end(self, by: signal.Signals) -> None:
         if self._process is None:
             return

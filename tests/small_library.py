@@ -82,10 +82,14 @@ def test_heaviest(n):
 """
 
 
-def write_small_library(folder: Path) -> Path:
-    """Write the library to a new folder and return the folder."""
+def write_small_library(folder: Path, *, modules: int = 1) -> Path:
+    """Write the library to a new folder, with so many copies of its module, and return the folder."""
     (folder / "tests").mkdir(parents=True)
     (folder / "shop.py").write_text(SHOP)
     (folder / "tests" / "conftest.py").write_text("")
     (folder / "tests" / "test_shop.py").write_text(TESTS)
+    for number in range(2, modules + 1):
+        name = f"shop_{number}"
+        (folder / f"{name}.py").write_text(SHOP)
+        (folder / "tests" / f"test_{name}.py").write_text(TESTS.replace("from shop ", f"from {name} "))
     return folder

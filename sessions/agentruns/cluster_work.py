@@ -40,6 +40,8 @@ from gistpoint.sessions.tasks import TaskStore
 
 ServicesFactory = Callable[[IsolationChoice, bool], Services]
 """Makes the services of a machine without a user; the second argument permits code without isolation."""
+MOST_TASKS = 1_000
+"""The number of tasks that a worker keeps of those that were sent to it."""
 _making = Lock()
 """Locked while services, ports or tasks are made that the jobs of a process share."""
 
@@ -180,9 +182,20 @@ def _task(services: Services, id: str, archive: bytes) -> Task:
                 task = TaskStore(kept, services.locations.tasks, demo=services.locations.demo).find(id)
             except TaskError as error:
                 raise NotDoneError(WorkStatus.NEEDS_TASK) from error
+        if task.folder.parent == kept:
+            os.utime(task.folder)  # used now, as far as the bound and `admin clean --unused` are concerned
+            _remove_oldest(kept)
     if task.id != id:
         raise TaskError(f"The archive of {id[:12]} contains another task, {task.short_id}.")
     return task
+
+
+def _remove_oldest(kept: Path) -> None:
+    """Remove the tasks that were not used for the longest time, beyond `MOST_TASKS`; they are sent again."""
+    found = [place for place in kept.iterdir() if place.is_dir()]
+    if len(found) > MOST_TASKS:
+        for place in sorted(found, key=lambda place: place.stat().st_mtime)[:-MOST_TASKS]:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def _services(build: ServicesFactory, tools: WorkTools) -> Services:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, groupby
@@ -63,8 +64,10 @@ ATTEMPTS = "attempts"
 LEASE_S = 60
 """The seconds for which a machine may add lines without renewing its lease."""
 _TRIES = 5
-_AT_ONCE = 200
+_AT_ONCE = 400
 """The maximum number of attempts in one transaction."""
+_DISK_AT_ONCE = 16
+"""The number of journals that are synced to the disk together, which takes about as long as one of them."""
 _DEADLOCK = "40P01"
 """The SQLSTATE of a deadlock."""
 _UNTIL = f"clock_timestamp() + interval '{LEASE_S} s'"
@@ -292,8 +295,8 @@ def push_attempts(
 
 def _push(engine: Engine, machine: str, batch: Sequence[ToPush]) -> None:
     """Send lines of some attempts in one transaction; those that others changed are left for the next try."""
-    for each in batch:
-        each.read(machine)
+    with ThreadPoolExecutor(_DISK_AT_ONCE) as pool:
+        list(pool.map(lambda each: each.read(machine), batch))
     try:
         with engine.begin() as connection:
             held = _send_lines(connection, machine, batch)
@@ -446,15 +449,26 @@ def pull_attempts(
             if end.seq < seq:
                 known[ATTEMPTS, name] = end.seq
         last = {source: there[source[1]][0] for source in known}
-        for (_, name), new in groupby(lines_beyond(connection, known, last), attrgetter("source")):
-            report(done, len(known), name)
-            done += 1
-            got = add_lines(root / name, known[ATTEMPTS, name], [line.data for line in new])
-            if isinstance(got, Conflict):
-                conflicts.append(got)
-            elif got:
-                fetched, lines = fetched + 1, lines + got
+        found = (
+            (name, [line.data for line in new])
+            for (_, name), new in groupby(lines_beyond(connection, known, last), attrgetter("source"))
+        )
+        for batch in portions(found, _AT_ONCE, lambda new: sum(map(len, new[1]))):
+            report(done, len(known), batch[0][0])
+            done += len(batch)
+            added = _add_together(root, [(name, known[ATTEMPTS, name], data) for name, data in batch])
+            conflicts += (got for got in added if isinstance(got, Conflict))
+            counts = [got for got in added if isinstance(got, int) and got]
+            fetched, lines = fetched + len(counts), lines + sum(counts)
     return fetched, lines, conflicts
+
+
+def _add_together(root: Path, new: Sequence[tuple[str, int, list[bytes]]]) -> list[int | Conflict]:
+    """Add lines to journals, given by their attempts and the last lines before; the names are on disk too."""
+    with ThreadPoolExecutor(_DISK_AT_ONCE) as pool:
+        added = list(pool.map(lambda one: add_lines(root / one[0], *one[1:]), new))
+    sync_folder(root)
+    return added
 
 
 def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Conflict:
@@ -495,7 +509,10 @@ def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Conflict:
 
 
 def _append(path: Path, lines: Iterable[JournalLine]) -> None:
-    """Write lines to a journal; a new journal appears with all of them or not at all."""
+    """Write lines to a journal; a new journal appears with all of them or not at all.
+
+    The caller syncs the folder in which a new attempt's folder was made.
+    """
     data = b"".join(line.data + b"\n" for line in lines)
     target = path if path.exists() else path.with_name(f"{JOURNAL}.part")
     file = os.open(target, os.O_WRONLY | os.O_CREAT | (os.O_APPEND if target == path else os.O_TRUNC), 0o600)
@@ -507,7 +524,6 @@ def _append(path: Path, lines: Iterable[JournalLine]) -> None:
     if target != path:
         target.replace(path)
         sync_folder(path.parent)
-        sync_folder(path.parent.parent)
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from gistpoint.sessions.team.lines import (
     safe_lines,
 )
 from gistpoint.sessions.team.opened import TeamStore
+from gistpoint.sessions.team.silence import cancelled_by
 from gistpoint.sessions.team.study_sharing import damaged_declarations, fetched_studies
 from gistpoint.sessions.team.tasks import task_differences
 
@@ -86,8 +87,8 @@ def check(
     `CancelledError` when cancelled.
     """
     found: list[StoreDifference] = []
-    with reaching(store.address), store.engine.connect() as connection:
-        connection.execution_options(isolation_level="REPEATABLE READ")  # because others may add lines
+    with reaching(store.address), cancelled_by(run.cancel), store.engine.connect() as connection:
+        connection.execution_options(isolation_level="REPEATABLE READ")  # since others may add lines
         for kind, conflict in task_differences(connection, TaskStore(locations.tasks)):
             found.append(StoreDifference(kind, conflict))
         found += _attempts(connection, locations.attempts, store.machine, run)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import extra_hint
 from gistpoint.sessions.team.address import EmptyStoreError, StoreAddress, TeamStoreError, UnreachableError
+from gistpoint.sessions.team.refusals import unreachable
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -17,7 +18,6 @@ REVISION = "0002"
 """The revision of the schema that this program uses."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
-_CONNECT_S = 5
 _STATEMENT_S = 60
 _GONE = {
     "tcp_user_timeout": "10000",
@@ -40,30 +40,34 @@ def require_extra() -> None:
         ) from error
 
 
-def engine_of(address: StoreAddress) -> Engine:
-    """Return an engine for a store, which does not connect yet.
-
-    Raises `TeamStoreError` if the packages of the extra `team` are not installed.
-    """
-    require_extra()
+def parameters_of(address: StoreAddress) -> str:
+    """Return the parameters of a connection to a store, for the driver."""
     import psycopg.conninfo
-    from sqlalchemy import create_engine
 
-    given = psycopg.conninfo.make_conninfo(
+    return psycopg.conninfo.make_conninfo(
         "",
         **address.parameters,
         **_GONE,
-        connect_timeout=_CONNECT_S,
         application_name="gistpoint",
         options=f"-c statement_timeout={_STATEMENT_S}s -c timezone=UTC",
     )
 
-    def connect() -> psycopg.Connection:
-        return psycopg.connect(given)
 
+def engine_of(address: StoreAddress, *, prompt: bool = False) -> Engine:
+    """Return an engine for a store, which does not connect yet.
+
+    If a person waits for it (`prompt`), a silent server is given up sooner. Raises `TeamStoreError` if the
+    packages of the extra `team` are not installed.
+    """
+    require_extra()
+    from sqlalchemy import create_engine
+
+    from gistpoint.sessions.team.silence import PATIENT, PROMPT, connected
+
+    given, patience = parameters_of(address), PROMPT if prompt else PATIENT
     return create_engine(
         "postgresql+psycopg://",
-        creator=connect,
+        creator=lambda: connected(given, patience),
         pool_pre_ping=True,
         pool_size=4,
         max_overflow=4,
@@ -79,10 +83,7 @@ def reaching(address: StoreAddress | str) -> Iterator[None]:
     try:
         yield
     except (OperationalError, InterfaceError) as error:
-        raise UnreachableError(
-            f"The store {address} does not answer: {_reason(error)}",
-            hint="Your work stays in files and is sent when the store answers again.",
-        ) from error
+        raise unreachable(address, _reason(error)) from error
     except DBAPIError as error:
         if error.connection_invalidated:
             raise UnreachableError(f"The connection to the store {address} was lost.") from error

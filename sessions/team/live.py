@@ -15,6 +15,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import TimeSource
 from gistpoint.sessions.team.address import TeamStoreError
+from gistpoint.sessions.team.ending import wait_briefly
 from gistpoint.sessions.team.pusher import pause_s
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.replication import Source
 
 EVERY_S = 4.0
-_LAST_S = 2.0
-"""The seconds that the program's exit waits until the end of the reading is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ class LiveAnnotations:
         self._subject = ""
         self._stop.set()
         self._wake.set()
-        self._thread.join(_LAST_S)
+        wait_briefly(self._thread.join)
         atexit.unregister(self.close)
 
     def _run(self) -> None:
@@ -114,7 +113,7 @@ class LiveAnnotations:
 
         if self._store is None:
             require_extra()
-            store = open_store(self._locations, self._clock)
+            store = open_store(self._locations, self._clock, prompt=True)
             if not store.rights.works:
                 store.close()
                 raise TeamStoreError(

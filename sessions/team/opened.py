@@ -54,14 +54,15 @@ def address_of(locations: Locations) -> StoreAddress:
     return address
 
 
-def open_store(locations: Locations, clock: TimeSource, engine: Engine | None = None) -> TeamStore:
+def open_store(locations: Locations, clock: TimeSource, *, prompt: bool = False) -> TeamStore:
     """Connect to the chosen store, record there that this machine has used it, and return the store.
 
-    Nothing is recorded for a reader. Raises `UnreachableError` if it does not answer, and `TeamStoreError` if
-    none is chosen, the schema has another revision, or the user has no rights.
+    Nothing is recorded for a reader. `prompt` is as in `engine_of`. Raises `UnreachableError` if it does not
+    answer, and `TeamStoreError` if none is chosen, the schema has another revision, or the user has no
+    rights.
     """
     address, machine = address_of(locations), machine_of(locations.data)
-    engine = engine or engine_of(address)
+    engine = engine_of(address, prompt=prompt)
     with reaching(address), engine.begin() as connection:
         if connection.scalar(_SCHEMA) is None:
             require_schema("")

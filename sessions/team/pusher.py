@@ -22,6 +22,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.ports import TimeSource
 from gistpoint.sessions.journal import JOURNAL, is_open
 from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
+from gistpoint.sessions.team.ending import wait_briefly
 from gistpoint.sessions.team.lines import end_of
 
 if TYPE_CHECKING:
@@ -36,9 +37,7 @@ RENEW_S = 20.0
 _GATHER_S = 0.05
 """The seconds for which lines are collected, to send them together."""
 _SOON_S = 1.0
-"""The seconds after which lines that were not yet on disk are searched for again."""
-_LAST_S = 3.0
-"""The longest time that the program's exit waits for the last lines, in seconds, if the store answers."""
+"""The seconds after which lines that were not on disk yet are looked for again."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -202,13 +201,14 @@ class Pusher:
 
     def close(self) -> None:
         """Stop the thread, after waiting briefly for the last lines unless the store is away."""
-        if self._thread is None:
+        thread = self._thread
+        if thread is None:
             return
         if self._phase not in (MirrorPhase.AWAY, MirrorPhase.STOPPED):
-            self._settled.wait(_LAST_S)
+            wait_briefly(self._settled.wait)
         self._stop.set()
         self._wake.set()
-        self._thread.join(_LAST_S)
+        wait_briefly(thread.join)
         atexit.unregister(self.close)
 
     def _run(self) -> None:
@@ -296,7 +296,7 @@ class Pusher:
                 require_extra()
                 from gistpoint.sessions.team.opened import open_store
 
-                store = open_store(self._locations, self._clock)
+                store = open_store(self._locations, self._clock, prompt=True)
                 if not store.rights.works:
                     raise TeamStoreError(
                         "You have only a reader's rights on the store: attempts stay on this machine."
@@ -311,6 +311,7 @@ class Pusher:
             self._since_ms = self._clock.utc_ms()
         self._phase = MirrorPhase.AWAY if away else MirrorPhase.STOPPED
         self._words = error.message if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        self._settled.set()  # the program's end waits no longer
         if not isinstance(error, UserError):
             _LOG.warning("The mirror of attempts failed.", exc_info=error)
 

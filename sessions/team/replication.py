@@ -24,7 +24,7 @@ Source = tuple[str, str]
 """A file, by its path in the data folder, and a writer in it."""
 Place = tuple[str, str, int]
 """The file, writer and number of a line."""
-LINES, BYTES = 500, 4 * 1024 * 1024
+LINES, BYTES = 2_000, 4 * 1024 * 1024
 """The maximum numbers of lines and of bytes in one statement."""
 _FETCHED = 2_000
 """The approximate number of lines that are fetched at once."""

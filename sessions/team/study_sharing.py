@@ -178,7 +178,7 @@ def fetch(name: str, address: StoreAddress, locations: Locations) -> Path:
 
 def _refreshed(root: Path, note: TeamNote) -> TeamNote:
     """Replace the declaration in a fetched folder if another one was shared, and return the current note."""
-    with _connected(note.address) as connection:
+    with _connected(note.address, prompt=True) as connection:
         asked = select(studies.c.files_sha256).where(studies.c.id == note.study)
         if connection.execute(asked).scalar() in (None, note.files_sha256):
             return note
@@ -224,9 +224,12 @@ def _unpacked(
 
 
 @contextmanager
-def _connected(address: StoreAddress) -> Iterator[Connection]:
-    """Connect to a store for one transaction. Raises `TeamStoreError` for a schema of another revision."""
-    engine = engine_of(address)
+def _connected(address: StoreAddress, *, prompt: bool = False) -> Iterator[Connection]:
+    """Connect to a store for one transaction; `prompt` is as in `engine_of`.
+
+    Raises `TeamStoreError` for a schema of another revision.
+    """
+    engine = engine_of(address, prompt=prompt)
     try:
         with reaching(address), engine.begin() as connection:
             require_schema(revision_of(connection))

@@ -8,6 +8,7 @@ plans and starts need the team's store: they are valid if it contains them, and 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -44,6 +45,9 @@ _TIMES = 5
 """The number of tries for a plan or start that the database can't serialise with other transactions."""
 _LOCK = 0x67697374
 """The first number of gistpoint's advisory locks; the second is computed from the study's id."""
+_TAKE = "SELECT pg_try_advisory_lock(:gistpoint, hashtext(:study))"
+_TURN_S, _TURN_PAUSE_S = 60.0, 0.05
+"""The longest time to wait for a turn to plan, and the pause between two requests for it, in seconds."""
 _AWAY = "The next task can begin when it answers again. None of your work is lost."
 _REPEATABLE = ("40001", "40P01")
 """The SQLSTATEs of a serialization failure and of a deadlock."""
@@ -97,7 +101,7 @@ class TeamStudyStore:
     def _engine(self) -> Engine:
         with self._lock:
             if self._made is None:
-                self._made = engine_of(self.address)
+                self._made = engine_of(self.address, prompt=True)
             return self._made
 
     @contextmanager
@@ -320,11 +324,11 @@ class TeamStudyStore:
         )
 
     def _exclusively(self, act: Callable[[], T]) -> T:
-        lock = {"gistpoint": _LOCK, "study": self.study}
+        lock: dict[str, object] = {"gistpoint": _LOCK, "study": self.study}
         try:
             with reaching(self.address), self._engine.connect() as connection:
                 # Before the transaction, whose snapshot would otherwise be older than the lock.
-                connection.execute(text("SELECT pg_advisory_lock(:gistpoint, hashtext(:study))"), lock)
+                self._take_turn(connection, lock)
                 # A machine that has lost its connection must not keep the lock.
                 connection.execute(text("SET idle_in_transaction_session_timeout = '30s'"))
                 connection.commit()
@@ -342,6 +346,22 @@ class TeamStudyStore:
         except UnreachableError as error:
             self._unreached = error.message
             raise UnreachableError(error.message, hint=_AWAY) from error
+
+    def _take_turn(self, connection: Connection, lock: dict[str, object]) -> None:
+        """Take the study's lock as soon as no other machine holds it.
+
+        The server answers each request at once: a wait for the lock there would look like a server that is
+        stopped (decision 189). Raises `TeamStoreError` if others hold the lock for a minute.
+        """
+        until = time.monotonic() + _TURN_S
+        while not connection.scalar(text(_TAKE), lock):
+            if time.monotonic() > until:
+                raise TeamStoreError(
+                    f"Other machines have kept the study locked on {self.address} for {_TURN_S:.0f} s.",
+                    hint="Try again.",
+                )
+            connection.commit()
+            time.sleep(_TURN_PAUSE_S)
 
     def _transaction(self, connection: Connection, exchange: StudyExchange, act: Callable[[], T]) -> T:
         held = _Transaction(exchange, get_ident())

@@ -23,6 +23,7 @@ from gistpoint.sessions.team.conflicts import Conflict
 from gistpoint.sessions.team.connecting import reaching
 from gistpoint.sessions.team.opened import TeamStore
 from gistpoint.sessions.team.rights import Rights
+from gistpoint.sessions.team.silence import cancelled_by
 from gistpoint.sessions.team.study_sharing import fetched_studies
 from gistpoint.sessions.team.tasks import share_tasks
 
@@ -68,7 +69,7 @@ def sync(
     Raises `UnreachableError` if the store does not answer, `TeamStoreError` if it refuses, and
     `CancelledError` when cancelled; the results so far remain, and the next call continues.
     """
-    with reaching(store.address):
+    with reaching(store.address), cancelled_by(run.cancel):
         return _sync(store, locations, clock, run, deleted=deleted)
 
 

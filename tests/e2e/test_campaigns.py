@@ -116,10 +116,10 @@ def test_tasks_are_the_same_with_one_worker_with_two_and_on_a_cluster(
 def test_address_without_a_scheduler_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from gistpoint.core.errors import InfrastructureError
     from gistpoint.sandbox import cluster as crew
-    from gistpoint.sandbox import pools
+    from gistpoint.sandbox import cluster_steps
 
     monkeypatch.setattr(crew, "_CONNECT_S", 0.5)
     told = pytest.raises(InfrastructureError, match=r"no Dask scheduler at 127\.0\.0\.1:9")
-    with told as caught, pools.cluster_workers("127.0.0.1:9"):
+    with told as caught, cluster_steps.cluster_workers("127.0.0.1:9"):
         pass
     assert "dask scheduler" in caught.value.hint

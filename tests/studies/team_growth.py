@@ -177,10 +177,11 @@ class Growth:
     tasks: int
     attempts: int
 
-    def make(self) -> None:
-        """Write all tasks, and all attempts, of which all but a few are on both sides.
+    def make(self, *, rows: bool = True) -> None:
+        """Write all tasks and all attempts, all but a few of them on both sides.
 
-        Of the remaining attempts, `add` writes half here and half in the store.
+        Of the remaining attempts, `add` writes half here and half in the store. Without `rows`, all are
+        written here alone.
         """
         places = self.machine.locations
         with tempfile.TemporaryDirectory(dir=self.machine.root.parent) as folder:
@@ -189,8 +190,8 @@ class Growth:
             self.ids = [copied(made[number % 2], places.tasks, number) for number in range(self.tasks)]
             self.patterns = patterns(Path(folder) / "acted", made[0])
         (places.attempts / HEADS).mkdir(parents=True, exist_ok=True)
-        new = max(2, self.attempts // NEW)
-        self.write(0, self.attempts - new, files=True, rows=True)
+        new = max(2, self.attempts // NEW) if rows else 0
+        self.write(0, self.attempts - new, files=True, rows=rows)
         self.new = self.attempts - new, self.attempts - new // 2, self.attempts
 
     def add(self) -> None:
@@ -305,8 +306,15 @@ print(json.dumps([done.returncode, spent, used.ru_utime + used.ru_stime, used.ru
 """A small program in between, because the peak memory of a child includes that of its parent at the start."""
 
 
+class CommandFailedError(Exception):
+    """A measured command failed; the message has its exit code and the end of what it printed."""
+
+
 def command(home: Path, *words: str) -> str:
-    """Run a command in a home; return its time, processor time and memory, and the last printed line."""
+    """Run a command in a home; return its time, processor time and memory, and the last printed line.
+
+    Raises `CommandFailedError` if its exit code is not 0, so that no figure is that of a failure.
+    """
     program = (
         [sys.executable, "-m", "gistpoint", *words]
         if words != ("home",)
@@ -317,8 +325,10 @@ def command(home: Path, *words: str) -> str:
         env={**os.environ, "GISTPOINT_HOME": str(home), "COLUMNS": "200"}, check=True, capture_output=True,
     ).stdout  # fmt: skip
     code, spent, processor, memory, said = json.loads(text)
-    last = said.strip() if code == 2 else (said.strip().splitlines() or [""])[-1]
-    return f"{spent:.1f} s ({processor:.1f} s cpu), {memory / 1000:.0f} MB, exit {code}: {last[:300]}"
+    if code:
+        raise CommandFailedError(f"gistpoint {' '.join(words)}: exit {code}\n{said.strip()}")
+    last = (said.strip().splitlines() or [""])[-1]
+    return f"{spent:.1f} s ({processor:.1f} s cpu), {memory / 1000:.0f} MB: {last[:300]}"
 
 
 async def open_home(home: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint import __version__
 from gistpoint.core.locations import Locations, path_of
-from gistpoint.core.requests import Request
+from gistpoint.core.requests import Count, Request
 from gistpoint.core.text import plural
 from gistpoint.tui.commands.arguments import JSON, JsonWanted
 from gistpoint.tui.commands.command import DONE
@@ -44,7 +44,7 @@ def paths(shown: JsonWanted) -> int:
     return DONE
 
 
-_MIB = 1 << 20
+_MIB, _DAY_S = 1 << 20, 24 * 3600
 
 
 def listing(shown: JsonWanted) -> int:
@@ -56,12 +56,19 @@ def listing(shown: JsonWanted) -> int:
     return DONE
 
 
-def clean(shown: JsonWanted) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanCache(JsonWanted):
+    """A request to empty the cache, or to remove what was not used for so many days."""
+
+    unused: Count | None = None
+
+
+def clean(request: CleanCache) -> int:
     """Remove the contents of the cache, and print what was removed."""
     from gistpoint.sandbox import housekeeping
 
-    locations = Locations.of_user()
-    _print(shown, housekeeping.clean(locations.cache, _homes(locations)), "removed")
+    locations, unused_s = Locations.of_user(), float(request.unused or 0) * _DAY_S
+    _print(request, housekeeping.clean(locations.cache, _homes(locations), unused_s), "removed")
     return DONE
 
 
@@ -155,4 +162,11 @@ RESTORE = CliCommand(
 _SHOWN = OptionTable({"json": JSON})
 PATHS = CliCommand(JsonWanted, paths, _SHOWN)
 LIST = CliCommand(JsonWanted, listing, _SHOWN)
-CLEAN = CliCommand(JsonWanted, clean, _SHOWN)
+CLEAN = CliCommand(
+    CleanCache,
+    clean,
+    {
+        "unused": option("remove only what was not used for so many days", metavar="DAYS"),
+        "json": JSON,
+    },
+)

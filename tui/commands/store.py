@@ -147,7 +147,7 @@ def status(request: JsonWanted) -> int:
                 "gistpoint.store-status/1", {"store": str(address), "away": error.message, "unsent": waiting}
             )
             return NEGATIVE
-        print_text(error.message)
+        print_text(f"{error.message} {error.hint or ''}".rstrip())
         print(f"Attempts written in the meantime: {len(waiting)}. They are sent when it answers again.")
         return NEGATIVE
     if request.json:

@@ -321,7 +321,8 @@ def _candidates_json(result: SourceResult) -> dict[str, Any]:
 @contextmanager
 def _workers(request: GenerateTasks) -> Iterator[Workers]:
     from gistpoint.sandbox.cluster import open_to_all
-    from gistpoint.sandbox.pools import cluster_workers, local_workers
+    from gistpoint.sandbox.cluster_steps import cluster_workers
+    from gistpoint.sandbox.pools import local_workers
 
     if request.cluster:
         if warning := open_to_all(request.cluster):

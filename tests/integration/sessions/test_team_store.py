@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
 from builders import REPAIR
+from certificates import Authority
 from postgres_server import PostgresServer, running_server
 from team_machines import TeamMachine, as_role, ask, make_schema
 
@@ -321,42 +321,9 @@ def test_a_hostile_task_is_not_fetched(
 
 def test_what_travels_to_another_machine_is_encrypted_and_the_server_proven(tmp_path: Path) -> None:
     host = "127.0.0.2"  # not one of the addresses that count as this machine
-    keys = tmp_path / "keys"
-    keys.mkdir()
-
-    def openssl(*words: str) -> None:
-        subprocess.run(["openssl", *words], cwd=keys, check=True, capture_output=True)
-
-    openssl(
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-keyout",
-        "ca.key",
-        "-out",
-        "ca.crt",
-        "-subj",
-        "/CN=us",
-    )
-    openssl(
-        "req",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-keyout",
-        "server.key",
-        "-out",
-        "server.csr",
-        "-subj",
-        "/CN=db",
-    )
-    (keys / "names").write_text(f"subjectAltName=IP:{host}")
-    openssl(
-        *("x509", "-req", "-in", "server.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial"),
-        *("-out", "server.crt", "-extfile", "names"),
-    )
+    authority = Authority(tmp_path / "keys")
+    authority.sign("server", f"IP:{host}")
+    keys = authority.folder
     with running_server() as server:
         make_schema(server)
         server.stop()

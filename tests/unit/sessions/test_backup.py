@@ -139,7 +139,7 @@ def test_a_home_that_is_not_empty_or_in_use_is_refused(home: Locations, tmp_path
     with pytest.raises(BackupError, match="is open in another window"):
         restore_backup(home, tmp_path / "b.tar.zst", "1", UNATTENDED, replace=True)
     opened.close()
-    with pytest.raises(BackupError, match="nothing was changed") as refused:
+    with pytest.raises(BackupError, match="Nothing was changed") as refused:
         restore_backup(home, tmp_path / "b.tar.zst", "1", UNATTENDED)
     assert "--replace" in refused.value.hint
     assert files_in(home.data).keys() == before.keys()
@@ -183,7 +183,7 @@ def test_names_that_lead_out_of_the_home_are_refused(home: Locations, tmp_path: 
                 info.name = "data/../../out/" + info.name
             tar.addfile(info, content)
     (tmp_path / "b.tar.zst").write_bytes(zstandard.ZstdCompressor().compress(changed.getvalue()))
-    with pytest.raises(BackupError, match="does not belong"):
+    with pytest.raises(BackupError, match="not a file of a home"):
         restore_backup(locations_in(tmp_path / "other"), tmp_path / "b.tar.zst", "1", UNATTENDED)
     assert not (tmp_path / "out").exists()
 

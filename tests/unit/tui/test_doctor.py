@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import time
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -10,13 +12,14 @@ from shelves import built_by_itself
 from gistpoint import object_graph
 from gistpoint.core.errors import SandboxUnavailableError, SettingsError
 from gistpoint.core.requests import IsolationChoice
-from gistpoint.sandbox import ladder
+from gistpoint.sandbox import housekeeping, ladder
 from gistpoint.sandbox import ladder as diagnosis
 from gistpoint.sandbox.attacks import trying
 from gistpoint.sandbox.attacks.table import ATTACKS
 from gistpoint.sandbox.backends.base import BackendProbe
 from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
 from gistpoint.sandbox.backends.plain import PlainBackend
+from gistpoint.sandbox.cache import build_once
 from gistpoint.tui import cli
 
 
@@ -252,5 +255,25 @@ def test_the_cache_is_listed_and_cleaned(home, capsys, monkeypatch):
         ("environment", "abc"),
         ("wheel", "abc"),
     ]
+    old = time.time() - 31 * 24 * 3600
+    os.utime(folders["environment"], (old, old))
+    for name in ("cluster-tasks", "study-tasks"):
+        folders[name] = home / "cache" / name / "abc"
+        folders[name].mkdir(parents=True)
+        os.utime(folders[name], (old, old))
+    build_once(folders["wheel"], lambda folder: None)
+    assert cli.main(["cache", "clean", "--unused", "30"]) == 0
+    assert {kind for kind, folder in folders.items() if folder.exists()} == {"wheel"}
     assert cli.main(["cache", "clean"]) == 0
     assert not any(folder.exists() for folder in folders.values())
+
+
+def test_what_is_used_is_not_unused(home):
+    folder, old = home / "cache" / "environments" / "abc", time.time() - 31 * 24 * 3600
+    build_once(folder, lambda built: built.mkdir())
+    for path in (folder, folder.with_name("abc.lock")):
+        os.utime(path, (old, old))
+    unused = housekeeping.kept(home / "cache", 30 * 24 * 3600)
+    assert "abc" in {item.name for item in unused}
+    build_once(folder, lambda built: built.mkdir())
+    assert housekeeping.kept(home / "cache", 30 * 24 * 3600) == ()

@@ -1,0 +1,143 @@
+"""Connections that give up a server that is silent, and processes that do not ask it again at once.
+
+A server that is stopped, or overloaded, keeps its connections open: its machine confirms all that is sent,
+so neither TCP nor the server's own limits (`statement_timeout`) end the wait. Each wait for a byte in either
+direction is therefore limited here (decision 189).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import psycopg
+from psycopg import errors, waiting
+from psycopg.types.array import ListBinaryDumper
+
+if TYPE_CHECKING:
+    from psycopg.abc import PQGen
+
+    from gistpoint.core.running import CancelToken
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SilenceLimits:
+    """The longest times to wait for a server, in seconds."""
+
+    connecting_s: int
+    """At least 2, the minimum of PostgreSQL's library."""
+    silent_s: float
+    """The time without a byte in either direction."""
+
+
+PATIENT = SilenceLimits(5, 65.0)
+"""For commands that compare or send everything: more than the time that the server allows a statement."""
+PROMPT = SilenceLimits(2, 2.5)
+"""For what a person waits for."""
+REST_S = 3.0
+"""The time in which a silent server is not asked again, in seconds."""
+_LOOK_S = 0.1
+"""How often a wait looks at the time, in seconds."""
+_rests: dict[str, float] = {}
+"""When each silent server may be asked again, by the parameters of the connection."""
+_cancel: ContextVar[CancelToken | None] = ContextVar("cancel", default=None)
+
+
+@contextmanager
+def cancelled_by(cancel: CancelToken) -> Iterator[None]:
+    """Within this context, be no longer patient with a silent server once `cancel` was cancelled."""
+    before = _cancel.set(cancel)
+    try:
+        yield
+    finally:
+        _cancel.reset(before)
+
+
+def is_resting(given: str) -> bool:
+    """Whether a server was silent just now, so that it is not asked again yet."""
+    return monotonic() < _rests.get(given, 0.0)
+
+
+def connected(given: str, patience: SilenceLimits) -> psycopg.Connection[Any]:
+    """Return a new connection with these parameters, which gives up a silent server.
+
+    Raises `OperationalError` if the server does not answer, at once if it was silent just now.
+    """
+    if is_resting(given):
+        raise _silent_just_now()
+    try:
+        connection = _HeardConnection.connect(given, connect_timeout=patience.connecting_s)
+    except errors.ConnectionTimeout:
+        note_silence(given, patience.connecting_s)
+        raise
+    connection.given, connection.patience = given, patience
+    # As text, which is psycopg's choice for lists, a line would travel as two hexadecimal digits a byte.
+    connection.adapters.register_dumper(list, ListBinaryDumper)
+    return connection
+
+
+def _silent_just_now() -> errors.OperationalError:
+    return errors.OperationalError("it was silent just now, and is asked again in a moment")
+
+
+def note_silence(given: str, _seconds: float) -> None:
+    """Record that a server has just been silent for so many seconds."""
+    _rests[given] = monotonic() + REST_S
+
+
+class _HeardConnection(psycopg.Connection[Any]):
+    """A connection whose server must be heard."""
+
+    given = ""
+    patience = PATIENT
+
+    def wait(self, gen: PQGen[T], interval: float = _LOOK_S, timeout: float | None = None) -> T:
+        """Consume a generator that communicates with the server, and return its result.
+
+        Raises `OperationalError` if the server is silent. The connection is then closed, and also after
+        Ctrl+C: psycopg's own method would first wait until the server has confirmed a cancellation.
+        """
+        if is_resting(self.given):
+            self.pgconn.finish()
+            raise _silent_just_now()
+        try:
+            # Earlier versions of psycopg have no `timeout`.
+            limit = {} if timeout is None else {"timeout": timeout}
+            return waiting.wait(self._heard(gen), self.pgconn.socket, interval, **limit)
+        except KeyboardInterrupt:
+            self.pgconn.finish()
+            raise
+
+    def _heard(self, gen: PQGen[T]) -> PQGen[T]:
+        """Pass on what a generator and its caller exchange, as long as the server is heard."""
+        since = monotonic()
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if ready:
+                    since = monotonic()
+                elif monotonic() - since > self._limit_s:
+                    raise self._given_up()
+                wanted = gen.send(ready)
+        except StopIteration as done:
+            return cast(T, done.value)
+
+    @property
+    def _limit_s(self) -> float:
+        cancel = _cancel.get()
+        patience = PROMPT if cancel is not None and cancel.cancelled else self.patience
+        return patience.silent_s
+
+    def _given_up(self) -> errors.OperationalError:
+        """Close the connection, and return the error that says why."""
+        limit_s = self._limit_s
+        self.pgconn.finish()
+        note_silence(self.given, limit_s)
+        return errors.OperationalError(f"it has been silent for {limit_s:g} seconds")
