@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
-__version__ = "0.1.0"
+try:
+    from gistpoint._version import __version__  # only in what was built from a clone (decision 188)
+except ImportError:
+    __version__ = "0.1.0.dev0"
 
 if not (Path(__file__).parent / "core").is_dir():
     raise ImportError(
