@@ -17,7 +17,9 @@ class BuildWithVersion(build_py):
         """Copy and write."""
         super().run()
         if not self.editable_mode:
-            text = f'"""Written when this was built."""\n\n__version__ = "{self.distribution.get_version()}"\n'
+            text = (
+                f'"""Written when this was built."""\n\n__version__ = "{self.distribution.get_version()}"\n'
+            )
             Path(self.build_lib, "gistpoint", "_version.py").write_text(text, encoding="utf-8")
 
 

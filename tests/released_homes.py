@@ -29,9 +29,7 @@ class ReleasedHome:
         return PLACE / f"{self.version}.tar.zst"
 
 
-RELEASES = (
-    ReleasedHome("before-0.1.0", {"01m8n43bpvvcwarp40cs": True, "01m8n42byvjmtn4pkycs": True}),
-)
+RELEASES = (ReleasedHome("before-0.1.0", {"01m8n43bpvvcwarp40cs": True, "01m8n42byvjmtn4pkycs": True}),)
 """One row a release, the oldest first. The first was written before there was any."""
 
 

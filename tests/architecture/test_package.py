@@ -63,6 +63,7 @@ def test_wheel_holds_what_the_folders_hold(tmp_path: Path) -> None:
         assert any(name.startswith(f"gistpoint/{folder}") for name in names), folder
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_what_is_built_has_the_version_of_its_tag(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
 
@@ -72,7 +73,9 @@ def test_what_is_built_has_the_version_of_its_tag(tmp_path: Path) -> None:
 
     def version() -> str:
         command = [sys.executable, "-m", "setuptools_scm"]
-        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(
+            command, cwd=tmp_path, check=True, capture_output=True, text=True
+        ).stdout.strip()
 
     git("init", "-q")
     git("add", ".")
@@ -92,6 +95,21 @@ def test_constraints_are_the_versions_of_what_is_installed_and_of_nothing_else()
     assert constraints == [f"{name}=={version}" for name, version in installed.items()], (
         "run `uv run .ci/constraints`"
     )
+
+
+def test_the_page_of_the_matrix_shows_the_recorded_results() -> None:
+    matrix = runpy.run_path(str(ROOT / ".ci" / "matrix"))
+    assert matrix["PAGE"].read_text(encoding="utf-8") == matrix["page"](matrix["results"]()), (
+        "run `.ci/matrix --table`"
+    )
+
+
+def test_classifiers_name_the_versions_that_the_matrix_has_run() -> None:
+    matrix = runpy.run_path(str(ROOT / ".ci" / "matrix"))
+    found = matrix["results"]()
+    ran = {name[:4] for name, one in found.items() if name[0] == "3" and one["outcome"] == "passed"}
+    named = {line[-4:] for line in pyproject()["project"]["classifiers"] if re.search(r" :: 3\.\d+$", line)}
+    assert named - {"3.11"} <= ran
 
 
 def test_a_copy_without_symbolic_links_says_so(tmp_path: Path) -> None:
