@@ -1,7 +1,7 @@
-"""Build the wheel: setuptools does it by pyproject.toml, and here the wheel gets its version as a module.
+"""Build the wheel by pyproject.toml, and write its version into it as a module.
 
-The version is that of the git tags (setuptools-scm). It is written into what is built and never into the clone, where
-it would be that of an earlier commit; a clone says `__version__` of `src/gistpoint/__init__.py` (decision 188).
+The version is that of the git tags (setuptools-scm). It is not written into the clone, where it would be that
+of an earlier commit; a clone has `__version__` of `src/gistpoint/__init__.py` (decision 188).
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ from setuptools.command.build_py import build_py
 
 
 class BuildWithVersion(build_py):
-    """Copies the package, and writes `gistpoint/_version.py` unless the installation only refers to the clone."""
+    """Copies the package and writes `gistpoint/_version.py`, except for an editable installation."""
 
     def run(self) -> None:
         """Copy and write."""

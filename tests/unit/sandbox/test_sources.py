@@ -16,7 +16,7 @@ from gistpoint.sandbox.environments.sources import Fetcher
 if shutil.which("git") is None:
     pytest.skip("needs git", allow_module_level=True)
 
-import git  # noqa: E402  (without the program it can't be imported)
+import git
 
 
 def files_below(folder: Path) -> set[str]:
