@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-try:
-    from gistpoint._version import __version__  # only in what was built from a clone (decision 188)
+try:  # only what was built has this module (decision 188)
+    from gistpoint._version import __version__ as __version__  # pyright: ignore[reportMissingImports]
 except ImportError:
     __version__ = "0.1.0.dev0"
 
