@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
-__version__ = "0.1.0"
+try:  # only what was built has this module (decision 188)
+    from gistpoint._version import __version__ as __version__  # pyright: ignore[reportMissingImports]
+except ImportError:
+    __version__ = "0.1.0.dev0"
 
 if not (Path(__file__).parent / "core").is_dir():
     raise ImportError(

@@ -55,11 +55,39 @@ def test_wheel_holds_what_the_folders_hold(tmp_path: Path) -> None:
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     wanted = {f"gistpoint/{path}" for path in tracked() if path.startswith(tuple(f"{top}/" for top in TOPS))}
     wanted |= {path.removeprefix("src/") for path in tracked() if path.startswith("src/gistpoint/")}
-    assert names == wanted
+    assert names == wanted | {"gistpoint/_version.py"}
+    version = f'__version__ = "{pyproject()["tool"]["setuptools_scm"]["fallback_version"]}"'
+    assert version in zipfile.ZipFile(wheel).read("gistpoint/_version.py").decode()
+    assert version in (ROOT / "src" / "gistpoint" / "__init__.py").read_text(encoding="utf-8")
     for folder in DATA:
         assert any(name.startswith(f"gistpoint/{folder}") for name in names), folder
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_what_is_built_has_the_version_of_its_tag(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
+
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=T", "-c", "user.email=t@example.org"]
+        subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    def version() -> str:
+        command = [sys.executable, "-m", "setuptools_scm"]
+        return subprocess.run(
+            command, cwd=tmp_path, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "One")
+    assert re.fullmatch(r"0\.1\.0\.dev1\+g[0-9a-f]+", version())
+    git("tag", "v0.7.0")
+    assert version() == "0.7.0"
+    git("commit", "-qm", "Two", "--allow-empty")
+    assert re.fullmatch(r"0\.7\.1\.dev1\+g[0-9a-f]+", version())
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the list is that of Python 3.11 (decision 67)")
 def test_constraints_are_the_versions_of_what_is_installed_and_of_nothing_else() -> None:
     constraints = pyproject()["tool"]["uv"]["constraint-dependencies"]
     assert all(re.fullmatch(r"[a-z0-9][a-z0-9-]*==[0-9][^ ,*]*", line) for line in constraints)
@@ -67,6 +95,21 @@ def test_constraints_are_the_versions_of_what_is_installed_and_of_nothing_else()
     assert constraints == [f"{name}=={version}" for name, version in installed.items()], (
         "run `uv run .ci/constraints`"
     )
+
+
+def test_the_page_of_the_matrix_shows_the_recorded_results() -> None:
+    matrix = runpy.run_path(str(ROOT / ".ci" / "matrix"))
+    assert matrix["PAGE"].read_text(encoding="utf-8") == matrix["page"](matrix["results"]()), (
+        "run `.ci/matrix --table`"
+    )
+
+
+def test_classifiers_name_the_versions_that_the_matrix_has_run() -> None:
+    matrix = runpy.run_path(str(ROOT / ".ci" / "matrix"))
+    found = matrix["results"]()
+    ran = {name[:4] for name, one in found.items() if name[0] == "3" and one["outcome"] == "passed"}
+    named = {line[-4:] for line in pyproject()["project"]["classifiers"] if re.search(r" :: 3\.\d+$", line)}
+    assert named - {"3.11"} <= ran
 
 
 def test_a_copy_without_symbolic_links_says_so(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -38,6 +39,7 @@ def test_equal_texts_alone_have_no_hunks(before: str, after: str) -> None:
     assert bool(compute(before, after).hunks) == (before != after)
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_git_applies_what_is_written(tmp_path: Path) -> None:
     before = "".join(f"line {i}\n" for i in range(40))
     after = before.replace("line 3\n", "").replace("line 20", "line twenty")[:-1]

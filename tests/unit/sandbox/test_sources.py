@@ -2,16 +2,21 @@ from __future__ import annotations
 
 import contextlib
 import io
+import shutil
 import tarfile
 import zipfile
 from pathlib import Path
 
-import git
 import pytest
 
 from gistpoint.core.errors import SourceError
 from gistpoint.sandbox.environments.sdists import unpack
 from gistpoint.sandbox.environments.sources import Fetcher
+
+if shutil.which("git") is None:
+    pytest.skip("needs git", allow_module_level=True)
+
+import git
 
 
 def files_below(folder: Path) -> set[str]:
