@@ -239,9 +239,18 @@ def read_regular_text(
 def lies_in(path: Path, root: Path) -> bool:
     """Return whether a path is in a folder after following all links; False for circular links."""
     try:
-        return path.resolve().is_relative_to(root.resolve())
+        return not _is_circular(path) and path.resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError, ValueError):
         return False
+
+
+def _is_circular(path: Path) -> bool:
+    """Whether links lead back to themselves, which `resolve` ignores from Python 3.13 on."""
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def parsed_toml(text: str) -> dict[str, Any]:

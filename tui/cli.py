@@ -166,6 +166,7 @@ COMMANDS = (
         "runs",
         "list recorded runs, of people and agents, in any known format",
         "run_list:LIST",
+        shown=("where", "group", "json", "csv", "profile", "sort"),
         outcomes=True,
     ),
     CommandRow(
@@ -383,8 +384,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         options = _parsed(words)
         _ask_on_terminal()
         _require_home()
-        _hide_outcomes(options)
-        code: int = options.run(options)
+        code = _called(options)
         sys.stdout.flush()
         return code
     except CancelledError as error:
@@ -426,10 +426,10 @@ def _require_home() -> None:
     require_usable(Locations.of_user(), __version__)
 
 
-def _hide_outcomes(options: argparse.Namespace) -> None:
-    """Let this process hide outcomes of people in studies that are open (decision 191).
+def _called(options: argparse.Namespace) -> int:
+    """Call a command, which does not show outcomes of people in studies that are open (decision 191).
 
-    The commands on a study do so themselves, since some need outcomes that they do not show.
+    The commands on a study hide them themselves, because some need outcomes that they do not show.
     """
     from gistpoint.sessions.blinding import Blinding
 
@@ -439,6 +439,11 @@ def _hide_outcomes(options: argparse.Namespace) -> None:
         return is_hidden(study, attempt, unblind=getattr(options, "unblind", False))
 
     Blinding.of_process = None if "study" in options.called[:1] else Blinding(is_hidden)
+    try:
+        code: int = options.run(options)
+        return code
+    finally:
+        Blinding.of_process = None
 
 
 def _ask_on_terminal() -> None:

@@ -14,7 +14,6 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.object_graph import live_annotations
-from gistpoint.sessions.blinding import Blinding
 from gistpoint.tui.commands.arguments import ISOLATION, READ_AS, read_files_as
 from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import require_terminal
@@ -135,6 +134,8 @@ def first_screen(
     from gistpoint.tui.screens.review.runs import RunsScreen
 
     if len(names) == 1 and (Path(names[0]) / "study.toml").is_file():
+        from gistpoint.sessions.blinding import Blinding
+
         # Reviewers read attempts of an open study; the screen hides results until the verdict.
         Blinding.of_process = None
         study = Path(names[0]).absolute()

@@ -273,7 +273,7 @@ def test_what_is_used_is_not_unused(home):
     build_once(folder, lambda built: built.mkdir())
     for path in (folder, folder.with_name("abc.lock")):
         os.utime(path, (old, old))
-    unused = housekeeping.kept(home / "cache", 30 * 24 * 3600)
+    unused = housekeeping.kept(home / "cache", unused_s=30 * 24 * 3600)
     assert "abc" in {item.name for item in unused}
     build_once(folder, lambda built: built.mkdir())
-    assert housekeeping.kept(home / "cache", 30 * 24 * 3600) == ()
+    assert housekeeping.kept(home / "cache", unused_s=30 * 24 * 3600) == ()

@@ -327,7 +327,7 @@ def test_attempts_of_a_study_are_sent_only_with_the_consent_for_it(
     command = [words[0], *(str(machine.locations.attempts / id) for id in (agreed, refused))]
     with endpoint(agreeing) as served:
         monkeypatch.setenv("OPENAI_BASE_URL", served.url)
-        judging = ["findings", "judge", *command, "--judge-model", "m", "--yes"]
+        judging = ["findings", "judge", *command, "--judge-model", "m", "--yes", "--unblind"]
         assert cli.main(judging) == cli.DONE
         assert not served.requests
         assert "Not sent: 2 attempts of studies" in capsys.readouterr().err

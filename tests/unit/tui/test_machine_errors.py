@@ -156,7 +156,7 @@ def test_output_that_cant_be_written_is_a_sentence_and_no_second_failure(home: P
     assert full.returncode == 2
     assert b"gistpoint: Standard output" in full.stderr
     assert b"Exception ignored" not in full.stderr
-    for stream in (">&-", "2>&-", "<&-"):
+    for stream in ("2>&-", "<&-"):
         done = called(home, "task", "show", "dear-tickets", script=f'exec "$@" {stream}')
         assert done.returncode == 0
         assert b"Traceback" not in done.stderr
