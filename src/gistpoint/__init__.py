@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+__version__ = "0.1.0.dev0"
 try:  # only what was built has this module (decision 188)
-    from gistpoint._version import __version__ as __version__  # pyright: ignore[reportMissingImports]
+    import gistpoint._version as _built  # pyright: ignore[reportMissingImports]
 except ImportError:
-    __version__ = "0.1.0.dev0"
+    pass
+else:
+    __version__ = _built.__version__
 
 if not (Path(__file__).parent / "core").is_dir():
     raise ImportError(
