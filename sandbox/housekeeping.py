@@ -65,16 +65,7 @@ def clean(cache: Path, homes: Sequence[Path] = (), unused_s: float = 0.0) -> tup
     This must not be called while a run is under way, unless `unused_s` is longer than any run.
     """
     before = kept(cache, homes, unused_s)
-    for folder in (folder for place in _FROZEN.values() for folder in (cache / place).glob("*")):
-        # The folders are read-only, so rmtree alone would fail.
-        if folder.is_dir():
-            if _is_unused(folder, unused_s):
-                remove_frozen(folder)
-        elif not unused_s:
-            folder.unlink(missing_ok=True)  # a lock file, or a list
-    for folder in (folder for place in _PLAIN.values() for folder in (cache / place).glob("*")):
-        if folder.is_dir() and _is_unused(folder, unused_s):
-            shutil.rmtree(folder, ignore_errors=True)
+    _remove_folders(cache, unused_s)
     remove_leftovers()
     for left in (*scratch_leftovers(), *leftovers_below(homes)):
         remove_whole(left)
@@ -88,6 +79,19 @@ def clean(cache: Path, homes: Sequence[Path] = (), unused_s: float = 0.0) -> tup
     # Only what is really gone is reported, because every removal above ignores errors.
     after = {(item.kind, item.place) for item in kept(cache, homes, unused_s)}
     return tuple(item for item in before if (item.kind, item.place) not in after)
+
+
+def _remove_folders(cache: Path, unused_s: float) -> None:
+    """Remove what was not used for so many seconds; locks and lists of the cache stay while anything may."""
+    for entry in (entry for place in _FROZEN.values() for entry in (cache / place).glob("*")):
+        if not entry.is_dir():
+            if not unused_s:
+                entry.unlink(missing_ok=True)
+        elif _is_unused(entry, unused_s):
+            remove_frozen(entry)  # the folders are read-only, so rmtree alone would fail
+    for folder in (folder for place in _PLAIN.values() for folder in (cache / place).glob("*")):
+        if folder.is_dir() and _is_unused(folder, unused_s):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_unused(folder: Path, seconds: float) -> bool:

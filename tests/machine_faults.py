@@ -204,6 +204,8 @@ class Fault:
     """Whether a command that prints anything must fail."""
     changes_nothing: bool = False
     """Whether a command must be refused before it does anything."""
+    is_late: bool = False
+    """Whether it may occur when everything has been made, so that a repeated command finds it complete."""
 
 
 def _read_only(place: str) -> str:
@@ -243,7 +245,7 @@ os.fsync = os.fdatasync = fail
 
 FAULTS = (
     Fault("home is a file", {"GISTPOINT_HOME": "/etc/passwd"}, is_of_disk=True),
-    Fault("home can't be made", {"GISTPOINT_HOME": "/proc/nowhere"}, is_of_disk=True),
+    Fault("home can't be made", {"GISTPOINT_HOME": "/proc/nowhere"}, is_of_disk=True, is_late=True),
     Fault("home is read-only", script=_read_only('"$HOME_OF_IT"'), is_of_disk=True),
     Fault("home is full", script=_full('"$HOME_OF_IT"'), is_of_disk=True),
     Fault("cache is read-only", script=_read_only('"$HOME_OF_IT"/cache'), is_of_disk=True),
@@ -253,7 +255,7 @@ FAULTS = (
     Fault("ASCII", {"PYTHONIOENCODING": "ascii"}),
     Fault("Latin-1", {"PYTHONIOENCODING": "latin-1"}),
     Fault("POSIX locale", {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}),
-    Fault("output is full", streams=">/dev/full", loses_output=True),
+    Fault("output is full", streams=">/dev/full", loses_output=True, is_late=True),
     Fault("output is closed", streams=">&-", loses_output=True, changes_nothing=True),
     Fault("output can't be written", streams="1</dev/null", loses_output=True, changes_nothing=True),
     Fault("input is closed", streams="<&-"),
@@ -373,7 +375,7 @@ def meet(command: str, fault: Fault, made: Case, place: Path, *, seconds: float 
     complaints = [*_of_streams(command, fault, code, *texts), *([] if stopped else _of_files(before, case))]
     if fault.changes_nothing and before != _files(case):
         complaints.append("something was changed")
-    if command in MAKING and code != 0 and not stopped:
+    if command in MAKING and code != 0 and not stopped and not fault.is_late:
         again = subprocess.run(
             called, env=_variables(case.home), cwd=case.folder, check=False, stdin=subprocess.DEVNULL,
             capture_output=True, text=True,

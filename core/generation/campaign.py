@@ -291,8 +291,8 @@ _UNREAD = 0.5
 def _preference(verdict: CandidateVerdict) -> tuple[float, float, int, float, float]:
     """Return the sort key of a waiting verdict: least noticed first, then most subtle.
 
-    A rate measured with a blind reader takes precedence over an expected one (decision 140). What the reader
-    named from the text comes before what it named from memory, which other solvers lack (decision 195).
+    A rate measured with a blind reader takes precedence over an expected one (decision 140). The rate
+    of faults named from the text comes first, because other solvers remember other code (decision 194).
     """
     assert verdict.kept is not None
     read = reader_record(verdict)

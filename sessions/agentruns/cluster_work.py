@@ -151,7 +151,7 @@ def _folder() -> Iterator[Path]:
     from importlib import import_module
 
     try:
-        below = import_module("distributed").get_worker().local_directory
+        below: Path | None = Path(import_module("distributed").get_worker().local_directory)
     except (ImportError, ValueError):  # not called by a worker
         below = None
     with scratch_folder("job", below) as folder:

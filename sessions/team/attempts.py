@@ -10,7 +10,7 @@ lines of two machines are never mixed (decision 104).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -435,19 +435,9 @@ def pull_attempts(
         for name, (seq, head) in there.items():
             if branch_of(name)[1].startswith(machine):
                 _rename_to_branch(root, name, seq, head)
-        known: dict[tuple[str, str], int] = {}
-        for name, (seq, _) in there.items():
-            if not is_attempt_id(name):
-                conflicts.append(
-                    Conflict(
-                        f"attempt {name[:80]!r}",
-                        words="is not a valid name of an attempt; it was not fetched.",
-                    )
-                )
-                continue
-            end = end_of(root / name / JOURNAL) or START
-            if end.seq < seq:
-                known[ATTEMPTS, name] = end.seq
+        named = {name: seq for name, (seq, _) in there.items() if is_attempt_id(name)}
+        conflicts += map(_misnamed, sorted(there.keys() - named.keys()))
+        known = _behind(root, named)
         last = {source: there[source[1]][0] for source in known}
         found = (
             (name, [line.data for line in new])
@@ -457,10 +447,25 @@ def pull_attempts(
             report(done, len(known), batch[0][0])
             done += len(batch)
             added = _add_together(root, [(name, known[ATTEMPTS, name], data) for name, data in batch])
-            conflicts += (got for got in added if isinstance(got, Conflict))
-            counts = [got for got in added if isinstance(got, int) and got]
+            counts = _numbers(added, conflicts)
             fetched, lines = fetched + len(counts), lines + sum(counts)
     return fetched, lines, conflicts
+
+
+def _numbers(added: Sequence[int | Conflict], conflicts: list[Conflict]) -> list[int]:
+    """Return the numbers of added lines, without zeros, and append the conflicts to `conflicts`."""
+    conflicts += (got for got in added if isinstance(got, Conflict))
+    return [got for got in added if isinstance(got, int) and got]
+
+
+def _misnamed(name: str) -> Conflict:
+    return Conflict(f"attempt {name[:80]!r}", words="is not a valid name of an attempt; it was not fetched.")
+
+
+def _behind(root: Path, there: Mapping[str, int]) -> dict[tuple[str, str], int]:
+    """Return the last line of each attempt that has fewer lines here than in the store."""
+    here = {name: (end_of(root / name / JOURNAL) or START).seq for name in there}
+    return {(ATTEMPTS, name): seq for name, seq in here.items() if seq < there[name]}
 
 
 def _add_together(root: Path, new: Sequence[tuple[str, int, list[bytes]]]) -> list[int | Conflict]:

@@ -1,4 +1,4 @@
-"""Results of tau-bench and tau2-bench: each trial of a task is a run, in which agent and user may call tools.
+"""Results of both versions of tau-bench: each trial is a run, in which agent and user may call tools.
 
 In tau2's voice mode, a run is a list of ticks, in which both may speak at once; a turn lasts until the other
 side speaks.
