@@ -319,7 +319,7 @@ def _copied(source: IO[bytes], target: Path | None) -> str:
 
 @contextmanager
 def opened_backup(path: Path) -> Iterator[OpenBackup]:
-    """Open a backup. Raises `BackupError` if it is none, damaged, or of a newer version."""
+    """Open a backup, and close it at the end. Raises `BackupError` if it is none, damaged, or newer."""
     try:
         with opened_regular(path) as file, opened_tar(file, _BOUNDS) as tar:
             first = next(iter(tar), None)

@@ -146,7 +146,10 @@ def work(
 
 
 class _Patience(CancelToken):
-    """The token of a request: stops with the work, sends heartbeats, and pauses the attempt during waits."""
+    """The cancel token of a request, which is cancelled when the work is stopped.
+
+    It also sends heartbeats, and pauses the attempt during waits.
+    """
 
     def __init__(
         self,

@@ -260,7 +260,10 @@ class _Search:
             return set()
 
     def _reached(self, names: set[str]) -> dict[Definition, int]:
-        """Return the functions that are reached from names by following names, with the number of steps."""
+        """Return the functions reachable from `names`, each with its number of steps.
+
+        A step goes from a function to one whose name it uses.
+        """
         by_name: dict[str, list[Definition]] = {}
         for _, definition in self._functions():
             if definition.kind is DefinitionKind.CLASS:

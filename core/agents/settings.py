@@ -163,7 +163,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def output_reserve(self) -> int:
-        """The tokens reserved for a reply."""
+        """The number of tokens reserved for a reply."""
         most = self.sampling.max_output_tokens
         return OUTPUT_RESERVE if most is None else most
 

@@ -163,7 +163,7 @@ class Gate:
             yield GateRefusal.ORPHANED, ", ".join(orphans)
         if self._names_reveal(before, after):
             yield GateRefusal.NAMED, ""
-        # Last, since it takes the longest to find.
+        # Last, because it takes the longest to find.
         explained, noted = before.explained != after.explained, before.comments != after.comments
         if explained or noted or _is_explained(before, after, changed):
             yield GateRefusal.EXPLAINED, ""

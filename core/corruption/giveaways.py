@@ -476,7 +476,7 @@ def _missing_by(left: ast.expr, sign: ast.cmpop, right: ast.expr, truth: bool) -
 
 
 def _without_parts(test: ast.expr, *, truth: bool) -> Iterator[str]:
-    """Yield the values that don't have a type with parts, such as a tuple, if the condition is `truth`."""
+    """Yield the values that are not of the type that the condition tests for, if the condition is `truth`."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             yield from _without_parts(operand, truth=not truth)

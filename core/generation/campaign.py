@@ -248,7 +248,7 @@ class CandidateVerdicts:
     def _in_turn(self, *, at_last: bool) -> list[tuple[int, CandidateVerdict]]:
         """Return the waiting verdicts that may be accepted, with their indexes, in the order to try them.
 
-        `at_last` is whether the last candidate was decided: then all of them may be.
+        `at_last` is whether the last candidate has been decided; if so, all waiting verdicts may be accepted.
         """
         if at_last:
             return sorted(self._waiting.items(), key=lambda item: _preference(item[1]))

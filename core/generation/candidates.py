@@ -25,7 +25,10 @@ from gistpoint.core.text import plural
 LOCATED = 5
 """The number of functions in a spectrum-based localisation that a solver would look at first."""
 SUBTLE = 0.8
-"""The minimum subtlety of a corruption that does not wait; one located first has less (decision 33)."""
+"""The minimum subtlety of a corruption that need not wait until all candidates have been decided.
+
+A corruption of the function that localisation ranks first is never more subtle (decision 33).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ def hiding_places(library: SourceLibrary, name: str, least: int) -> int:
 
 
 LEAST_CODE_LINES = 6
-"""Functions with fewer code lines come last, since a fault in them is seen at once."""
+"""Functions with fewer code lines come last, because a fault in them is seen at once."""
 LEAST, MOST = 2, 4
 """The bounds of a group's size if no size is requested."""
 _TRIED_PARTNERS = 8

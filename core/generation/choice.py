@@ -83,7 +83,7 @@ class Choice:
 def read_bars(text: str) -> tuple[MetricBar, ...]:
     """Return the bars in a string such as `cyclomatic,degree:low`; the end is `high` if none is given.
 
-    Raises `UserError` for any other end.
+    Raises `UserError` for an end other than `high` and `low`.
     """
     bars = []
     for part in text.split(","):

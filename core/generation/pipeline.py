@@ -554,7 +554,7 @@ def _corrupted(
 
 
 def _keep_unkept(made: ModelCorruption, intake: Intake, locations: Locations) -> str:
-    """Store a model's work that led to no task, since it was paid for, and return its path.
+    """Store a model's work that led to no task, because it was paid for, and return its path.
 
     The path is relative to the data folder.
     """

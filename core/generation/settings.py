@@ -265,7 +265,7 @@ _LEFT_OUT: Mapping[str, object] = {
 
 
 def _bare(model: str) -> str:
-    """Return the name of a model without its vendor, since endpoints differ in whether they name it."""
+    """Return the name of a model without its vendor, because endpoints differ in whether they name it."""
     return model.strip().rpartition("/")[2].casefold()
 
 

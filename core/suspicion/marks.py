@@ -290,9 +290,9 @@ class _Piece:
         if paths & names.GETTERS:
             yield from self._got(node, paths)
         if "operator.methodcaller" in paths:
-            yield from self._by_texts(node.args[:1])
+            yield from self._attributes_named(node.args[:1])
         elif "operator.attrgetter" in paths:
-            yield from self._by_texts(node.args)
+            yield from self._attributes_named(node.args)
         if "functools.wraps" in paths and not self._is_plain_wraps(node):
             yield SuspicionMark("functools.wraps")
         if self._makes_class(node, paths):
@@ -341,7 +341,7 @@ class _Piece:
         for path in paths:
             yield from self._path(canonical(f"{path}.{text}"))
 
-    def _by_texts(self, arguments: list[ast.expr]) -> _Marks:
+    def _attributes_named(self, arguments: list[ast.expr]) -> _Marks:
         for texts in map(self.meaning.texts, arguments):
             if texts is None:
                 yield SuspicionMark(

@@ -41,7 +41,7 @@ STANDARD = sys.stdlib_module_names | _listed(
     "aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap nis nntplib",
     "ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib",
 )
-"""Modules of the standard library, including removed ones, since a task may run on an older Python."""
+"""Modules of the standard library, including removed ones, because a task may run on an older Python."""
 WHOLE = _listed(
     "binascii bisect cmath collections.abc colorsys datetime decimal errno fractions heapq ipaddress",
     "itertools keyword math numbers secrets stat statistics struct textwrap unicodedata zlib",

@@ -177,7 +177,7 @@ class FolderWatch:
     # What has changed
 
     def _compare(self, cancel: CancelToken) -> list[Report]:
-        """Find files that appeared, changed or vanished since the last look."""
+        """Return reports on the files that appeared, changed or vanished since the last look."""
         clock = self._clock()
         found: set[Path] = set()
         for given in self._paths:
@@ -217,7 +217,7 @@ class FolderWatch:
     # Reading
 
     def _read(self, path: Path, cancel: CancelToken) -> list[Report]:
-        """Read the runs of a changed file."""
+        """Read the runs of a changed file, and return the reports on them."""
         file = self._files[path]
         begun = self._clock()
         file.due_since = None

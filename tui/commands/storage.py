@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def paths(shown: JsonWanted) -> int:
-    """Print the paths of all data, without creating any."""
+    """Print the paths of all data, without creating any. Return the exit code."""
     locations = Locations.of_user()
     places = {
         "data": locations.data,
@@ -47,7 +47,7 @@ _MIB = 1 << 20
 
 
 def listing(shown: JsonWanted) -> int:
-    """Print the contents of the cache."""
+    """Print the contents of the cache. Return the exit code."""
     from gistpoint.sandbox import housekeeping
 
     _print(shown, housekeeping.kept(Locations.of_user().cache), "kept")
@@ -55,7 +55,7 @@ def listing(shown: JsonWanted) -> int:
 
 
 def clean(shown: JsonWanted) -> int:
-    """Remove the contents of the cache, and print what was removed."""
+    """Remove the contents of the cache, and print what was removed. Return the exit code."""
     from gistpoint.sandbox import housekeeping
 
     _print(shown, housekeeping.clean(Locations.of_user().cache), "removed")
@@ -82,7 +82,7 @@ class MakeBackup(Request):
 
 
 def backup(request: MakeBackup) -> int:
-    """Write the home to an archive, and check it."""
+    """Write the home to an archive, and check it. Return the exit code."""
     from gistpoint.sessions.backup import make_backup
 
     target = path_of(request.path)
@@ -107,7 +107,7 @@ class RestoreBackup(Request):
 
 
 def restore(request: RestoreBackup) -> int:
-    """Restore a home from an archive, whole or not at all."""
+    """Restore a home from an archive, completely or not at all. Return the exit code."""
     from gistpoint.sessions.backup import restore_backup
 
     locations = Locations.of_user()

@@ -97,4 +97,4 @@ OPERATORS = (
     Operator("rounding", 0.05, rounding),
 )
 ARITHMETIC = Operator("arithmetic", 0.25, arithmetic)
-"""Not among the operators that make tasks, since it is seen at a glance; used to undo corruptions."""
+"""Not used to make tasks, because its edits are seen at a glance; used to undo corruptions."""

@@ -172,7 +172,7 @@ def _moved_in(
 
 
 def other_time(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Yield edits that move a line past two to four statements, where its order matters only to the last."""
+    """Yield edits that move a line past two to four statements; only its order with the last one matters."""
     for block in subject.blocks:
         for place, node in enumerate(block.statements):
             lines = subject.lines(node) if isinstance(node, SIMPLE) and not is_text(node) else None

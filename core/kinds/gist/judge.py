@@ -502,7 +502,7 @@ class _Trials:
     def operands(self) -> tuple[Operand, ...] | None:
         """Return the classes that a faithful text's test uses, observed in a separate run; None if unknown.
 
-        If that run is not faithful, all existing classes are included, since the test may use any of them.
+        If that run is not faithful, all existing classes are included, because the test may use any of them.
         """
         trial = self._run(
             "watch the comparisons",

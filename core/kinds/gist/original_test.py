@@ -209,7 +209,7 @@ def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
 def score_test(original: str, gist: str, qualname: str, owned: Collection[str]) -> TestScore:
     """Return the score of the test `qualname` in the file `gist` against that in the test file `original`.
 
-    Imports of the codebase's own top-level names (`owned`) are left out on both sides, since a gist has to
+    Imports of the codebase's own top-level names (`owned`) are left out on both sides, because a gist has to
     drop them. A missing test, or a gist that does not parse, scores 0.
     """
     wanted = _lines_of(original, qualname, owned)

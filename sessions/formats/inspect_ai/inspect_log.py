@@ -556,7 +556,10 @@ class InspectLog(Format):
             yield RunEntry(id, header_of(summaries.get(id, {}), log, id, ""))
 
     def open(self, probe: FileProbe, id: str) -> MonolithSample | ChunkedSample:
-        """Open a sample by its id, or the first one. Raises `RunFileError` if there is no such sample."""
+        """Return a reader of a sample by its id, or of the first one.
+
+        Raises `RunFileError` if there is no such sample.
+        """
         if probe.archive is None:
             return self._open_json(probe, id)
         ids = _ids(probe.archive)
