@@ -312,7 +312,7 @@ class FileNames:
     """The names that each function binds, by its qualified name."""
     uses: Mapping[str, int] = field(repr=False)
     longest: int = 79
-    """The length of its longest line."""
+    """The length of the module's longest line."""
 
 
 @dataclass(frozen=True, slots=True)

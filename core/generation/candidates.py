@@ -100,7 +100,7 @@ class Strata:
 
     names: tuple[str, ...] = ()
     fixed: Mapping[str, int] = field(default_factory=dict)
-    """The number of tasks wanted from each stratum if given; then no stratum makes up for another."""
+    """The number of tasks wanted from each stratum; if given, no stratum makes up for another."""
     equal: bool = False
     """Whether all strata have equal shares, and a stratum without candidates leaves none of its share."""
 
@@ -180,8 +180,8 @@ def plan(
 ) -> CandidatePlan:
     """Return the candidates: the chosen ones among functions that are long enough and seen by enough tests.
 
-    `submissions` has a hash of the failed submissions at each function, on which its verdict depends; other
-    functions are then not candidates.
+    `submissions` maps each function with failed submissions to their hash, on which its verdict depends; if
+    given, other functions are not candidates.
 
     Except in remove mode, functions with few code lines come after the others. Functions that run while
     modules are imported come last: each corruption of them costs a run of every test in a separate process,

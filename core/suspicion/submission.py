@@ -139,7 +139,7 @@ class _File:
 
     @cached_property
     def judges(self) -> bool:
-        """Whether the module imports a library by which tests are judged."""
+        """Whether the module imports a testing library, such as `pytest` or `unittest`."""
         names = chain.from_iterable(map(_imported, ast.walk(self.tree)))
         return any(name.partition(".")[0] in _JUDGING for name in names)
 

@@ -82,7 +82,7 @@ def _exchanged(subject: CorruptionTarget, table: Mapping[type[ast.operator], str
 
 
 def _is_text(side: ast.expr) -> bool:
-    """Whether an operand is a string, a list or a tuple: then only the present operator is valid."""
+    """Whether an operand is a string, a list or a tuple, so that only the present operator is valid."""
     match side:
         case ast.JoinedStr() | ast.List() | ast.Tuple() | ast.Constant(value=str() | bytes()):
             return True

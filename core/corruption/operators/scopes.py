@@ -34,7 +34,7 @@ _Use = tuple[int, ast.expr]
 
 
 def meet(one: ast.stmt, other: ast.stmt) -> bool:
-    """Whether one statement may change a value that the other mentions: then their order matters."""
+    """Whether one statement may change a value that the other mentions, so that their order matters."""
     stored, also_stored = stores(one), stores(other)
     if stored & places(other) or also_stored & places(one):
         return True

@@ -34,7 +34,7 @@ def skipped_update(subject: CorruptionTarget) -> Iterator[Edits]:
 def _outside_finally(subject: CorruptionTarget) -> Iterator[ast.stmt]:
     """Yield the statements that have neighbours, without those in a `finally`.
 
-    `unrestored_state` leaves out the latter.
+    Edits that leave out statements in a `finally` are those of `unrestored_state`.
     """
     for block in subject.longer_blocks():
         if block.name != "finalbody":

@@ -82,7 +82,10 @@ class ReferenceMaker:
         )
 
     def _score(self, text: str) -> GistScore:
-        """Return the score of a gist faithful once; in full only if it is not so with another hash seed."""
+        """Return the score of a gist that was faithful in one run.
+
+        The gist is judged thoroughly only if a run with another hash seed is not faithful.
+        """
         again = self.judge.run(text, measure=False, seed=1)
         return self.judge.judge(text, thorough=self.judge.fidelity(again).value == 0).score
 

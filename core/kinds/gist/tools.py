@@ -434,7 +434,7 @@ def _uses(
 
 
 def _imported_names(names: Sequence[ast.alias], module: str) -> list[str]:
-    """Return the parts of an import's dotted names, then those of the module it imports from."""
+    """Return the parts of an import's dotted names, then the parts of the name of its module."""
     parts = dict[str, None]()
     for alias in names:
         parts.update(dict.fromkeys(alias.name.split(".")))
@@ -511,7 +511,7 @@ def needing_execution(settings: GistSettings) -> str:
 
 
 def rewritten(text: str, tool: str, arguments: Mapping[str, Any]) -> str | None:
-    """Return the gist after a call; None for a tool that does not write it.
+    """Return the gist after a call; None for a tool that does not write the gist.
 
     Raises `RefusalError` if the call can't be carried out.
     """
