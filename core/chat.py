@@ -92,14 +92,14 @@ class Usage(
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
-    """The sent tokens that the endpoint had cached."""
+    """The number of sent tokens that the endpoint had cached."""
     reasoning_tokens: int = 0
-    """The received tokens that are reasoning."""
+    """The number of received tokens that are reasoning."""
     cost_usd: float | None = None
     estimated: bool = False
     """Whether some tokens were estimated from the text's length, because the endpoint did not report them."""
     written_tokens: int = 0
-    """The sent tokens that the endpoint wrote to its cache."""
+    """The number of sent tokens that the endpoint wrote to its cache."""
 
     @property
     def tokens(self) -> int:
@@ -121,8 +121,9 @@ class Usage(
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """The sampling of replies; a value of None is not sent, since models refuse settings that they don't
-    support.
+    """The sampling of replies.
+
+    A value of None is not sent, because models refuse settings that they don't support.
     """
 
     temperature: float | None = None

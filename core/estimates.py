@@ -19,7 +19,7 @@ class Estimate:
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    """The tokens reserved for the reply."""
+    """The number of tokens reserved for the reply."""
     cost_usd: float | None = None
     """The cost in US dollars; None without a price."""
 

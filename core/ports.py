@@ -106,8 +106,8 @@ class TestMapper(Protocol):
     ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
         """Run tests once; return the functions they enter, and the calls between functions.
 
-        Outcomes are ignored, since some tests fail only under observation. Raises `RecordingError` if the run
-        was cut short, and `CancelledError` if the user stopped it.
+        Outcomes are ignored, because some tests fail only under observation. Raises `RecordingError` if the
+        run was cut short, and `CancelledError` if the user stopped it.
         """
         ...
 

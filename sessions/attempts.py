@@ -494,7 +494,10 @@ def _ruling(book: ReviewBook | None, attempt_id: str) -> bool | None:
 
 
 def _summary(folder: Path) -> AttemptSummary:
-    """Read a journal; facts that the attempt's own files don't contain keep their defaults."""
+    """Return the summary of an attempt.
+
+    Facts that the attempt's own files don't contain keep their defaults.
+    """
     content = read_journal(folder / JOURNAL)
     state, problem = folded_state(content.events)
     header = state.header

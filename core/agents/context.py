@@ -56,7 +56,7 @@ def _characters(message: ChatMessage) -> int:
 
 
 def _length_of_others(turn: ModelTurn) -> int:
-    """Return the characters of a reply's other members that are sent back, such as signed reasoning."""
+    """Return the number of characters in members sent back with a reply, such as signed reasoning."""
     members = [turn.extra, *(call.extra for call in turn.tool_calls)]
     return sum(len(json.dumps(item)) for item in members if item is not UNSET)
 

@@ -198,7 +198,7 @@ def _called(turn: ModelTurn, calls: Sequence[AttemptCall], request_count: int) -
 
 
 def _written(turn: ModelTurn, words: str, calls: tuple[ToolRequest, ...] = ()) -> ChatMessage:
-    """Return the message of a reply, with the members that only the host that sent it gets back."""
+    """Return the message of a reply, with the members that are sent back only to the host that wrote them."""
     return ChatMessage(
         "assistant",
         words,

@@ -146,7 +146,10 @@ def work(
 
 
 class _Patience(CancelToken):
-    """The token of a request: stops with the work, sends heartbeats, and pauses the attempt during waits."""
+    """The cancel token of a request, which is cancelled when the work is stopped.
+
+    It also sends heartbeats, and pauses the attempt during waits.
+    """
 
     def __init__(
         self,
@@ -171,7 +174,7 @@ class _Patience(CancelToken):
         self.lost = Usage()
         """The usage of requests that failed."""
         self.lost_s = 0.0
-        """The duration of these requests, in seconds."""
+        """The duration of the failed requests, in seconds."""
         self.is_waiting = False
         """Whether no request is under way, because of a wait that may have been stopped."""
 
@@ -382,7 +385,7 @@ class ModelWork:
         return self._left(Leaving.HALTED, HISTORY_CUT, cut)
 
     def _announced(self, usage: Usage) -> _Patience:
-        """Announce a request with this usage; return its token, which announces it again if it fails."""
+        """Announce a request with this usage; return its token, which announces a failed request again."""
         request = AnnouncedRequest(len(self.attempt.state.turns) + 1, self._priced(usage))
 
         def failed(lost: Usage, lost_s: float) -> None:

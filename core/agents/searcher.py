@@ -1,12 +1,12 @@
 """A built-in solver without a model, which searches for the corrupted function and reverts an edit.
 
 It implements the port of chat models, so it runs in the same loop, sees what every solver sees, and spends
-the same budgets. Each reply is computed from the conversation alone. It reads the failing tests, searches for
-the names they use, reads the files that define those, and ranks functions by the tests that reach them by
-name (Ochiai's coefficient, as in spectrum-based fault localisation). Its repairs are edits by the operators
-that make corruptions, many of which are inverses of each other. A replacement persists for the rest of an
-attempt, so after a wrong one it continues in the same definition. Its results are a lower bound for models,
-and a measure of the difficulty of tasks.
+the same budgets. Each reply is computed from the conversation alone. The solver reads the failing tests,
+searches for the names they use, reads the files that define those, and ranks functions by the tests that
+reach them by name (Ochiai's coefficient, as in spectrum-based fault localisation). Its repairs are edits by
+the operators that make corruptions, many of which are inverses of each other. A replacement persists for the
+rest of an attempt, so after a wrong one the solver continues in the same definition. The solver's results are
+a lower bound for models, and a measure of the difficulty of tasks.
 """
 
 from __future__ import annotations
@@ -260,7 +260,10 @@ class _Search:
             return set()
 
     def _reached(self, names: set[str]) -> dict[Definition, int]:
-        """Return the functions that are reached from names by following names, with the number of steps."""
+        """Return the functions reachable from `names`, each with its number of steps.
+
+        A step goes from a function to one whose name it uses.
+        """
         by_name: dict[str, list[Definition]] = {}
         for _, definition in self._functions():
             if definition.kind is DefinitionKind.CLASS:

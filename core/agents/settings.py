@@ -23,7 +23,7 @@ LOOP_VERSION = 2
 Version 1 counted reasoning that is not sent back as part of the context.
 """
 OUTPUT_RESERVE = 4_096
-"""The tokens of the context reserved for a reply without a length limit."""
+"""The number of tokens of the context reserved for a reply without a length limit."""
 NO_CALL = "no-call"
 CUT_OFF = "cut-off"
 AGAIN = "again"
@@ -163,12 +163,12 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def output_reserve(self) -> int:
-        """The tokens reserved for a reply."""
+        """The number of tokens reserved for a reply."""
         most = self.sampling.max_output_tokens
         return OUTPUT_RESERVE if most is None else most
 
     def estimate(self, prompt_tokens: int) -> Estimate:
-        """Return the maximum tokens and cost of a request whose prompt has this many tokens.
+        """Return the maximum number of tokens and the maximum cost of a request with this prompt size.
 
         The cost is None if there is no price.
         """

@@ -55,7 +55,7 @@ def written_call(name: str, arguments: str) -> str:
 
 
 def _after_thought(reply: str) -> str:
-    """Return a reply without the reasoning at its beginning, where calls are only considered."""
+    """Return a reply without the reasoning at its beginning, in which calls are considered and not made."""
     if not reply.lstrip().startswith(_THOUGHT):
         return reply
     return reply.partition(_END_OF_THOUGHT)[2]

@@ -57,7 +57,7 @@ def success_by_budget(data: StudyData) -> Findings:
             gap: Number | str = "base"
             p = None
             # Attempts that were made under each budget are compared, within tasks. Attempts under a larger
-            # budget can't be cut short instead, since their solvers planned for the larger one.
+            # budget can't be cut short instead, because their solvers planned for the larger one.
             if budget != base:
                 pair = group.rows, members[base].rows
                 gap = found.number(f"{key} less {base}", difference_within_tasks(*pair))

@@ -1,6 +1,6 @@
 """Curves of the time to solve, with numbers at risk and bands, under two treatments of giving up.
 
-Giving up is not independent censoring, since people who give up would have taken longer. (a) Treated as
+Giving up is not independent censoring, because people who give up would have taken longer. (a) Treated as
 censoring, the curve estimates the share solved if nobody gave up (Kaplan-Meier); (b) as a competing event,
 the share that solves without ever giving up (Aalen-Johansen). The truth lies between the two.
 """

@@ -1,4 +1,4 @@
-"""Calls of tools by solver (Breakpoint, figures 10 and 11; Gistify, table 7)."""
+"""Tool calls by solver (Breakpoint, figures 10 and 11; Gistify, table 7)."""
 
 from __future__ import annotations
 

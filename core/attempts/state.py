@@ -230,7 +230,7 @@ class AttemptState(Struct, frozen=True):
 
     @property
     def counted_submissions(self) -> tuple[Submission, ...]:
-        """The finished submissions that count, since the harness did not fail."""
+        """The finished submissions that count, because the harness did not fail."""
         return tuple(s for s in self.submissions if s.counts and s.status)
 
     @property

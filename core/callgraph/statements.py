@@ -390,7 +390,7 @@ class FunctionBodies:
                 self.block(function.tree.body, frame)
 
     def return_(self, frame: NameFrame, node: ast.Return) -> bool:
-        """Record the result of a function; return True, since a `return` leaves the block."""
+        """Record the result of a function; return True, because a `return` leaves the block."""
         function = frame.scope.function
         if node.value is not None and function is not None:
             self._result(frame, function, node.value)

@@ -30,8 +30,8 @@ def normalised(code: str) -> ast.Module:
 
     Removes docstrings and other bare constants, `pass` next to other statements, and annotations of
     parameters, results and local variables; numbers local names in order of first use. Parameters keep their
-    names, since callers may use them, and so do names imported with a dot. Raises `CodeError` if the code is
-    empty or can't be parsed.
+    names, because callers may use them, and so do names imported with a dot. Raises `CodeError` if the code
+    is empty or can't be parsed.
     """
     tree = ast.Module(body=parse_snippet(code), type_ignores=[])
     for node in ast.walk(tree):

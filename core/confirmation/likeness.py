@@ -75,7 +75,7 @@ class _Comparison:
             return self.same_member(first, second, depth + 1)
         if _tag(second) == "e" != _tag(first):
             return self.same_member(second, first, depth + 1)
-        # Two functions of different kinds, such as a partial and a closure, may do the same.
+        # Two functions of different kinds, such as a partial and a closure, may behave identically.
         both_are_functions = self.can_be_called(first) and self.can_be_called(second)
         if both_are_functions and _tag(first) != _tag(second):
             return True
@@ -156,7 +156,7 @@ class _Comparison:
     ) -> bool:
         """Whether two collections without an order have the same members, as compared by `same`.
 
-        Members with the same `key` are compared first, since comparing each with each takes too long.
+        Members with the same `key` are compared first, because comparing each with each takes too long.
         """
         same = same or self.same
         left = dict(enumerate(second))

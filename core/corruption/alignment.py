@@ -55,8 +55,8 @@ def changes_back(today: str, earlier: str) -> tuple[ChangeBack, ...]:
     """Return the changes that turn the body of `today` into that of `earlier`, in order.
 
     Both are the text of one definition at the left margin. Changes that belong together are joined. Empty if
-    the bodies mean the same, or if they can't be aligned line by line. Raises `CodeError` if one is not a
-    single definition.
+    the bodies mean the same, or if they can't be aligned line by line. Raises `CodeError` if one of them is
+    not a single definition.
     """
     now = read_snippet(today).node
     then = read_snippet(earlier).node
@@ -149,7 +149,7 @@ class _Aligner:
                 self._change(now, then, (i1, i2), (j1, j2))
 
     def _alike(self, now: Sequence[ast.stmt], then: Sequence[ast.stmt], ours: Rows, theirs: Rows) -> None:
-        """Align statements that all differ: those of the same kind with each other, in order."""
+        """Align statements that all differ by pairing statements of the same kind, in order."""
         kinds = [[_kind(item) for item in side] for side in (now[slice(*ours)], then[slice(*theirs)])]
         for tag, i1, i2, j1, j2 in _opcodes(*kinds):
             if tag != "equal":
@@ -248,7 +248,7 @@ class _Aligner:
         )
 
     def _change(self, now: Sequence[ast.stmt], then: Sequence[ast.stmt], ours: Rows, theirs: Rows) -> None:
-        """Replace statements of a block with those of the earlier one; either may be none."""
+        """Replace statements of a block with statements of the earlier block; either side may have none."""
         gone, back = now[slice(*ours)], then[slice(*theirs)]
         if all(map(_only_for_types, [*gone, *back])):
             return

@@ -51,8 +51,8 @@ def together(subject: CorruptionTarget, faults: Iterable[tuple[Operator, Edits]]
     """Yield faults made at all places where the same text can be changed in the same way.
 
     No place then contradicts another: for example, a key is converted to lower case neither where it is read
-    nor where it is written. Changes of fewer than three characters are left out, and those at a single place,
-    at more than four or at places that overlap.
+    nor where it is written. Changes of fewer than three characters are left out, and so are changes at a
+    single place, at more than four places, or at places that overlap.
     """
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[Operator, Edits]]] = {}
     for operator, edits in faults:

@@ -32,9 +32,9 @@ class Evidence:
 
     failing: int
     by_assertion: int
-    """The number of them that fail by an assertion, not by another exception."""
+    """The number of failing tests that fail by an assertion, not by another exception."""
     through_target: int
-    """The number of their tracebacks that lead through the corrupted function."""
+    """The number of failing tests whose traceback leads through the corrupted function."""
     entering: int
     """The number of tests that enter the function at all."""
     distances: tuple[int | None, ...] = ()
@@ -72,9 +72,10 @@ def is_good(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FAI
 def ochiai_rank(function: str, failing_ids: Iterable[str], test_map: EnteredFunctions) -> float | None:
     """Return a function's rank among all functions by Ochiai's suspiciousness, 1 for the most suspicious.
 
-    Suspiciousness is the number of failing tests that enter a function, divided by the root of the number of
-    all failing tests times that of all tests that enter it (Abreu, Zoeteweij, van Gemund, 2007). Functions
-    with the same value share the mean of their ranks. None if no failing test enters the function.
+    Suspiciousness is e / sqrt(f * n): `e` is the number of failing tests that enter the function, `f` the
+    number of all failing tests, and `n` the number of all tests that enter the function (Abreu, Zoeteweij,
+    van Gemund, 2007). Functions with the same value share the mean of their ranks. None if no failing test
+    enters the function.
     """
     failing = frozenset(failing_ids)
     own = _ochiai(test_map.entered.get(function, frozenset()), failing)

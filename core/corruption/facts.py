@@ -137,7 +137,7 @@ class ScopeFacts:
 
     @cached_property
     def results(self) -> tuple[frozenset[str], int]:
-        """The constants that it returns, and the number of statements that return one."""
+        """The constants that the function returns, and the number of statements that return one."""
         constants = list(map(ast.unparse, only(ast.Constant, self._returned)))
         return frozenset(constants), len(constants)
 

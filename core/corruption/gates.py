@@ -163,7 +163,7 @@ class Gate:
             yield GateRefusal.ORPHANED, ", ".join(orphans)
         if self._names_reveal(before, after):
             yield GateRefusal.NAMED, ""
-        # Last, since it takes the longest to find.
+        # Last, because it takes the longest to find.
         explained, noted = before.explained != after.explained, before.comments != after.comments
         if explained or noted or _is_explained(before, after, changed):
             yield GateRefusal.EXPLAINED, ""
@@ -227,9 +227,7 @@ def _odd(before: ScopeFacts, after: ScopeFacts) -> Iterator[str]:
 
 
 def _tests_other_value(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a condition tests a value that its branch no longer reads, or a value other than the one it
-    reads.
-    """
+    """Whether a condition tests a value that its branch no longer reads, or not the one that it reads."""
     (asked, read), (asked_now, read_now) = before.tested_and_read, after.tested_and_read
     if asked.total() == asked_now.total() and read.total() > read_now.total():
         return True
@@ -339,7 +337,7 @@ def _is_negated(before: tuple[ast.expr, ...], after: tuple[ast.expr, ...]) -> bo
 
 
 def _without_negation(test: ast.expr) -> tuple[str, bool]:
-    """Return a condition without its negation, and whether it had none."""
+    """Return a condition without `not` and opposite operators, and whether the two mean the same."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             text, sign = _without_negation(operand)
@@ -370,9 +368,9 @@ def comment_explains(
     """Whether a comment reveals what the changed lines did.
 
     `remarks` are the comments with their lines; `hunks` are the changed lines of the original, as start and
-    end, counted from 0; `fresh` are the new lines. A comment reveals them if it is right below the changed
-    header of its block; or if it has a word in common with them and is on the changed lines, or above them
-    without a dedent or a new paragraph between.
+    end, counted from 0; `fresh` are the new lines. A comment does so if it is right below the changed header
+    of its block. It also does so if it shares a word with the changed lines, and is on them, or above them
+    without a dedent or a new paragraph in between.
     """
     noted = list(remarks)
     if not noted:

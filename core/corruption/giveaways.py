@@ -376,7 +376,7 @@ _GUARDS = {
     True: ("though not there", "though of no such kind"),
     False: ("though not there, else", "though not there, else"),
 }
-"""The findings for an absent value, and for one without parts, used where a condition is true or false."""
+"""The words for an absent value and for a value of another type, by whether the condition is true."""
 
 
 def _turned_guards(node: ast.AST) -> Iterator[str]:
@@ -406,7 +406,7 @@ def _turned_returns(block: list[ast.stmt]) -> Iterator[str]:
 def _used_in_vain(
     test: ast.expr, truth: bool, code: Sequence[ast.AST], absent: str, unfit: str
 ) -> Iterator[str]:
-    """Yield a finding for each value that code uses although it is absent, or has no parts, after the test.
+    """Yield a finding for each value that code uses although, by the test, it is absent or of another type.
 
     `truth` is the outcome of the test; `absent` and `unfit` are the words that follow the value.
     """
@@ -476,7 +476,7 @@ def _missing_by(left: ast.expr, sign: ast.cmpop, right: ast.expr, truth: bool) -
 
 
 def _without_parts(test: ast.expr, *, truth: bool) -> Iterator[str]:
-    """Yield the values that don't have a type with parts, such as a tuple, if the condition is `truth`."""
+    """Yield the values that are not of the type that the condition tests for, if the condition is `truth`."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             yield from _without_parts(operand, truth=not truth)

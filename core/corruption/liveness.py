@@ -81,7 +81,7 @@ class _Reading:
         after = self.block(node.orelse, live)
         head = getattr(node, "test", None)
         round_ = _reads(head) | after
-        # Twice, since the variables that the start of the body reads are live at its end.
+        # Twice, because the variables that the start of the body reads are live at its end.
         for _ in range(2):
             self.dead = set(outer[2])
             self.left, self.again = live, round_

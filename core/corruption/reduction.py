@@ -17,7 +17,7 @@ class TooManyProbesError(Exception):
 
 
 def smallest(items: Sequence[T], fails: Callable[[Sequence[T]], bool], most: int) -> tuple[T, ...]:
-    """Return a part of `items` for which `fails` is true and of which no item can be left out.
+    """Return a part of `items` for which `fails` is true, and from which no item can be left out.
 
     `fails` must be true for all items together, and is called at most `most` times; if that is not enough,
     the smallest part that was found is returned. Parts keep the order of the items. This is the algorithm
@@ -83,7 +83,7 @@ def missing_feature(today: str, earlier_file: str, tests: Iterable[str], error_t
 
     It is a name, an attribute, a keyword or a string of today's function, other than a local variable, that
     occurs in the code of a failing test, but not in the earlier file; or `NotImplementedError`, if a test
-    failed by it (decision 137).
+    failed with it (decision 137).
     """
     if _NOT_THERE in error_types:
         return _NOT_THERE

@@ -53,7 +53,7 @@ def fault_of_operator(loaded: Any) -> str:
 def all_operators() -> tuple[Operator, ...]:
     """Return the built-in operators, then those of installed packages, sorted by the names of their entries.
 
-    Raises `PluginError` if one can't be loaded, since without it different tasks would be made.
+    Raises `PluginError` if one can't be loaded, because without it different tasks would be made.
     """
     # Built-in operators come first: of two that produce the same text, the record names the first.
     added: list[Operator] = []

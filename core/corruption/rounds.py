@@ -20,9 +20,9 @@ class Keep(StrEnum):
     """The rule by which an accepted submission becomes the corruption."""
 
     BEST = "best"
-    """The best-hidden one, judged by the tests and the predicted chance of being seen; see `Round.merit`."""
+    """The submission that is hidden best, by the tests and the predicted visibility; see `Round.merit`."""
     FINAL = "final"
-    """The last one, as in the paper."""
+    """The last submission, as in the paper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Appearance:
     """The broken rules for corruptions without a model, in words."""
     glance: GlanceScore | None = None
     seen: bool = False
-    """Whether a reader is likely to see it at a glance."""
+    """Whether a reader is likely to see the corruption at a glance."""
 
 
 Reader = Callable[[Target], Appearance]

@@ -247,7 +247,10 @@ def _walk(body: Iterable[ast.AST], owner: ast.AST, parents: dict[ast.AST, ast.AS
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the parts of a node that are code, without annotations, operators and contexts."""
+    """Yield the child nodes that are code.
+
+    Annotations of variables, contexts, and binary and Boolean operators are left out.
+    """
     unplaced = ast.expr_context | ast.operator | ast.boolop
     for name, value in ast.iter_fields(node):
         if name != "annotation" or not isinstance(node, ast.AnnAssign):
@@ -309,7 +312,7 @@ class FileNames:
     """The names that each function binds, by its qualified name."""
     uses: Mapping[str, int] = field(repr=False)
     longest: int = 79
-    """The length of its longest line."""
+    """The length of the module's longest line."""
 
 
 @dataclass(frozen=True, slots=True)

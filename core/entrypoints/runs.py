@@ -55,7 +55,7 @@ class TestGuard:
 
     first: int
     last: int
-    """The physical lines of the test, including decorators."""
+    """The last physical line of the test; `first` is the line of its first decorator, if it has one."""
     decorated: bool
     """Whether decorators other than pytest's marks may have wrapped the test."""
     pytest_names: Mapping[str, str]

@@ -53,8 +53,8 @@ from gistpoint.core.text import failing_in_words
 def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict on deleting the body of the candidate, or the bodies in it if it is a class.
 
-    Every test that can see it is run, although fewer would be enough: a test that hangs would make the whole
-    suite reach its time limit. Raises `CandidateDropped` if the candidate can't become a task.
+    Every test that can see the candidate is run, although fewer would be enough: a test that hangs would make
+    the whole suite reach its time limit. Raises `CandidateDropped` if the candidate can't become a task.
     """
     library, name, needed = trial.library, trial.candidate.name, trial.settings.min_failing
     try:
@@ -123,9 +123,9 @@ class CandidateVerdicts:
 
     A corruption that is not subtle enough waits until there is no other candidate. At most half of the
     corruptions in a set may be among the first functions of a spectrum-based localisation: such a corruption
-    waits until there are enough others. The remaining places then go to waiting verdicts, most subtle
-    first (decision 33). In a stratified set, no verdict is accepted beyond the share of its stratum, and
-    waiting verdicts get a place when their stratum has no other candidate (decision 91).
+    waits until there are enough others. If no other candidate is left, the remaining places go to waiting
+    verdicts, most subtle first (decision 33). In a stratified set, no verdict is accepted beyond the share of
+    its stratum, and waiting verdicts get a place when their stratum has no other candidate (decision 91).
     """
 
     count: int
@@ -177,8 +177,8 @@ class CandidateVerdicts:
     def as_if_last(self, others: Iterable[CandidateVerdict] = ()) -> list[CandidateVerdict]:
         """Return the verdicts that would become tasks if the campaign ended after `others`.
 
-        `others` follow the verdicts so far. They make the set complete wherever the campaign is stopped
-        (decision 92).
+        `others` follow the verdicts so far. The returned verdicts make the set complete wherever the campaign
+        is stopped (decision 92).
         """
         after = replace(
             self,
@@ -248,7 +248,7 @@ class CandidateVerdicts:
     def _in_turn(self, *, at_last: bool) -> list[tuple[int, CandidateVerdict]]:
         """Return the waiting verdicts that may be accepted, with their indexes, in the order to try them.
 
-        `at_last` is whether the last candidate was decided: then all of them may be.
+        `at_last` is whether the last candidate has been decided; if so, all waiting verdicts may be accepted.
         """
         if at_last:
             return sorted(self._waiting.items(), key=lambda item: _preference(item[1]))
@@ -285,7 +285,7 @@ def _subtlety(verdict: CandidateVerdict) -> float:
 
 
 _UNREAD = 0.5
-"""The rate of a corruption without readings: it comes after those that were mostly missed."""
+"""The rate of a corruption without readings, which comes after corruptions that were mostly missed."""
 
 
 def _preference(verdict: CandidateVerdict) -> tuple[float, float, int, float, float]:
@@ -473,7 +473,7 @@ def run_controls(
 ) -> list[Mapping[str, Any]]:
     """Run the whole suite on up to `count` specimens; return the comparisons in a stable order.
 
-    `on_comparison` is called with the number of comparisons made and the number of all.
+    `on_comparison` is called with the number of comparisons made so far and their total number.
     """
     chosen, pending = sample(verdicts, count, context.settings.seed), Pending(context.run)
     for verdict in chosen:

@@ -25,7 +25,10 @@ from gistpoint.core.text import plural
 LOCATED = 5
 """The number of functions in a spectrum-based localisation that a solver would look at first."""
 SUBTLE = 0.8
-"""The minimum subtlety of a corruption that does not wait; one located first has less (decision 33)."""
+"""The minimum subtlety of a corruption that need not wait until all candidates have been decided.
+
+A corruption of the function that localisation ranks first is never more subtle (decision 33).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ def hiding_places(library: SourceLibrary, name: str, least: int) -> int:
 
 
 LEAST_CODE_LINES = 6
-"""Functions with fewer code lines come last, since a fault in them is seen at once."""
+"""Functions with fewer code lines come last, because a fault in them is seen at once."""
 LEAST, MOST = 2, 4
 """The bounds of a group's size if no size is requested."""
 _TRIED_PARTNERS = 8
@@ -97,7 +100,7 @@ class Strata:
 
     names: tuple[str, ...] = ()
     fixed: Mapping[str, int] = field(default_factory=dict)
-    """The number of tasks wanted from each stratum if given; then no stratum makes up for another."""
+    """The number of tasks wanted from each stratum; if given, no stratum makes up for another."""
     equal: bool = False
     """Whether all strata have equal shares, and a stratum without candidates leaves none of its share."""
 
@@ -177,8 +180,8 @@ def plan(
 ) -> CandidatePlan:
     """Return the candidates: the chosen ones among functions that are long enough and seen by enough tests.
 
-    `submissions` has a hash of the failed submissions at each function, on which its verdict depends; other
-    functions are then not candidates.
+    `submissions` maps each function with failed submissions to their hash, on which its verdict depends; if
+    given, other functions are not candidates.
 
     Except in remove mode, functions with few code lines come after the others. Functions that run while
     modules are imported come last: each corruption of them costs a run of every test in a separate process,

@@ -83,7 +83,7 @@ class Choice:
 def read_bars(text: str) -> tuple[MetricBar, ...]:
     """Return the bars in a string such as `cyclomatic,degree:low`; the end is `high` if none is given.
 
-    Raises `UserError` for any other end.
+    Raises `UserError` for an end other than `high` and `low`.
     """
     bars = []
     for part in text.split(","):
@@ -293,7 +293,7 @@ def tasks_wanted(count: int | None, choice: Choice, groups: GroupRules) -> int:
 
 
 def _require_not_empty(name: str, value: str | None) -> None:
-    """Raise `UserError` for an empty value of the option `name`, such as that of an unset shell variable."""
+    """Raise `UserError` for an empty value of the option `name`, as an unset shell variable gives it."""
     if value == "":
         raise UserError(f"--{name.replace('_', '-')} is empty.", hint="Give it a value, or leave it out.")
 

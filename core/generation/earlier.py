@@ -49,7 +49,7 @@ class EarlierBody:
     planted: str = ""
     """The corrupted text that its author was given; empty if nothing was planted in the function."""
     replaced_by: str = ""
-    """The commit or release that replaced it, the same for bodies that were changed together.
+    """The commit or release that replaced the body, the same for bodies that were changed together.
 
     Empty for the version from which tasks are made.
     """

@@ -97,7 +97,7 @@ def _fewer_failing(why: str, settings: CampaignSettings) -> Retry | None:
 
 
 def _removing(why: str, settings: CampaignSettings) -> Retry | None:
-    """Return the call that removes bodies, which needs no corruption that fits; None if it was that call."""
+    """Return the call that removes bodies instead of corrupting them; None if that call kept nothing."""
     if settings.mode.removes:
         return None
     return Retry(why, ("--mode", "remove"), _OF_DISCOVERY)

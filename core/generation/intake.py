@@ -217,7 +217,7 @@ def run_step(runner: Runner, request: RunRequest, step: str, run: RunContext) ->
 
 
 def _took(report: SuiteReport) -> float:
-    """Return the seconds that a suite itself takes: on a busy machine, it also waits for a processor."""
+    """Return the seconds that a suite took, without its waits for a processor on a busy machine."""
     return report.seconds - report.waited
 
 
@@ -409,7 +409,7 @@ RUNS_OF_ONE = 5
 def require_proof_by_one(
     intake: Intake, proof: CorruptionProof, runner: Runner, *, run: RunContext = UNATTENDED
 ) -> None:
-    """Raise `NoTaskError` if only one test fails, and it does not use the function or always fail.
+    """Raise `NoTaskError` if the only failing test does not use the function, or does not always fail.
 
     Raises `InfrastructureError` if the suite could not be run, and `CancelledError` when stopped.
     """
@@ -477,7 +477,7 @@ def _by_chance(intake: Intake, targets: tuple[Target, ...], failing: frozenset[s
 
 
 def _with_passes(report: SuiteReport, again: SuiteReport, ids: frozenset[str]) -> SuiteReport:
-    """Return `report` with the results in `again` of those of `ids` that passed there."""
+    """Return `report`, in which the `ids` that passed in `again` have their results from there."""
     passing = {id: again.results[id] for id in ids & again.passed}
     return replace(report, results={**report.results, **passing})
 

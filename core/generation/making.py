@@ -170,7 +170,7 @@ def _add_controls(task: Task, answer: Answer, place: Path, controls_of: Controls
 
 
 def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
-    """Remove a task's folder from the tasks unless it is in use; return whether it is gone from there.
+    """Remove a task's folder from the tasks unless the task is in use; return whether the folder is gone.
 
     What can't be deleted remains in a temporary folder.
     """
@@ -365,7 +365,7 @@ class WrittenSet:
         return KeptTask(task.id, functions, failing, glance_of(verdict), replaces, title)
 
     def _record_readings(self, id: str, verdict: CandidateVerdict) -> None:
-        """Write the results of a blind reader's readings into the task's answer, and remember it."""
+        """Write the results of a blind reader's readings into the task's answer, and add them to `read`."""
         assert verdict.kept is not None
         record = verdict.kept.provenance.get(READER)
         if record is not None and self.read.get(id) != record:

@@ -129,7 +129,7 @@ class SourceResult:
     stopped: EndpointError | CancelledError | None = None
     """The error that stopped the source early; None if nothing did.
 
-    The model could not be reached, was useless or cost too much, or the user stopped it.
+    The cause is a model that could not be reached, was useless or cost too much, or a stop by the user.
     """
     comparisons: list[Mapping[str, Any]] = field(default_factory=list)
     """The comparisons of the control sample."""
@@ -434,11 +434,11 @@ def generate_one(
 ) -> MadeTask:
     """Make and return one task from `function` or, if it is empty, from a function that the seed picks.
 
-    Its body is removed. A `model`, which needs a function, corrupts it instead, and sees the `examples` for
-    the library. Raises `NoTaskError` if no task can be made; the model's submissions are kept even then.
-    Raises `SourceError` or `CodeError` if the source or the function can't be found, `EnvironmentBuildError`
-    if the environment can't be built, `InfrastructureError` if the sandbox fails, and `CancelledError` when
-    stopped.
+    The function's body is removed. A `model`, which needs a `function`, corrupts the body instead, and sees
+    the `examples` for the library. Raises `NoTaskError` if no task can be made; the model's submissions are
+    kept even then. Raises `SourceError` or `CodeError` if the source or the function can't be found,
+    `EnvironmentBuildError` if the environment can't be built, `InfrastructureError` if the sandbox fails, and
+    `CancelledError` when stopped.
     """
 
     def look(tree: SourceTree) -> None:
@@ -554,7 +554,7 @@ def _corrupted(
 
 
 def _keep_unkept(made: ModelCorruption, intake: Intake, locations: Locations) -> str:
-    """Store a model's work that led to no task, since it was paid for, and return its path.
+    """Store a model's work that led to no task, because it was paid for, and return its path.
 
     The path is relative to the data folder.
     """

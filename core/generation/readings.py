@@ -1,4 +1,4 @@
-"""Lets a model that made no corruption read each proven one of a pool several times (decision 140)."""
+"""Lets a model that made none of the corruptions of a pool read each of them several times (decision 140)."""
 
 from __future__ import annotations
 
@@ -182,8 +182,8 @@ class Packets:
     def _fitting(self, target: Target) -> list[Definition]:
         """Return the functions that reveal nothing about a corruption of the target.
 
-        Callers, callees, functions of the same name and, if there are enough others, of the same class
-        would show what it should do.
+        Callers, callees and functions of the same name are left out, and so is the rest of the class if
+        enough other functions remain: they would show what the target should do.
         """
         near = self.library.reach.steps(target.name, 1)
         own = target.qualname.rpartition(".")

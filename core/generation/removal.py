@@ -58,8 +58,8 @@ def check_named(tree: SourceTree, name: str) -> None:
     """Check that `name` can name a function, before the test files are known.
 
     Raises `CodeError` if the file can't be parsed or does not define the function, and `SourceError` if
-    `name` denotes none or one of the tests. A bare qualname may still denote several: it may become unique
-    once the test files are known.
+    `name` denotes no function, or one of the tests. A bare qualname may denote several functions: it may
+    become unique when the test files are known.
     """
     if "::" in name:
         named_function(tree, name)
@@ -73,8 +73,8 @@ def named_function(
     """Return the function that `name` denotes: `path::qualname`, or a unique qualname.
 
     A `FunctionRef` denotes exactly one, the first of several if it has no number. Raises `CodeError` if the
-    file does not define it, and `SourceError` if there is no such file, if no or several functions have the
-    qualname, and if the function belongs to the tests.
+    file does not define it, and `SourceError` if there is no such file, if no function or several functions
+    have the qualname, and if the function belongs to the tests.
     """
     ref = name if isinstance(name, FunctionRef) else _resolved(tree, name, test_files)
     if is_protected(ref.path, test_files):

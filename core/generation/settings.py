@@ -62,7 +62,7 @@ class FaultSource(StrEnum):
 
     @property
     def is_believed(self) -> bool:
-        """Whether somebody believed the faults to be right; then they need no disguise."""
+        """Whether somebody believed the faults to be right, so that they need no disguise."""
         return self in (FaultSource.HISTORY, FaultSource.ATTEMPTS)
 
 
@@ -74,7 +74,7 @@ PAPER = "paper"
 """The preset with the thresholds of the Breakpoint paper: five failing tests, and a suite of a minute."""
 PAPER_MIN_FAILING, PAPER_SUITE_SECONDS = DEFAULT_MIN_FAILING, 60.0
 PAPER_GROUP = 4
-"""The number of functions that are corrupted together; by default, they are at most as many calls apart."""
+"""The number of functions that the paper's preset corrupts together, by default within `REACH` calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ class CampaignSettings:
         return values | {key: value for key, value in parts.items() if value}
 
     def deciding(self) -> dict[str, Any]:
-        """Return the settings that decide a candidate's verdict, not those that choose candidates."""
+        """Return the settings that decide a candidate's verdict, without settings that choose candidates."""
         values = self.to_json()
         # The limit of the suite decides whether a library is used at all.
         for key in (
@@ -265,7 +265,7 @@ _LEFT_OUT: Mapping[str, object] = {
 
 
 def _bare(model: str) -> str:
-    """Return the name of a model without its vendor, since endpoints differ in whether they name it."""
+    """Return the name of a model without its vendor, because endpoints differ in whether they name it."""
     return model.strip().rpartition("/")[2].casefold()
 
 
@@ -350,8 +350,8 @@ class Batch:
 def read_batch(text: str, file: str) -> Batch:
     """Return the batch in a TOML text.
 
-    Raises `BatchError`, which names `file`, if the text is not TOML, if a key is wrong, and if it names no
-    source or one of them twice.
+    Raises `BatchError`, which names `file`, if the text is not TOML, if a key is wrong, and if the file names
+    no source, or a source twice.
     """
     try:
         values = parsed_toml(text)

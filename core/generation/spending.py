@@ -115,7 +115,7 @@ class SetSpending:
     def begin(self) -> None:
         """Record that a command starts.
 
-        Faults of earlier commands no longer stop it, but their cost still counts.
+        Faults of earlier commands no longer stop the set, but the cost of earlier commands still counts.
         """
         with self._open() as (log, _):
             _append(log, _Begun())
@@ -204,7 +204,7 @@ class RequestMeter:
         self._id = ""
 
     def before(self, estimate: Usage) -> str:
-        """Return why no request may be sent; else record it with an estimated size and return "".
+        """Return why no request may be sent; empty after recording a request with its estimated size.
 
         The size is that of `estimate` or of the last request of the set, whichever is larger.
         """

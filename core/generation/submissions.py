@@ -35,7 +35,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class FailedSubmission:
-    """A function in a submission that the suite refused. It says nothing about who the author is."""
+    """A function in a submission that the suite refused. Nothing in it identifies the author."""
 
     function: str
     """The function, as `path::qualname`."""
@@ -83,7 +83,7 @@ class FailedSubmissions:
 
     @property
     def versions(self) -> dict[str, str]:
-        """A hash of the submissions at each function, which changes if another one is made."""
+        """A hash of the submissions at each function, which changes if another submission is made."""
         return {
             function: sha256_of_json([[item.attempt, item.number, item.text] for item in items])
             for function, items in self.by_function.items()
@@ -95,9 +95,9 @@ def failed_submissions(
 ) -> list[FailedSubmission]:
     """Return the functions of `library` in the submissions of an attempt that failed the suite.
 
-    A function is left out if the task was made from another version of it: then its body differs from today's
-    for more reasons than the author's mistake. Empty for an attempt that still runs, or that was made neither
-    by a person nor by a model.
+    A function is left out if the task was made from another version of it: the submitted body would differ
+    from today's for more reasons than the author's mistake. Empty for an attempt that still runs, or that was
+    made neither by a person nor by a model.
     """
     believed = [item for item in state.submissions if _is_believed(state, item)]
     if not believed or not state.ended or not set(state.drivers) <= {PERSON, MODEL}:

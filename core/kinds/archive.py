@@ -134,9 +134,9 @@ def _replace_if_other(here: Path, task: Task) -> None:
 
 
 def _copy_measured(folder: Path, here: Path) -> None:
-    """Copy the controls and baselines of a task from a trusted source to the same task elsewhere.
+    """Copy the controls and baselines of a task from a trusted source to the same task in `here`.
 
-    Those that this machine made itself there are kept.
+    Those in `here` that this machine made itself are kept.
     """
     if (folder / CONTROLS_FILE).is_file() and controls_of_here(here) is None:
         shutil.copyfile(folder / CONTROLS_FILE, here / CONTROLS_FILE)

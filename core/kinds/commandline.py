@@ -51,7 +51,7 @@ class _Word:
 
     text: str
     quoted: bool = False
-    """Whether the word begins with a quote; it is then taken literally."""
+    """Whether the word begins with a quote, so that it is taken literally."""
     key: str = ""
     """The text before the first `=` if it may be the name of an argument; otherwise empty."""
 

@@ -133,7 +133,7 @@ def confirmation_lines(confirmation: Confirmation) -> list[str]:
     """Return the result of a confirmation in lines.
 
     They include the call that contradicts the pass, and an input outside of the tests on which the answers
-    differ, and so can reveal a part of the answer.
+    differ, so the lines can reveal a part of the answer.
     """
     lines = [confirmation.words]
     if confirmation.detail:

@@ -109,8 +109,8 @@ _SEAL = "seal"
 def content_sha256(task: Task) -> str:
     """Return the hash by which tasks of the same content are found; empty if it is unknown.
 
-    The hash is the id of an unsalted task. For a salted task, the answer contains it; it is unknown if the
-    answer is missing or damaged, or does not contain it.
+    The hash is the id of an unsalted task. For a salted task, the hash is stored in the answer, and is
+    unknown if the answer is missing, damaged or without a hash.
     """
     if not is_salted(task):
         return task.id
@@ -246,7 +246,8 @@ def add_provenance(task: Task, entries: Mapping[str, Any]) -> None:
 def put_provenance(task: Task, entries: Mapping[str, Any]) -> None:
     """Put entries into the provenance in a task's answer, in place of those with the same keys.
 
-    Nothing is written if it already has them. Raises `TaskError` if the answer is missing or damaged.
+    Nothing is written if the provenance already has them. Raises `TaskError` if the answer is missing or
+    damaged.
     """
     file = task.folder / ANSWER_FILE
     document = dict(read_document(file).values)

@@ -176,7 +176,7 @@ class TaskKind(ABC, Generic[J]):
     takes_settings = False
     """Whether attempts can have their own settings (`settled`), which also decide their budgets."""
     confirms = False
-    """Whether passes are confirmed, by `passed_tree`."""
+    """Whether passes are confirmed, on the tree that `passed_tree` returns."""
     suite = True
     """Whether the suite judges tasks; if single commands do, the suite may be empty."""
 

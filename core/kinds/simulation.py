@@ -159,7 +159,7 @@ class Scene:
     def right(self) -> tuple[tuple[str, str], ...]:
         """The names and code that solve the task.
 
-        Empty if the answer has none; then the task can't be simulated.
+        Empty if the answer has none, so that the task can't be simulated.
         """
         return tuple((part.name, part.right) for part in self.kind.expected(self.task, self.answer))
 

@@ -46,7 +46,7 @@ class Complexity:
     halstead_volume: float
     nesting: int
     halstead_difficulty_paper: float | None = None
-    """None, like the volume, in records made before this was measured."""
+    """None, like `halstead_volume_paper`, in records made before this was measured."""
     halstead_volume_paper: float | None = None
 
     @property
@@ -60,7 +60,7 @@ def measure_complexity(files: Mapping[str, bytes]) -> dict[tuple[str, int], Comp
 
     Files that do not parse are left out.
     """
-    # Imported here, since the names of metrics need no analysis.
+    # Imported here, because the names of metrics need no analysis.
     from gistpoint.core.callgraph import run_deep
 
     return run_deep(lambda: dict(_measure_all(files)))
@@ -149,7 +149,7 @@ def _code_lines(nodes: list[ast.AST], source: bytes) -> list[int]:
     """Return the cumulative number of code lines up to each line of the file."""
     lines = source.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     kinds = [bool(line.strip()) and not line.lstrip().startswith(b"#") for line in lines]
-    # Strings come first, since their lines are code even if one begins with `#`; then docstrings, which are
+    # Strings come first, because their lines are code even if one begins with `#`; then docstrings, which are
     # strings but not code.
     for node in nodes:
         if isinstance(node, ast.Constant | ast.JoinedStr) and (node.end_lineno or 0) > node.lineno:

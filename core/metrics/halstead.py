@@ -157,7 +157,7 @@ _NAMED: Mapping[type[ast.AST], str] = {
 def _operands(node: ast.AST) -> Iterator[object]:
     match node:
         case ast.Constant(value=value) | ast.MatchSingleton(value=value):
-            # The type is included, since 1 and True are equal.
+            # The type is included, because 1 and True are equal.
             yield type(value).__name__, repr(value)
         case ast.alias(name=name, asname=new):
             yield new or name

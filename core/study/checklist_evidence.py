@@ -117,7 +117,7 @@ class ChecklistEvidence:
         pairs = [(first, second) for first, second in values.values() if first and second]
         together = [first | second for first, second in pairs]
         unknown = sum("" in hashes for hashes in together)
-        # Equal means a single hash over both sides, since people may also differ among themselves.
+        # Equal means a single hash over both sides, because people may also differ among themselves.
         equal = sum(len(hashes) == 1 and "" not in hashes for hashes in together)
         conditions = {row.condition for row in self.models}
         of_people = {(row.task, row.condition) for row in self.people if row.condition in conditions}

@@ -30,7 +30,7 @@ class PeopleProgress:
     declined: int = 0
     screened_out: int = 0
     at_work: int = 0
-    """People with tasks who are neither done nor withdrawn."""
+    """The number of people with tasks who are neither done nor withdrawn."""
     done: int = 0
     withdrew: int = 0
     erased: int = 0
@@ -70,7 +70,7 @@ class Pace:
     attempts: int = 0
     """The number of counted attempts that have ended."""
     days: float = 0.0
-    """The days since the study was opened."""
+    """The number of days since the study was opened."""
     per_day: float | None = None
     """Ended attempts a day since the opening; None in the first hour."""
     recent_per_day: float | None = None

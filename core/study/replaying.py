@@ -52,7 +52,7 @@ def missing_steps(
 ) -> Iterator[MissingStep]:
     """Yield each step that is missing from a person's records, once.
 
-    Only records since the last amendment are replayed, since earlier ones followed another declaration.
+    Only records since the last amendment are replayed, because earlier ones followed another declaration.
     """
     by_kind: dict[str, list[Fact]] = defaultdict(list)
     kinds = {fact.op: kind for kind, facts in person.facts.by_kind.items() for fact in facts}

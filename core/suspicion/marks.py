@@ -176,7 +176,7 @@ class _Piece:
             yield SuspicionMark(f".{name}")
 
     def _text(self, node: ast.AST, text: str) -> _Marks:
-        """Yield marks for a written name by which other code can get an attribute or make a class."""
+        """Yield marks for a written name that lets other code get an attribute or make a class."""
         yield from map(SuspicionMark, names.REACHING.intersection(_WORD.findall(text)))
         if text in names.OPERATORS and not self._is_look_up(self.above.get(node)):
             yield SuspicionMark(f"{text} as a name")
@@ -206,7 +206,7 @@ class _Piece:
                 yield SuspicionMark(short)
 
     def _foreign(self, parts: list[str]) -> _Marks:
-        """Yield marks for the attributes after the part of a path that the tree itself defines or imports."""
+        """Yield marks for the attributes in a path that follow the part that the tree defines or imports."""
         known = 0
         for end in range(1, len(parts) + 1):
             if self._is_known(".".join(parts[:end])):
@@ -244,7 +244,7 @@ class _Piece:
         return self.library.is_module(path) or self.library.uses(path)
 
     def _handed_on(self, node: ast.expr, path: str) -> _Marks:
-        """Yield marks for a module, or a built-in that gets attributes by name, that is used as a value."""
+        """Yield marks for using, as a value, a module or a built-in that gets attributes by name."""
         if self._is_module(path) and not self._is_tested(node):
             yield SuspicionMark(f"{path} handed on")
         elif path in _GETTING and not self._is_called(node):
@@ -290,9 +290,9 @@ class _Piece:
         if paths & names.GETTERS:
             yield from self._got(node, paths)
         if "operator.methodcaller" in paths:
-            yield from self._by_texts(node.args[:1])
+            yield from self._attributes_named(node.args[:1])
         elif "operator.attrgetter" in paths:
-            yield from self._by_texts(node.args)
+            yield from self._attributes_named(node.args)
         if "functools.wraps" in paths and not self._is_plain_wraps(node):
             yield SuspicionMark("functools.wraps")
         if self._makes_class(node, paths):
@@ -305,7 +305,7 @@ class _Piece:
             yield from self._method(node, node.func, paths)
 
     def _makes_class(self, node: ast.Call, paths: frozenset[str]) -> bool:
-        """Whether `type`, or the class of a value, is called to make a class, or might be."""
+        """Whether a call of `type`, or of a value's class, makes or might make a class."""
         is_unclear = _has_star(node)
         only_asks = len(node.args) == 1 and not node.keywords and not is_unclear
         if "builtins.type" in paths and not only_asks:
@@ -341,7 +341,7 @@ class _Piece:
         for path in paths:
             yield from self._path(canonical(f"{path}.{text}"))
 
-    def _by_texts(self, arguments: list[ast.expr]) -> _Marks:
+    def _attributes_named(self, arguments: list[ast.expr]) -> _Marks:
         for texts in map(self.meaning.texts, arguments):
             if texts is None:
                 yield SuspicionMark(
@@ -422,7 +422,7 @@ class _Piece:
     # Definitions, which may decide comparisons
 
     def _defined(self, node: ast.AST) -> _Marks:
-        """Yield marks for a method by which an object decides what it equals, or what it seems to be."""
+        """Yield marks for a method that decides what an object equals, or what it seems to be."""
         for name in bound_names(node):
             if _is_special(name) and name not in names.CLASS_PARTS:
                 yield SuspicionMark(f"{name} of a new class")

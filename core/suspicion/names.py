@@ -41,7 +41,7 @@ STANDARD = sys.stdlib_module_names | _listed(
     "aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap nis nntplib",
     "ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib",
 )
-"""Modules of the standard library, including removed ones, since a task may run on an older Python."""
+"""Modules of the standard library, including removed ones, because a task may run on an older Python."""
 WHOLE = _listed(
     "binascii bisect cmath collections.abc colorsys datetime decimal errno fractions heapq ipaddress",
     "itertools keyword math numbers secrets stat statistics struct textwrap unicodedata zlib",
@@ -197,7 +197,7 @@ KINDS = {
     ),
     "ending": frozenset({"builtins.SystemExit", "builtins.exit", "builtins.quit", "sys.exit"}),
 }
-"""Names by kind: the original function excuses all names of a kind if it uses one; nothing else does."""
+"""Names by kind: only the original function excuses them, all names of a kind if it uses one."""
 ALONE = _listed(
     "__main__ _ctypes _frozen_importlib _frozen_importlib_external _imp _interpreters _posixsubprocess",
     "_pytest _signal _testcapi _testinternalcapi _thread _xxsubinterpreters abc ast atexit bdb builtins",
@@ -207,13 +207,13 @@ ALONE = _listed(
     "pty py pydoc pytest reprlib resource rlcompleter runpy shelve signal site symtable sys test threading",
     "timeit trace traceback tracemalloc turtledemo types typing unittest venv weakref zipimport",
 )
-"""Modules whose other names only the original function excuses, even if the library uses them elsewhere."""
+"""Modules whose names, except for pure ones, only the original function excuses, not the library."""
 LIBRARY = frozenset(
     {"logging.getLogger", "logging.DEBUG", "logging.INFO", "logging.WARNING", "logging.ERROR"}
 )
 """Names of guarded modules that are excused if the library itself uses them."""
 GUARDED = frozenset({"logging", "warnings"})
-"""Modules of which the library's own use excuses only the names in `LIBRARY`."""
+"""Modules for which the library's own use excuses only the names in `LIBRARY`."""
 REACHING = _listed(
     "CDLL PYTEST_CURRENT_TEST __annotate__ __annotations__ __builtins__ __closure__ __code__ __defaults__",
     "__dict__ __dir__ __get__ __getattribute__ __getstate__ __globals__ __import__ __kwdefaults__ __loader__",
@@ -255,7 +255,7 @@ OPERATORS = _listed(
     "__hash__ __index__ __init_subclass__ __instancecheck__ __int__ __le__ __len__ __length_hint__ __lt__",
     "__ne__ __new__ __prepare__ __round__ __rsub__ __set_name__ __sub__ __subclasscheck__ __subclasshook__",
 )
-"""Methods by which an object can decide the result of a comparison or a check in which it takes part."""
+"""Methods that can decide the result of a comparison or a check of their object."""
 COMPARISONS = _listed(
     "__bool__ __contains__ __eq__ __ge__ __gt__ __instancecheck__ __le__ __lt__ __ne__ __subclasscheck__"
 )

@@ -32,7 +32,7 @@ def marks(
 
     `given` is the corrupted tree, `original` the correct one: a mark that a definition has in either of them
     is not a reason in the submission. In a new file, all code counts; a file that is not Python, or does not
-    parse, is skipped, since it can't run.
+    parse, is skipped, because it can't run.
     """
     tests = _Tests(given, test_files)
     files = {path: _File.read(submitted, path) for path in _python_files(submitted)}
@@ -139,7 +139,7 @@ class _File:
 
     @cached_property
     def judges(self) -> bool:
-        """Whether the module imports a library by which tests are judged."""
+        """Whether the module imports a testing library, such as `pytest` or `unittest`."""
         names = chain.from_iterable(map(_imported, ast.walk(self.tree)))
         return any(name.partition(".")[0] in _JUDGING for name in names)
 
@@ -196,7 +196,7 @@ def _new_operator(name: str) -> set[SuspicionMark]:
 
 
 def _for_the_tests(path: str, name: str, given: _File, tests: _Tests) -> Iterator[SuspicionMark]:
-    """Yield marks for the replacement of a correct definition by which tests judge."""
+    """Yield marks for replacing a correct definition that the tests use to judge results."""
     for node in given.pieces[name]:
         if not isinstance(node, _Function):
             continue

@@ -16,7 +16,7 @@ class Budgets:
     time_limit_s: int | None = None
     """The limit in seconds on the active clock; None for no limit."""
     scores: int | None = 0
-    """The uses of `score_gist`, None for any number; set for attempts, from the task's gist settings."""
+    """The number of uses of `score_gist`, None for any; set for attempts, from the task's gist settings."""
 
     @classmethod
     def of(cls, tool_uses: int, submissions: int | None = None, time_limit_s: int | None = None) -> Budgets:
@@ -40,7 +40,7 @@ class Remaining:
     tool_uses: int
     submissions: int
     scores: int | None = 0
-    """The remaining uses of `score_gist`; None for any number."""
+    """The number of remaining uses of `score_gist`; None for any."""
 
     def spend(self, *, tool_uses: int = 0, submissions: int = 0, scores: int = 0) -> Remaining:
         """Return the budgets that are left after spending; none falls below 0."""

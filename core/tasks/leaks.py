@@ -57,7 +57,10 @@ def _leak_by_name(tree: SourceTree, path: str) -> str:
 
 
 def _copies(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
-    """Yield a sentence for each target and file of up to 4 MiB with its original lines in another place."""
+    """Yield a sentence for each copy of a target's original lines in a file of up to 4 MiB.
+
+    The target's own place is not a copy.
+    """
     wanted = [(target, telling) for target in targets if (telling := telling_lines(target))]
     if not wanted:
         return

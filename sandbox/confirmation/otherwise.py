@@ -313,7 +313,7 @@ def _same(first: Message, second: Message, number: str) -> bool:
 
 
 def _with_common_attributes(one: Any, other: Any) -> tuple[Any, Any]:
-    """Return two nodes; those of objects of one class without attributes that only one of them has."""
+    """Return two nodes; two objects of one class, without the attributes that only one of them has."""
     place = _ATTRIBUTES.get(one[0]) if one and other and one[:2] == other[:2] else None
     if place is None:
         return one, other

@@ -1,4 +1,4 @@
-"""Tries whether a forged function would be confirmed, without a task (for `doctor --self-test`)."""
+"""Checks whether a forged function would be confirmed, without a task (for `doctor --self-test`)."""
 
 from __future__ import annotations
 

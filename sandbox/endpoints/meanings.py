@@ -26,7 +26,7 @@ UNKNOWN_STATUS = 0
 """The status of an error in a successful response that names no status."""
 
 
-class Whose(StrEnum):
+class FailureParty(StrEnum):
     """The party that a failure counts against."""
 
     MODEL = "the model's"
@@ -50,11 +50,11 @@ class FailureMeaning(StrEnum):
     UNKNOWN = "anything else"
 
 
-WHOSE: Mapping[FailureMeaning, Whose] = {
-    **dict.fromkeys(FailureMeaning, Whose.ENDPOINT),
-    FailureMeaning.MALFORMED_CALL: Whose.MODEL,
-    FailureMeaning.FILTERED: Whose.MODEL,
-    FailureMeaning.CONTEXT_FULL: Whose.CONDITION,
+PARTIES: Mapping[FailureMeaning, FailureParty] = {
+    **dict.fromkeys(FailureMeaning, FailureParty.ENDPOINT),
+    FailureMeaning.MALFORMED_CALL: FailureParty.MODEL,
+    FailureMeaning.FILTERED: FailureParty.MODEL,
+    FailureMeaning.CONTEXT_FULL: FailureParty.CONDITION,
 }
 PROBLEMS: Mapping[FailureMeaning, ChatProblem] = {
     FailureMeaning.CONTEXT_FULL: ChatProblem.CONTEXT_FULL,

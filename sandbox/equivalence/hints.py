@@ -59,7 +59,7 @@ class Hints:
     raises: frozenset[str] = frozenset()
     """The names of the exceptions in the original's own `raise` statements."""
     converts: bool = False
-    """Whether the original calls one of these types with a value, which may then be of any other type."""
+    """Whether the original calls a type in `kinds` on a value, which may then be of any other type."""
 
     @property
     def numbers(self) -> list[int]:

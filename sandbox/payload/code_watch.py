@@ -312,7 +312,7 @@ def _function_of(frame: FrameType) -> tuple[str, str]:
 
 
 def _is_text_of(code: CodeType, frame: FrameType) -> bool:
-    """Whether code is compiled from a string that a code-writing function made, not from a given string."""
+    """Whether code was compiled from a string that a code-generating function built, not a given one."""
     for name in _TEXTS.get(_function_of(frame)[0], ()):
         text = frame.f_locals.get(name)
         if type(text) is str and any(

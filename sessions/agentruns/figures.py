@@ -76,13 +76,13 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     completion_tokens: int | None = None
     cached_tokens: int | None = None
     written_tokens: int | None = None
-    """The sent tokens that the endpoint wrote to its cache."""
+    """The number of sent tokens that the endpoint wrote to its cache."""
     reasoning_tokens: int | None = None
     estimated: bool = False
     """Whether some tokens were estimated from the length of text."""
     cost_usd: float | None = None
     lost_tokens: int = 0
-    """The tokens, mostly estimated, of requests without a reply, including those sent again later."""
+    """The number of tokens, mostly estimated, in requests without a reply, even if they were sent again."""
     lost_usd: float | None = None
     lost_s: float = 0.0
     """How long the requests without a reply were under way."""

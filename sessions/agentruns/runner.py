@@ -91,7 +91,7 @@ class AgentPorts:
     """
 
     def reopened(self, state: JobState) -> OpenAttempt:
-        """Open the attempt of a job for writing.
+        """Return the attempt of a job, open for writing.
 
         Raises `AttemptError` if the attempt can't be continued, or belongs to another job or to a person,
         `TaskError` without its task, and `SandboxUnavailableError` if no sandbox works.

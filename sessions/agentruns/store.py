@@ -173,10 +173,10 @@ class JobAsked(_Operation, frozen=True, tag="asked", kw_only=True):
     turn: int
     """The turn that the reply will be."""
     tokens: int = 0
-    """The estimated tokens of the prompt."""
+    """The estimated number of tokens in the prompt."""
     cost_usd: float | None = None
     failed_tokens: int = 0
-    """The estimated tokens of earlier requests for the same reply, which failed."""
+    """The estimated number of tokens in earlier requests for the same reply, which failed."""
     failed_usd: float | None = None
     failed_s: float = 0.0
 

@@ -80,7 +80,7 @@ class ReviewCounts:
     name: str
     runs: int = 0
     judged: int = 0
-    """Runs with at least one verdict."""
+    """The number of runs with at least one verdict."""
     verdicts: Counter[str] = field(default_factory=Counter)
     """Runs by verdict. A run counts under each verdict that some reviewer gave it."""
     reasons: Counter[str] = field(default_factory=Counter)
@@ -88,9 +88,9 @@ class ReviewCounts:
     labels: Counter[str] = field(default_factory=Counter)
     """Runs by label, on the run or on any of its steps."""
     pairs: int = 0
-    """Pairs of reviewers who both judged a run."""
+    """The number of pairs of reviewers who both judged a run."""
     agreed: int = 0
-    """The pairs who gave the same verdict."""
+    """The number of these pairs who gave the same verdict."""
 
     def add(self, run: ReviewedRun) -> None:
         """Count one more run."""

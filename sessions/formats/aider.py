@@ -325,7 +325,10 @@ class Aider(Format):
             yield RunEntry(chat.name if len(chats) > 1 else "", _open(probe, chat).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a chat by its start time, or the only one. Raises `RunFileError` if there is no such chat."""
+        """Return a reader of the chat that began at time `id`, or of the only chat.
+
+        Raises `RunFileError` if there is no such chat.
+        """
         return _open(probe, run_named(probe, id, ((chat.name, chat) for chat in _chats(probe)))[1])
 
 

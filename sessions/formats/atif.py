@@ -302,7 +302,10 @@ class Atif(Format):
             yield RunEntry(id, _Reader(part, id).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open the run, or an embedded one by its `trajectory_id`. Raises `RunFileError` if there is none."""
+        """Return a reader of the run, or of an embedded run by its `trajectory_id`.
+
+        Raises `RunFileError` if there is no such run.
+        """
         return _Reader(run_named(probe, id, _embedded(probe))[1], id) if id else _Reader(probe)
 
 

@@ -225,7 +225,7 @@ class Chat(Format):
             yield RunEntry(id, row_header(self.name, "runs", {**fields, **known}, id))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a conversation by its id, or the first one.
+        """Return a reader of a conversation by its id, or of the first one.
 
         Raises `RunFileError` if there is no such conversation.
         """

@@ -174,7 +174,7 @@ class ChatMarkdown(SingleRun):
         return 1.0 if probe.text.startswith("#") and _CURSOR.search(probe.text[:4096]) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the chat."""
+        """Return a reader of the chat."""
         return _Reader(probe)
 
 

@@ -202,7 +202,7 @@ class Continue(SingleRun):
         return 0.95 if is_session or any(map(_is_item, whole.objects("history")[:3])) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the session."""
+        """Return a reader of the session."""
         return _Reader(probe)
 
 

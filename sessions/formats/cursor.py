@@ -299,7 +299,7 @@ class Cursor(SingleRun):
         return max(map(_likeness, probe.first_lines(30)), default=0.0)
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the session."""
+        """Return a reader of the session."""
         return _Reader(probe)
 
 

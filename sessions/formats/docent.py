@@ -101,7 +101,10 @@ class Docent(Format):
             yield RunEntry(reader.header().id if len(found) > 1 else "", reader.header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a transcript by its id, or the only one. Raises `RunFileError` if there is none."""
+        """Return a reader of a transcript by its id, or of the only one.
+
+        Raises `RunFileError` if there is none.
+        """
         return run_named(probe, id, ((reader.header().id, reader) for reader in _transcripts(probe)))[1]
 
 

@@ -193,7 +193,7 @@ class Kimi(SingleRun):
         return 0.95 if events else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the session."""
+        """Return a reader of the session."""
         return _Reader(probe)
 
 

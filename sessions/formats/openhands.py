@@ -535,7 +535,10 @@ class OpenHands(Format):
             yield RunEntry(id, header_of(_decoded_members(record.fields), id))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a run by its id, or the first one. Raises `RunFileError` if there is no such run."""
+        """Return a reader of a run by its id, or of the first one.
+
+        Raises `RunFileError` if there is no such run.
+        """
         shape = self._shape(probe) or "array"
         if shape == "runs":
             known, record = run_named(probe, id, _named_lines(probe), hint="List it to see the ids.")

@@ -73,9 +73,9 @@ class Judging:
     result: JudgeResult
     planned: int
     claims: int = 0
-    """The answers "present"."""
+    """The number of "present" answers."""
     unproven: int = 0
-    """The answers "present" without a quote that is in the run."""
+    """The number of "present" answers without a quote that is in the run."""
     refused: list[str] = field(default_factory=list)
     """The quotes that are not in the run."""
 

@@ -52,7 +52,7 @@ class Archive:
         self.members = {member.name: member for member in members}
 
     def read(self, name: str) -> Blob:
-        """Open a member.
+        """Return the content of a member.
 
         Raises `RunFileError` if it is missing, refused, damaged, or too large when unpacked.
         """

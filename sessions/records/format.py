@@ -97,8 +97,8 @@ class RunReader(ABC):
     def records(self) -> Iterator[RawRecord]:
         """Yield every record, in one pass over the bytes.
 
-        Records are the lines of the file, or the elements of its top array or of `arrays`. Problems of the
-        file become warnings, not exceptions.
+        Records are the lines of the file, or the elements of its top-level array or of `arrays`. Problems
+        with the file become warnings, not exceptions.
         """
         blob, start = self.probe.blob, self.probe.start
         if self.in_lines:
@@ -241,7 +241,7 @@ class SingleRun(Format):
         yield RunEntry("", self.reader(probe).header())
 
     def open(self, probe: FileProbe, id: str) -> RunReader:
-        """Open the only run, which has no id. Raises `RunFileError` if an id is given."""
+        """Return a reader of the only run, which has no id. Raises `RunFileError` if an id is given."""
         if id:
             raise RunFileError(
                 f"{probe.name or 'The file'} contains only one run, so there is no #{id}.",

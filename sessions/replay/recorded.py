@@ -33,7 +33,7 @@ class Origin:
     tool_uses: int | None = None
     submissions: int | None = None
     scores: int | None = 0
-    """The allowed uses of `score_gist`; None if they are not limited."""
+    """The number of allowed uses of `score_gist`; None if it is not limited."""
 
     @property
     def tool_semantics(self) -> int:

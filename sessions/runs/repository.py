@@ -118,7 +118,7 @@ class RepositoryHistory:
             self._take_recorded(self._fed - 1, submission)
 
     def put(self, step: int, files: Mapping[str, bytes | None]) -> None:
-        """Set the files that differ from the start after a re-executed step; None for deleted files."""
+        """Set the files that differ from the start after the re-executed `step`; None for deleted files."""
         self._executed[step] = dict(files)
 
     def at(self, step: int) -> RepositoryState:

@@ -179,7 +179,7 @@ class FolderWatch:
     # What has changed
 
     def _compare(self, cancel: CancelToken) -> list[Report]:
-        """Find files that appeared, changed or vanished since the last look."""
+        """Return reports on the files that appeared, changed or vanished since the last look."""
         clock = self._clock()
         found: set[Path] = set()
         left_out: list[int] = []
@@ -221,7 +221,7 @@ class FolderWatch:
     # Reading
 
     def _read(self, path: Path, cancel: CancelToken) -> list[Report]:
-        """Read the runs of a changed file."""
+        """Read the runs of a changed file, and return the reports on them."""
         file = self._files[path]
         begun = self._clock()
         file.due_since = None

@@ -1,4 +1,4 @@
-"""Frees the tasks of people who do not come back; `core.study.assigning` defines these."""
+"""Frees the tasks of people who do not come back, as `core.study.assigning` defines them."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class _TakenRuns:
 
 
 def runs_by_attempt(found: Iterable[SolverRuns]) -> Mapping[str, str]:
-    """Return the names with which `open_run` opens the matched runs, by the ids of their rows."""
+    """Return the names with which `open_run` opens the matched runs, by the `attempt` of their rows."""
     return {run.row.attempt: run.opened_as for solver in found for run in solver.runs if run.row is not None}
 
 

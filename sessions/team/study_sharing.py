@@ -49,7 +49,7 @@ class SharedStudy:
 
 
 def open_team_study(root: Path, note: TeamNote, locations: Locations, clock: TimeSource) -> StudyFolder:
-    """Open a folder that is a copy of a team's study, after updating it if the store answers.
+    """Return the folder of a copy of a team's study, after updating it if the store answers.
 
     Raises `UserError` if the folder can't be used or contradicts its note.
     """

@@ -16,7 +16,7 @@ import pytest
 from scripted_endpoint import Answer, completion, endpoint
 
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
-from gistpoint.sandbox.endpoints.meanings import PROBLEMS, SIGNS, WHOSE, FailureMeaning, meaning_of
+from gistpoint.sandbox.endpoints.meanings import PARTIES, PROBLEMS, SIGNS, FailureMeaning, meaning_of
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.replies import BROKEN, FINISHES, UNREADABLE
 from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
@@ -138,7 +138,7 @@ def test_the_guide_has_a_row_for_every_meaning_and_tells_whose_it_is() -> None:
     assert rows.keys() == {meaning.value for meaning in FailureMeaning}
     for meaning in FailureMeaning:
         recognised, whose, effect = rows[meaning.value]
-        assert whose == WHOSE[meaning].value
+        assert whose == PARTIES[meaning].value
         problem = PROBLEMS.get(meaning)
         if problem is not None and problem is not ChatProblem.CONTEXT_FULL:
             assert f"`{problem}`" in effect

@@ -79,7 +79,10 @@ class WatchAgent(Request):
 
 
 def listing(request: ListAgentRuns) -> int:
-    """Print all runs. A run that can't be read is listed with the problem as its state."""
+    """Print all runs. A run that can't be read is listed with the problem as its state.
+
+    Return the exit code.
+    """
     store, attempts = AgentRunStore(Locations.of_user().runs), attempt_store()
     rows = [_listed(store, attempts, name) for name in store.names()]
     if request.json:
@@ -125,7 +128,7 @@ def _listed(store: AgentRunStore, attempts: AttemptStore, name: str) -> dict[str
 
 
 def show(request: ShowAgentRun) -> int:
-    """Print the figures of a run, or write them as CSV or a page.
+    """Print the figures of a run, or write them as CSV or a page. Return the exit code.
 
     Raises `UserError` for `output` without `to`.
     """

@@ -98,7 +98,10 @@ class ListAttempts(Request):
 
 
 def listing(request: ListAttempts) -> int:
-    """Print the attempts, newest first. Rows are printed while others are still read."""
+    """Print the attempts, newest first. Rows are printed while others are still read.
+
+    Return the exit code.
+    """
     store = attempt_store()
     task = task_named(request.task).id if request.task else ""
     if request.json:
@@ -324,12 +327,12 @@ def _record(summary: AttemptSummary) -> str:
 
 
 def accept(request: AcceptPass) -> int:
-    """Record that a pass was read and counts."""
+    """Record that a pass was read and counts. Return the exit code."""
     return _print_settled(accept_pass(attempt_store(), _reviews(), request))
 
 
 def reject(request: RejectPass) -> int:
-    """Record that a pass was read and does not count."""
+    """Record that a pass was read and does not count. Return the exit code."""
     return _print_settled(reject_pass(attempt_store(), _reviews(), request))
 
 

@@ -47,7 +47,7 @@ class ListFunctions(Request):
 
 
 def code(request: ListFunctions) -> int:
-    """Print the functions of a library, or the callers and callees of a function."""
+    """Print the functions of a library, or the callers and callees of a function. Return the exit code."""
     for condition in request.where:
         read_condition(condition)  # a mistake is reported before anything is fetched
     source = settled_source(request.source, request.called)

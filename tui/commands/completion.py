@@ -34,7 +34,7 @@ class PrintScript(Request):
 
 
 def script(request: PrintScript) -> int:
-    """Print the script that enables completion in a shell."""
+    """Print the script that enables completion in a shell. Return the exit code."""
     from argcomplete.shell_integration import shellcode
 
     print(shellcode(["gistpoint"], shell=request.shell).strip())

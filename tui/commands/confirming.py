@@ -97,7 +97,7 @@ def asked_row(outcome: AskedPass) -> dict[str, Any]:
 
 
 def objection(request: ObjectToVerdict) -> int:
-    """Record an objection to a verdict, for reviewers."""
+    """Record an objection to a verdict, for reviewers. Return the exit code."""
     locations = Locations.of_user()
     summary = object_to(attempt_store(), ReviewStore(locations.reviews, SystemTime()), request)
     print(

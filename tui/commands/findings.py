@@ -334,7 +334,10 @@ class ReportFindings(Request):
 
 
 def report(request: ReportFindings) -> int:
-    """Print the report. Raises `UserError` without runs, or if the extra `study` is not installed."""
+    """Print the report. Return the exit code.
+
+    Raises `UserError` without runs, or if the extra `study` is not installed.
+    """
     locations, rubric = Locations.of_user(), _rubric(request.of)
     store = _store(locations)
     _merge(store, request.merge)

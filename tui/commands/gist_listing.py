@@ -86,7 +86,7 @@ class ListGists(Request):
 
 
 def listing(request: ListGists) -> int:
-    """Print the gist tasks, or the hard subset, with their difficulty."""
+    """Print the gist tasks, or the hard subset, with their difficulty. Return the exit code."""
     measured = _measured_gists()
     by_calls, by_files = hard_subset(
         {task.id: float(figures.difficulty.calls) for task, figures in measured},
@@ -164,10 +164,10 @@ def find_gist(name: str) -> Task:
 
 
 def conditions(request: WriteConditions) -> int:
-    """Write a file with the settings of each condition in the paper.
+    """Write a file with the settings of each condition in the paper. Return the exit code.
 
-    Raises `UserError` if one of the files already exists with other settings, or if a condition
-    does not apply.
+    Raises `UserError` if one of the files already exists with other settings, or if a condition does not
+    apply.
     """
     task, folder = find_gist(request.task), request.output
     make_folder(folder)

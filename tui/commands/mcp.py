@@ -42,7 +42,7 @@ class ServeTools(Request):
 
 
 def mcp(request: ServeTools) -> int:
-    """Serve an attempt, or print the configuration of a client for it.
+    """Serve an attempt, or print the configuration of a client for it. Return the exit code.
 
     Raises `UserError` if standard input does not come from a client, if the extra `mcp` is missing, or if the
     address, the token or the options for TLS can't be used.

@@ -38,7 +38,7 @@ class ServedParticipant(Request):
 
 
 def participant(request: ServedParticipant) -> int:
-    """Show a participant the assigned tasks, or the study."""
+    """Show a participant the assigned tasks, or the study. Return the exit code."""
     require_terminal("participant", hint="`gistpoint serve` starts it for a window in a browser.")
     if request.memory_mib is not None:
         _bound_memory(request.memory_mib << 20)

@@ -112,7 +112,10 @@ class SummarizeReviews(Request):
 
 
 def summary(request: SummarizeReviews) -> int:
-    """Print what was judged, and how, by model and by task. Raises `UserError` if there are no runs."""
+    """Print what was judged, and how, by model and by task. Return the exit code.
+
+    Raises `UserError` if there are no runs.
+    """
     runs, code = _runs(request.paths, _store())
     if not runs:
         raise UserError(f"There is no recorded run in {visible_line(', '.join(request.paths))}.")
@@ -166,7 +169,7 @@ class MergeReviews(Request):
 
 
 def merge(request: MergeReviews) -> int:
-    """Merge the annotations of other reviewers into the user's store."""
+    """Merge the annotations of other reviewers into the user's store. Return the exit code."""
     store = _store()
     merged = store.merge(request.paths)
     _print_problems(merged.problems)
@@ -183,7 +186,10 @@ class CompareReviewers(Request):
 
 
 def agree(request: CompareReviewers) -> int:
-    """Print how far two reviewers agree. Raises `UserError` unless there are exactly two, both known."""
+    """Print how far two reviewers agree. Return the exit code.
+
+    Raises `UserError` unless there are exactly two, both known.
+    """
     store = _store()
     first, second = _two(store, request.reviewers)
     found = agreement(store.book, first, second)

@@ -47,7 +47,7 @@ class WatchRuns(Request):
 def watch(request: WatchRuns) -> int:
     """Show the runs on a screen, or print a line for each piece of news, until it is stopped.
 
-    Raises `UserError` if a path does not exist.
+    Return the exit code. Raises `UserError` if a path does not exist.
     """
     for path in request.paths:
         if not Path(path).exists():

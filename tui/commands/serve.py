@@ -74,7 +74,7 @@ class RevokeLink(Request):
 
 
 def show_links(request: JsonWanted) -> int:
-    """Print who has a link, and for which tasks or study."""
+    """Print who has a link, and for which tasks or study. Return the exit code."""
     from gistpoint.core.readable import moment
 
     clock = _clock()
@@ -101,14 +101,14 @@ def _words(assigned: Assigned) -> str:
 
 
 def revoke(request: RevokeLink) -> int:
-    """Revoke a link."""
+    """Revoke a link. Return the exit code."""
     _book(_clock()).revoke(request.person)
     print_text(f"The link of {request.person} is no longer valid.")
     return DONE
 
 
 def serve(request: ServeParticipants) -> int:
-    """Print the new links, and serve until the process is stopped.
+    """Print the new links, and serve until the process is stopped. Return the exit code.
 
     Raises `UserError` if nobody has a link, or if the address, a task or the study can't be served.
     """

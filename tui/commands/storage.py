@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def paths(shown: JsonWanted) -> int:
-    """Print the paths of all data, without creating any."""
+    """Print the paths of all data, without creating any. Return the exit code."""
     locations = Locations.of_user()
     places = {
         "data": locations.data,
@@ -48,7 +48,7 @@ _MIB, _DAY_S = 1 << 20, 24 * 3600
 
 
 def listing(shown: JsonWanted) -> int:
-    """Print the contents of the cache."""
+    """Print the contents of the cache. Return the exit code."""
     from gistpoint.sandbox import housekeeping
 
     locations = Locations.of_user()
@@ -64,7 +64,7 @@ class CleanCache(JsonWanted):
 
 
 def clean(request: CleanCache) -> int:
-    """Remove the contents of the cache, and print what was removed."""
+    """Remove the contents of the cache, and print what was removed. Return the exit code."""
     from gistpoint.sandbox import housekeeping
 
     locations, unused_s = Locations.of_user(), float(request.unused or 0) * _DAY_S
@@ -96,7 +96,7 @@ class MakeBackup(Request):
 
 
 def backup(request: MakeBackup) -> int:
-    """Write the home to an archive, and check it."""
+    """Write the home to an archive, and check it. Return the exit code."""
     from gistpoint.sessions.backup import make_backup
 
     target = path_of(request.path)
@@ -121,7 +121,7 @@ class RestoreBackup(Request):
 
 
 def restore(request: RestoreBackup) -> int:
-    """Restore a home from an archive, whole or not at all."""
+    """Restore a home from an archive, completely or not at all. Return the exit code."""
     from gistpoint.sessions.backup import restore_backup
 
     locations = Locations.of_user()

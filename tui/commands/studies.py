@@ -113,7 +113,7 @@ class NewStudyShown(StudyShown):
 
 
 def new(request: NewStudyShown) -> int:
-    """Make the folder of a study, and print how to continue."""
+    """Make the folder of a study, and print how to continue. Return the exit code."""
     new_study(path_of(request.study), Locations.of_user(), request.new)
     study = open_study(request.study)
     if request.json:
@@ -181,7 +181,7 @@ def check(request: StudyCheck) -> int:
 
 
 def opening(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
-    """Open a study for participants."""
+    """Open a study for participants. Return the exit code."""
     open_for_people(study)
     if as_json:
         print_json("gistpoint.study-open/1", {"id": study.study.id, "protocol": study.protocol})
@@ -202,7 +202,7 @@ def opening(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
 
 
 def amend(study: StudyFolder, request: AmendStudy, as_json: bool) -> int:
-    """Put the changed declaration in force."""
+    """Put the changed declaration in force. Return the exit code."""
     before = amend_study(study, request)
     share_again(study)
     if as_json:
@@ -218,7 +218,7 @@ def amend(study: StudyFolder, request: AmendStudy, as_json: bool) -> int:
 
 
 def close(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
-    """Close a study."""
+    """Close a study. Return the exit code."""
     close_study(study)
     if as_json:
         print_json("gistpoint.study-close/1", {"id": study.study.id})

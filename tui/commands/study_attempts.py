@@ -118,7 +118,7 @@ class CorrectAttempt(StudyShown):
 
 
 def correct(request: CorrectAttempt) -> int:
-    """Count a span of an attempt's time as another activity."""
+    """Count a span of an attempt's time as another activity. Return the exit code."""
     done = correct_times(open_study(request.study), request.settled, request.span)
     span, before, after = done.span, done.before, done.after
     if request.json:
@@ -143,7 +143,7 @@ def correct(request: CorrectAttempt) -> int:
 
 
 def exclude(study: StudyFolder, request: SettleAttempt, as_json: bool) -> int:
-    """Exclude an attempt from the analyses."""
+    """Exclude an attempt from the analyses. Return the exit code."""
     _print_decision("excluded", exclude_attempt(study, request), as_json=as_json)
     return DONE
 
@@ -165,7 +165,7 @@ def _print_decision(what: str, row: AttemptRow, *, as_json: bool) -> None:
 
 
 def export(study: StudyFolder, request: ExportStudy, as_json: bool) -> int:
-    """Export a study to a folder."""
+    """Export a study to a folder. Return the exit code."""
     with long_work(quiet=as_json, kept="The same command writes every file again.", asks_token=False) as work:
         done = export_study(study, request, _write, work.run)
         make_folder(path_of(request.output))  # even if no format has a file

@@ -154,7 +154,7 @@ class BlindReading(NamedStudy):
 
 
 def read_changes(request: BlindReading) -> int:
-    """Open the passing changes of a study for reading.
+    """Open the passing changes of a study for reading. Return the exit code.
 
     Raises `StudyError` if nothing has passed yet, and while outcomes are hidden.
     """

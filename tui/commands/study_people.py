@@ -41,7 +41,10 @@ from gistpoint.tui.study_opening import is_shared
 
 
 def enrol(study: StudyFolder, request: EnrolPeople, as_json: bool) -> int:
-    """Enrol one participant or several. If their codes can't be printed, name the command that lists them."""
+    """Enrol one participant or several, and return the exit code.
+
+    If their codes can't be printed, the error names the command that lists them.
+    """
     people = enrol_people(study, request)
     try:
         _print_people(study, request, people, as_json=as_json)
@@ -80,7 +83,10 @@ def _print_people(
 
 
 def returning(study: StudyFolder, request: ReturnAssignment, as_json: bool) -> int:
-    """Record that an assignment, or all that have timed out, are returned, so that others get the tasks."""
+    """Record that an assignment, or all that have timed out, are returned, so that others get the tasks.
+
+    Return the exit code.
+    """
     if request.late:
         return _return_late(study, as_json)
     assignment = return_assignment(study, request)
@@ -118,7 +124,10 @@ class PayPeople(Request):
 
 
 def pay(study: StudyFolder, request: PayPeople, as_json: bool) -> int:
-    """Print or write minutes, completion and amounts of each participant, without results."""
+    """Print or write minutes, completion and amounts of each participant, without results.
+
+    Return the exit code.
+    """
     hidden = outcomes_hidden(study, unblind=False)
     rows, problems = rows_of_people(study)
     found = payments(study.study, study.ledger, rows, recruits_of(study.root), hidden=hidden)
@@ -147,7 +156,7 @@ class CopyConsent(Request):
 
 
 def consent(study: StudyFolder, request: CopyConsent, as_json: bool) -> int:
-    """Print a copy of the consent, or write it to a file."""
+    """Print a copy of the consent, or write it to a file. Return the exit code."""
     text = copy_for(study, request.code)
     if as_json:
         values = {"id": study.study.id, "version": study.study.texts.consent_version, "text": text}
@@ -161,7 +170,7 @@ def consent(study: StudyFolder, request: CopyConsent, as_json: bool) -> int:
 
 
 def withdraw(study: StudyFolder, request: WithdrawPerson, as_json: bool) -> int:
-    """Record a withdrawal, and erase the data on request."""
+    """Record a withdrawal, and erase the data on request. Return the exit code."""
     left = withdraw_person(study, request)
     if as_json:
         values = {"data": left.data, "deleted": asdict(left.erasure) if left.erasure else None}
@@ -201,14 +210,14 @@ def _withdrawal_words(left: Withdrawal, typed: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EraseExpired(Request):
-    """A request to erase the people whose retention has ended; with `dry_run`, they are only counted."""
+    """A request to erase the data of people whose retention period has ended; `dry_run` only counts them."""
 
     expired: bool
     dry_run: bool = False
 
 
 def erase(study: StudyFolder, request: EraseExpired, as_json: bool) -> int:
-    """Erase or count the people whose retention has ended."""
+    """Erase the data of people whose retention period has ended, or count them. Return the exit code."""
     expired, days = people_expired(study), study.study.privacy.retention_days
     if not request.dry_run:
         erase_people(study, expired)
@@ -235,7 +244,10 @@ class SyncStudy(Request):
 
 
 def sync(study: StudyFolder, request: SyncStudy, as_json: bool) -> int:
-    """Update a study's folder with this machine's attempts, after merging another copy if one is given."""
+    """Update a study's folder with this machine's attempts, after merging another copy if one is given.
+
+    Return the exit code.
+    """
     done = synchronise(study, path_of(request.other) if request.other else None)
     if as_json:
         print_json("gistpoint.study-sync/1", asdict(done))

@@ -25,7 +25,7 @@ from gistpoint.tui.commands.studies import StudyCommand, StudyShown
 
 
 def simulate(study: StudyFolder, request: SimulateStudy, as_json: bool) -> int:
-    """Fill a simulated study with attempts."""
+    """Fill a simulated study with attempts. Return the exit code."""
     with ProgressLine(quiet=as_json) as progress:
         run = RunContext(progress=progress.making)
         count = simulate_study(study, Locations.of_user(), request, run)
@@ -40,7 +40,7 @@ class DemoStudy(StudyShown):
 
 
 def demo(request: DemoStudy) -> int:
-    """Write the study of the demo."""
+    """Write the study of the demo. Return the exit code."""
     with ProgressLine(quiet=request.json) as progress:
         root, run = path_of(request.study).absolute(), RunContext(progress=progress.making)
         count = write_demo_study(root, request.study, Locations.of_user(), run)
@@ -65,7 +65,10 @@ def _print_count(schema: str, folder: str, count: SimulationCount, *, as_json: b
 
 
 def power(study: StudyFolder, request: PowerOfStudy, as_json: bool) -> int:
-    """Print the expected half-widths of the primary estimate, and record them in the study's log."""
+    """Print the expected half-widths of the primary estimate, and record them in the study's log.
+
+    Return the exit code.
+    """
     with long_work(quiet=as_json, kept="Nothing was written.") as work:
         found = record_power(study, request, work.run)
     if as_json:

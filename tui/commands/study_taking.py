@@ -124,7 +124,10 @@ class ShowProgress(Request):
 
 
 def progress(folder: StudyFolder, request: ShowProgress, as_json: bool) -> int:
-    """Show the progress of a study on a screen; without a terminal, or as JSON, print it."""
+    """Show the progress of a study on a screen; without a terminal, or as JSON, print it.
+
+    Return the exit code.
+    """
     hidden = outcomes_hidden(folder, unblind=request.unblind)
     if as_json or not interactive():
         _print_progress(folder, hidden=hidden, as_json=as_json)

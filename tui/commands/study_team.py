@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 def sharing(request: StudyShown) -> int:
-    """Put a study on the team's store. Raises `StudyError` if no store is chosen."""
+    """Put a study on the team's store. Return the exit code.
+
+    Raises `StudyError` if no store is chosen.
+    """
     require_extra()
     from gistpoint.sessions.team.study_sharing import share
 

@@ -25,8 +25,8 @@ from gistpoint.tui.commands.progress import long_work
 def export(request: ExportTasks) -> int:
     """Export tasks, and print the path of each archive, or of the folder for the other harness.
 
-    Raises `UserError` if the target is not empty, is a file for several tasks, or if the format can't
-    describe a task, and `TaskError` if a task can't be read.
+    Return the exit code. Raises `UserError` if the target is not empty, is a file for several tasks, or if
+    the format can't describe a task, and `TaskError` if a task can't be read.
     """
     locations = Locations.of_user()
     tasks = tasks_of(request.tasks, TaskStore(locations.tasks, demo=locations.demo))

@@ -71,7 +71,7 @@ def _opening(isolation: IsolationChoice) -> partial[tuple[ChatModel, LoopSetting
 
 
 def new(request: NewTaskCall) -> int:
-    """Make a task. The last line on standard output is its id."""
+    """Make a task. The last line on standard output is its id. Return the exit code."""
     settings, model = request.settings(_opening(request.isolation))
     from gistpoint.sandbox.pools import SandboxHarness
 

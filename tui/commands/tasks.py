@@ -87,7 +87,7 @@ class ListTasks(Request):
 
 
 def listing(request: ListTasks) -> int:
-    """Print the stored tasks with their sources, as a view for organisers."""
+    """Print the stored tasks with their sources, as a view for organisers. Return the exit code."""
     rates = _glance_rates()
     columns = (*COLUMNS, CONFIRMABLE, *([_rate_column(rates)] if rates or request.where else []))
     fits = parse_query(_BLANKS.sub(r"\1", request.where), columns).matches
@@ -164,7 +164,7 @@ class NamedTask(Request):
 
 
 def show(request: NamedTask) -> int:
-    """Print the brief of a task, exactly as a solver gets it."""
+    """Print the brief of a task, exactly as a solver gets it. Return the exit code."""
     task = _store().find(request.task)
     read = _read_by_model(task)
     if request.json:
@@ -217,7 +217,7 @@ class DeleteTask(Request):
 
 
 def delete(request: DeleteTask) -> int:
-    """Delete a task of the user, after a question.
+    """Delete a task of the user, after a question. Return the exit code.
 
     Raises `AttemptError` if an attempt at the task is open, and `UserError` if the answer is not yes.
     """
@@ -290,7 +290,7 @@ class RecordBaseline(CheckTask):
 def baseline(request: RecordBaseline) -> int:
     """Record a baseline on the chosen backend, and print how it differs from the other baselines.
 
-    Raises `UserError` for fewer than `RUNS` runs.
+    Return the exit code. Raises `UserError` for fewer than `RUNS` runs.
     """
     if request.runs < RUNS:
         raise UserError(f"--runs must be {RUNS} or more: fewer runs do not reveal flaky tests.")

@@ -38,7 +38,7 @@ class ValidateTasks(Request):
     """A request to judge tasks as a validator."""
 
     set: tuple[str, ...] = ()
-    """The tasks, folders and files of the set; empty for all tasks that are here."""
+    """The set's tasks, folders and files; empty for all tasks on this machine."""
     reviewer: str = ""
     """The name of the validator; empty for the login name."""
     adjudicate: bool = False
@@ -89,7 +89,7 @@ class ShowValidations(Request):
 
 
 def state(request: ShowValidations) -> int:
-    """Print a row for each task, all annotations, or the agreement of two validators.
+    """Print a row for each task, all annotations, or the agreement of two validators. Return the exit code.
 
     Raises `UserError` for a name under which there are no validations.
     """

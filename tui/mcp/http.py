@@ -1,8 +1,8 @@
-"""Serves the protocol over HTTP, in one session at a time, to a client with the token.
+"""Serves the protocol over HTTP to a client with the token, in one session unless a lease allows several.
 
 The SDK serves the transport, checks the headers Host and Origin, and limits the size of the body. This module
-adds the token, the refusal of a second client while the first is connected, and the closing of connections
-without the token.
+adds the token, the refusal of a second client while the first is connected (except under a lease), and the
+closing of connections without the token.
 """
 
 from __future__ import annotations

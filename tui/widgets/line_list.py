@@ -79,7 +79,7 @@ class LineList(RecordList):
 
     @property
     def room(self) -> int:
-        """The cells that a line can have before it is wrapped; 0 before the list is laid out."""
+        """The number of cells that a line can have before it is wrapped; 0 before the list is laid out."""
         return max(0, self.size.width - 2)
 
     def show(self, lines: Iterable[Line], *, keep_place: bool = True) -> None:

@@ -78,7 +78,7 @@ class FunctionReading:
         bits = self._model.bits(change.after.facts.text)
         rest = list(filter(None, map(bits.get, change.after.code_lines - change.new)))
         usual = _mean([_mean(values) for values in rest])
-        # Compared with the oddest tenth of the other lines, since any function has some odd lines.
+        # Compared with the oddest tenth of the other lines, because any function has some odd lines.
         peaks = list(map(max, rest))
         high = quantiles(peaks, n=10)[-1] if len(peaks) > 1 else max(peaks, default=0.0)
         new = list(filter(None, map(bits.get, change.new)))

@@ -28,7 +28,7 @@ _MOST_TOKENS = 400_000
 
 
 class Weight(msgspec.Struct, frozen=True):
-    """The weight of a feature, with the mean and the spread over the readings by which it is standardised."""
+    """The weight of a feature, and its mean and spread over the readings, which standardise it."""
 
     weight: float
     mean: float

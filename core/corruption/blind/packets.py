@@ -69,7 +69,7 @@ class PacketReading(msgspec.Struct, frozen=True, omit_defaults=True):
     number: int
     """The number of the reading of this corruption, counted from 0."""
     named: Named | None = None
-    """None if the reply had no usable answer: then the reading does not count."""
+    """None if the reply had no usable answer, so that the reading does not count."""
     line: int = 0
     """The named line of the corrupted function, from 1; 0 if none of its lines was named."""
     words: str = ""
@@ -118,7 +118,7 @@ class Packet:
                 yield f"{number:>{width}} | {line}".rstrip()
 
     def _lines(self) -> list[tuple[int, int, str]]:
-        """Return, for each numbered line, the index of its function, its line there from 1, and its text."""
+        """Return, for each numbered line, the index of its function, its line in it from 1, and its text."""
         return [
             (place, number, line)
             for place, text in enumerate(self.texts)
@@ -155,7 +155,7 @@ class Packet:
 
 
 def _number_of(named: int | str | None, lines: Sequence[str]) -> int:
-    """Return the number of a line that is named by its number or its text; 0 if it is none, or several."""
+    """Return the number of a line that is named by its number or its text; 0 if none or several fit."""
     if not isinstance(named, str):
         return named or 0
     number = whole_number(named.strip())

@@ -94,7 +94,7 @@ class BlindItem:
     def changed_lines(self) -> frozenset[int]:
         """The numbers of the corrupted version's changed lines.
 
-        Where lines were deleted, they are those of the two lines around the deletion.
+        Where lines were deleted, the numbers of the two lines around the deletion are included.
         """
         before, after = (
             self.text(version).splitlines() for version in (ShownVersion.ORIGINAL, ShownVersion.CORRUPTED)

@@ -60,7 +60,7 @@ def relaid(subject: CorruptionTarget, block: Sequence[ast.stmt], space: str) -> 
 def shifted(text: str, old: str, new: str) -> str | None:
     """Return lines with the margin `new` instead of `old`.
 
-    None if a line has another margin, or if `text` contains triple quotes, since a string may span lines.
+    None if a line has another margin, or if `text` contains triple quotes, because a string may span lines.
     """
     if '"""' in text or "'''" in text:
         return None

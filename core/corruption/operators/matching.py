@@ -36,11 +36,11 @@ _FROM = frozenset({"find", "rfind", "index", "startswith", "match", "search"})
 """Functions whose last argument is a starting point: in a loop, they would find the same place again."""
 _STANDING = (ast.BoolOp, ast.If, ast.While, ast.IfExp, ast.Return, ast.Assign, ast.comprehension)
 _FEW = 2
-"""Up to this many values, a reader notices if one is missing from a named list."""
+"""The largest number of values in a named list with which a reader notices that one is missing."""
 _BUILT_IN = frozenset({"list", "tuple", "set", "frozenset", "dict", "int", "float", "bool", "str", "bytes"})
 """Types that a reader knows to belong together."""
 _BY_SEVERAL = frozenset({"isinstance", "issubclass", "startswith", "endswith"})
-"""Functions and methods whose last argument may contain several values of which one must fit."""
+"""Functions and methods whose last argument may contain several values, one of which must fit."""
 _COLLECTIONS: tuple[type[ast.Tuple | ast.Set | ast.List], ...] = (ast.Tuple, ast.Set, ast.List)
 
 

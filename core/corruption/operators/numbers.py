@@ -82,7 +82,7 @@ def _exchanged(subject: CorruptionTarget, table: Mapping[type[ast.operator], str
 
 
 def _is_text(side: ast.expr) -> bool:
-    """Whether an operand is a string, a list or a tuple: then only the present operator is valid."""
+    """Whether an operand is a string, a list or a tuple, so that only the present operator is valid."""
     match side:
         case ast.JoinedStr() | ast.List() | ast.Tuple() | ast.Constant(value=str() | bytes()):
             return True
@@ -97,4 +97,4 @@ OPERATORS = (
     Operator("rounding", 0.05, rounding),
 )
 ARITHMETIC = Operator("arithmetic", 0.25, arithmetic)
-"""Not among the operators that make tasks, since it is seen at a glance; used to undo corruptions."""
+"""Not used to make tasks, because its edits are seen at a glance; used to undo corruptions."""

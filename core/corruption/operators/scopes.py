@@ -34,7 +34,7 @@ _Use = tuple[int, ast.expr]
 
 
 def meet(one: ast.stmt, other: ast.stmt) -> bool:
-    """Whether one statement may change a value that the other mentions: then their order matters."""
+    """Whether one statement may change a value that the other mentions, so that their order matters."""
     stored, also_stored = stores(one), stores(other)
     if stored & places(other) or also_stored & places(one):
         return True
@@ -172,7 +172,7 @@ def _moved_in(
 
 
 def other_time(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Yield edits that move a line past two to four statements, where its order matters only to the last."""
+    """Yield edits that move a line past two to four statements; only its order with the last one matters."""
     for block in subject.blocks:
         for place, node in enumerate(block.statements):
             lines = subject.lines(node) if isinstance(node, SIMPLE) and not is_text(node) else None

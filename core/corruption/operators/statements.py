@@ -22,8 +22,9 @@ def skipped_call(subject: CorruptionTarget) -> Iterator[Edits]:
 def skipped_update(subject: CorruptionTarget) -> Iterator[Edits]:
     """Yield edits that leave out an assignment to an attribute or an item.
 
-    `__init__` is left alone, since the first error would name the attribute that has no value. So are updates
-    such as `n += 1`, whose absence is noticed at once: the code after them reads as if they had been made.
+    `__init__` is left alone, because the first error would name the attribute that has no value. So are
+    updates such as `n += 1`, whose absence is noticed at once: the code after them reads as if they had been
+    made.
     """
     if subject.node.name != "__init__":
         for node in filter(_stores, _outside_finally(subject)):
@@ -33,7 +34,7 @@ def skipped_update(subject: CorruptionTarget) -> Iterator[Edits]:
 def _outside_finally(subject: CorruptionTarget) -> Iterator[ast.stmt]:
     """Yield the statements that have neighbours, without those in a `finally`.
 
-    `unrestored_state` leaves out the latter.
+    Edits that leave out statements in a `finally` are those of `unrestored_state`.
     """
     for block in subject.longer_blocks():
         if block.name != "finalbody":
@@ -58,7 +59,7 @@ def unrestored_state(subject: CorruptionTarget) -> Iterator[Edits]:
                     yield from deleted(subject, node)
 
 
-# Updates such as `n += 1` are not left out: none of 15 was good, since the code after them reads as if they
+# Updates such as `n += 1` are not left out: none of 15 was good, because the code after them reads as if they
 # were there (decision 93).
 def _stores(node: ast.stmt) -> bool:
     """Whether a statement only assigns to attributes and items."""

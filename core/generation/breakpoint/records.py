@@ -77,7 +77,7 @@ def normal_url(url: str) -> str:
 
 
 def record_from(value: object, line: int, text: str) -> BreakpointRecord:
-    """Return the record in a JSON value; `line` and `text` are its number and its text in the file.
+    """Return the record in a JSON value; `line` and `text` are the record's line number and text in the file.
 
     Raises `DamageError`, which names the field, if a required field is missing or invalid.
     """

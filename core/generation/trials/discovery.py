@@ -110,8 +110,8 @@ def prove_best(trial: CandidateTrial, rated: Sequence[Rated]) -> CandidateVerdic
 def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) -> list[Rated]:
     """Return the good corruptions of a function, best hidden first, and count the outcomes of all others.
 
-    A good corruption that is hard to locate comes before one that is not, however visible they are. Empty if
-    none of those that were tried is good. Raises `CandidateDropped` if there is none to try.
+    A good corruption that is hard to locate comes before one that is not, however visible the two are. Empty
+    if no corruption that was tried is good. Raises `CandidateDropped` if there is no corruption to try.
     """
     singles, scope = _singles(trial, name)
     unseen = _unseen(trial, singles)

@@ -114,7 +114,7 @@ def _parts(trial: CandidateTrial, partners: Sequence[str], find: FindGood) -> li
 def _fitting(trial: CandidateTrial, name: str, parts: list[Rated], find: FindGood) -> Rated | None:
     """Return a corruption of a function that adds to the parts; None if there is none.
 
-    Raises `CandidateDropped` if the first function of a group has none, since then there is no group.
+    Raises `CandidateDropped` if the first function of a group has none, because then there is no group.
     """
     try:
         found = find(trial, name, trial.settings.part_band)

@@ -187,7 +187,7 @@ class _Search:
         return Target(self.path, self.qualname, self.today, text)
 
     def _keep_if_good(self, body: EarlierBody, part: Sequence[ChangeBack], changes: int) -> bool:
-        """Keep a part that fails if it is good and not refused; return whether it is kept."""
+        """Keep a failing part that is good and not refused; return whether it is kept."""
         text = with_changes(self.today, part)
         if text in self.good:
             return True
@@ -238,7 +238,7 @@ _REFUSED = (*_UNUSABLE, GateRefusal.TOO_MANY_LINES)
 
 
 def _beginnings(changes: Sequence[ChangeBack], most: int) -> Iterator[Sequence[ChangeBack]]:
-    """Yield the sets of changes to try first: all changes, then each alone; one has to fail."""
+    """Yield the sets of changes to try first: all changes, then each change alone."""
     yield changes
     if len(changes) > 1:
         yield from ([change] for change in changes[: most - 1])

@@ -35,8 +35,8 @@ def decide_rewrite(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict with the model's rewrite of the candidate, proven by the whole suite.
 
     The rewritten body is kept whole, below the function's own header and docstring. Raises `CandidateDropped`
-    if it does what the function does or makes no task, and `EndpointError` if the failure would affect every
-    candidate.
+    if the rewrite does what the function does or makes no task, and `EndpointError` if the failure would
+    affect every candidate.
     """
     probing = ModelProbing(trial, trial.settings.band)
     made = _rewritten(trial, probing)
@@ -84,7 +84,8 @@ def _rewritten(trial: CandidateTrial, probing: ModelProbing) -> ModelCorruption:
 def _require_fault(trial: CandidateTrial, rated: RatedModelCorruption) -> None:
     """Raise `CandidateDropped` unless the rewrite is a fault that its author could have avoided.
 
-    It could not if the rewrite uses what the library does not have, or misses what only the tests know.
+    The author, a model, could not avoid using names that the library turns out not to have, or missing a
+    feature that only the tests know.
     """
     target, report = rated.target, rated.report
     errors = [failure.error_type for failure in report.failed.values()]

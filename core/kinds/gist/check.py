@@ -145,7 +145,7 @@ def _rate(report: ExecutionReport | ExistenceReport | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreTrial(Trial):
-    """One run of a gist task, which is solved if it does what was recorded when the task was made.
+    """One run of a gist task; the trial is solved if the run does what was recorded when the task was made.
 
     `odd` are the tests that differ or, for a command that is not a test, the properties that differ.
     """

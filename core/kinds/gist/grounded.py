@@ -72,7 +72,7 @@ def _is_replaced_there(text: str, name: str, existence: ExistenceReport) -> bool
 
 
 def _existing(existence: ExistenceReport) -> list[LineExistence]:
-    """Return the lines of the codebase, and those of the test, which are the original's."""
+    """Return the lines of a gist that are in the codebase or in its test, which is the original one."""
     return [line for line in existence.lines if _exists(line, existence)]
 
 
@@ -183,8 +183,8 @@ _READING = frozenset(
 def baked_in(existence: ExistenceReport, execution: ExecutionReport | None, originals: Originals) -> str:
     """Return the first line with an answer that was written into the gist, after the name of its block.
 
-    Such a line ran, is not in the codebase, and contains a literal or reads a string that no line of the
-    codebase's block of that name does; empty if there is none.
+    Such a line ran and is not in the codebase. It contains a literal, or reads a string, that no line in the
+    codebase's block of the same name contains or reads. Empty if there is no such line.
     """
     if execution is None:
         return ""
@@ -214,7 +214,7 @@ def _found_in(line: str) -> Iterator[str]:
 
 
 def _parsed(line: str) -> ast.AST:
-    """Return the tree of a line, which may be the header of a statement; an empty one if it is neither."""
+    """Return the tree of a line, as a statement or the header of one; an empty tree for any other line."""
     for text in (
         line,
         f"{line}\n    pass",

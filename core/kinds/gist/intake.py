@@ -206,7 +206,7 @@ class Examination:
                 raise NoGistError(NoGist.NO_SUCH_TEST, f"There is no file {path} in the source.")
 
     def _require_collected(self, entrypoint: Entrypoint, run: OriginalRun) -> None:
-        """Raise `NoGistError` if pytest did not find the test, unless its file defines it."""
+        """Raise `NoGistError` if pytest did not find the test, unless the file defines the test."""
         node = entrypoint.node_id
         ids = run.run.tests if isinstance(run.run, TestsRun) else {}
         others = [id for id in ids if id != node and not id.startswith((f"{node}[", f"{node}::"))]

@@ -424,7 +424,7 @@ class GistJudge(GistJudging):
         return [*[masks] * len(self.answer.originals), {**trial.places, **masks}]
 
     def sources(self) -> dict[str, str]:
-        """Return the contents of the codebase's Python files and a command without its file, by path."""
+        """Return the contents of the codebase's Python files, and of a command without a file, by path."""
         started = program_text(self.entrypoint, self.task.environment.metadata)
         return _with_command(sources_of(SourceTree.open(self.task.tree_path)), started)
 
@@ -472,7 +472,7 @@ class _Trials:
     def settle(self, *, thorough: bool) -> tuple[GistTrial, bool]:
         """Return the run that counts, and whether the fidelity of the text flips.
 
-        It does not flip if only the traced run was not faithful, or unless `thorough`.
+        It never flips if only the traced run was not faithful, or without `thorough`.
         """
         measured = self.measured
         watched = replace(self.judge.watched(measured), observed=())
@@ -502,7 +502,7 @@ class _Trials:
     def operands(self) -> tuple[Operand, ...] | None:
         """Return the classes that a faithful text's test uses, observed in a separate run; None if unknown.
 
-        If that run is not faithful, all existing classes are included, since the test may use any of them.
+        If that run is not faithful, all existing classes are included, because the test may use any of them.
         """
         trial = self._run(
             "watch the comparisons",

@@ -173,8 +173,8 @@ def lines_of_statement(
 ) -> Iterator[LogicalLine]:
     """Yield the lines of `statement` and of everything in it, in source order.
 
-    `potential` is true in the body of an `except`, and `in_function` in that of a function. Unless `nested`,
-    definitions are left out with their headers, decorators and bodies; a statement that is itself a
+    `potential` is true in the body of an `except`, and `in_function` in the body of a function. Unless
+    `nested`, definitions are left out with their headers, decorators and bodies; a statement that is itself a
     definition then yields nothing. A statement that is only a string never yields anything.
     """
     left_out = not nested and isinstance(statement, DefinitionNode)
@@ -188,7 +188,7 @@ def lines_of_statement(
             case ast.stmt():
                 body = [part]
             case ast.ExceptHandler():
-                # Not counted, since the run need not fail (decision 13).
+                # Not counted, because the run need not fail (decision 13).
                 below = True
                 body = part.body
                 yield _line(_handler_text(part, statement), part, [part.type], GistLineKind.POTENTIAL)
@@ -269,7 +269,7 @@ def header_text(statement: ast.stmt) -> str:
     fields = dict(ast.iter_fields(statement))
     if _BODIES.isdisjoint(fields):
         return ast.unparse(statement)
-    # All fields at once: since Python 3.15, a statement can't be made without those that it requires.
+    # All fields at once: since Python 3.15, a statement can't be made  without those that it requires.
     without_bodies: dict[str, Any] = {n: [] if n in _BODIES else value for n, value in fields.items()}
     shell = type(statement)(**without_bodies)
     return ast.unparse(ast.copy_location(shell, statement))
@@ -404,8 +404,8 @@ def find_test(tree: ast.Module, qualname: str) -> LineBlock | None:
     """Return the definition that pytest would run for `qualname` (`Class.test` or `test`).
 
     If several definitions have the name, the last one counts. An inherited method is found in its base class
-    if that is in the same file. Definitions under a main guard don't count, since importing the file does not
-    create them. None if there is none.
+    if the class is in the same file. Definitions under a main guard don't count, because importing the file
+    does not create them. None if there is none.
     """
     functions: dict[str, LineBlock] = {}
     classes: dict[str, LineBlock] = {}

@@ -47,7 +47,7 @@ class DrawTests(Request):
     sample: Natural = 0
     """The number of tests to choose across all difficulties; 0 for none."""
     hard: Count = 0
-    """The number of tests with the most calls, and of those with the most files; 0 for none."""
+    """The number of tests with the most calls, and of tests with the most files; 0 for none."""
     among: Natural = 0
     """The number of tests that are traced to find the hard ones; 0 for all."""
     seed: int = 0

@@ -37,7 +37,7 @@ class GistSettings:
     tools: tuple[str, ...] = ()
     """The names of the optional tools that the task adds."""
     score_budget: ScoreBudget | None = 0
-    """The uses of `score_gist` in a counted attempt; None for any number."""
+    """The number of uses of `score_gist` in a counted attempt; None for any."""
     output_characters: Positive = 30_000
     """The maximum number of characters in a command's output that a tool shows."""
     gist_characters: Positive = 1_000_000

@@ -1,4 +1,4 @@
-"""Inserts a task's original test into a gist, compares it with the gist's own, and describes its guard."""
+"""Inserts the original test into a gist, compares the gist's own with it, and makes the test's guard."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def _definition_in(tree: ast.Module, test: GistTest) -> LineBlock | None:
 
 
 def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
-    """Return the score of all tests of a command, like `score_test`; for a doctest, of its docstring's lines.
+    """Return the score of all tests of a command, like `score_test`; of a doctest, the docstring is scored.
 
     The score is 0 if the gist does not parse, or if either side has no such line.
     """
@@ -209,7 +209,7 @@ def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
 def score_test(original: str, gist: str, qualname: str, owned: Collection[str]) -> TestScore:
     """Return the score of the test `qualname` in the file `gist` against that in the test file `original`.
 
-    Imports of the codebase's own top-level names (`owned`) are left out on both sides, since a gist has to
+    Imports of the codebase's own top-level names (`owned`) are left out on both sides, because a gist has to
     drop them. A missing test, or a gist that does not parse, scores 0.
     """
     wanted = _lines_of(original, qualname, owned)
@@ -239,7 +239,7 @@ def _lines_of(source: str, qualname: str, owned: Collection[str]) -> list[str]:
 
 
 def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
-    """Return the guard of a test from `source` inserted into code; None if the test is not in it."""
+    """Return the guard of a test from `source` inserted into code; None if the test is not in the code."""
     try:
         found = find_test(parse(spliced), qualname)
     except (SyntaxError, ValueError):
@@ -256,7 +256,7 @@ def _is_decorated(test: LineBlock) -> bool:
 
 
 def guard_for(spliced: str, test: GistTest) -> TestGuard | None:
-    """Return the guard of a command's tests in code; None if a function is missing or it does not parse."""
+    """Return the guard of a command's tests in code; None if a function is missing, or for invalid code."""
     if not test.has_other_blocks:
         return guard_of(spliced, test.source, test.qualname)
     try:
@@ -447,9 +447,9 @@ def original_test(original: str, qualname: str) -> str:
 def inheriting_test(test: GistTest) -> str:
     """Return the original test as a gist can contain it.
 
-    It includes the class that gives the test its name, if that class inherits it. For several tests or a
-    doctest, it consists of the tests as given, and of the whole files that contain doctests. Raises TaskError
-    if a test is not in its source.
+    The text includes the class that gives the test its name, if that class inherits the test. For several
+    tests or a doctest, the text consists of the tests as given, and of the whole files that contain doctests.
+    Raises TaskError if a test is not in its source.
     """
     if test.others or test.doctest:
         documented_in = dict.fromkeys(one.source for one in test.each if one.doctest)

@@ -63,16 +63,16 @@ class GistOverrides(msgspec.Struct, frozen=True):
     give_test: bool | UnsetType = UNSET
     steps: Positive | UnsetType = UNSET
     score_budget: ScoreBudget | UnsetType = UNSET
-    """The uses of `score_gist` in a counted attempt; -1 for any number."""
+    """The number of uses of `score_gist` in a counted attempt; -1 for any."""
     parameter: str | bool | UnsetType = UNSET
     """The only parameter of the test that the brief names; True for the first one, False for none."""
 
     def on(self, task: Task, test: str, parameters: Sequence[str] = ()) -> Task:
         """Return the task as it is in an attempt with these settings.
 
-        `test` is the original test, empty if there is none, and `parameters` are those of its instances.
-        Raises `GistSettingsError` for a task that is not a gist, and for settings that contradict each other
-        or the task.
+        `test` is the original test, empty if there is none, and `parameters` are the parameters of its
+        instances. Raises `GistSettingsError` for a task that is not a gist, and for settings that contradict
+        each other or the task.
         """
         if not is_gist(task):
             raise GistSettingsError(
@@ -193,7 +193,7 @@ def read_overrides(values: Mapping[str, Any], file: str) -> GistOverrides:
 
 
 def require_known(fields: Fields, settings: GistSettings | GistOverrides) -> None:
-    """Raise `TaskError` for an unknown strategy or tool; `fields` are those that were read."""
+    """Raise `TaskError` for an unknown strategy or tool; `fields` are the fields that were read."""
     _require_among(fields, "strategy", (settings.strategy or "",), STRATEGIES)
     _require_among(fields, "tools", settings.tools or (), OPTIONAL_TOOLS)
 

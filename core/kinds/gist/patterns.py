@@ -26,7 +26,7 @@ _TOKEN_OR_LIST = re.compile(rf"{_LIST.pattern}|{_TOKEN.pattern}")
 _SIGN_OR_WORD = re.compile(r"\w+|[^\w\s]")
 _LETTER = re.compile(r"[^\W\d]")
 _MOST_TOKENS = 200
-"""The maximum number of tokens in a line of which the words shared by all variants are looked for."""
+"""The maximum number of tokens in a line that is searched for words shared by all variants."""
 _VARIES = "[varies]"
 
 

@@ -46,7 +46,7 @@ _Line = TypeVar("_Line", bound="LineExistence | LineExecution")
 
 @dataclass(frozen=True, slots=True)
 class RateReport(ABC, Generic[_Line]):
-    """The lines of a gist in source order, and the shares that hold: that ran or exist in the original."""
+    """The lines of a gist in source order, and the shares that hold: a line holds if it ran, or exists."""
 
     lines: tuple[_Line, ...]
     test_blocks: frozenset[str] = frozenset()
@@ -122,8 +122,8 @@ def is_glue(text: str) -> bool:
 
     Glue is an import of `sys`, `types` or `SimpleNamespace`; a name bound to the gist itself
     (`pkg = sys.modules[__name__]`); a name bound to another name or to an attribute of one, as by an import
-    with `as`; a namespace of such names only (`tokens = types.SimpleNamespace(Name=Name)`); and an attribute
-    of a name that is assigned any of these (`pkg.f = f`).
+    with `as`; a namespace of such names only (`tokens = types.SimpleNamespace(Name=Name)`); and an assignment
+    of any of these to an attribute of a name (`pkg.f = f`).
     """
     if text in _GLUE_IMPORTS:
         return True
@@ -405,7 +405,7 @@ class LineExecution:
     block: str
     ran: bool
     shares_executed_line: bool = False
-    """Whether a tracer of the raw text would see it run: it ran, or shares its line with one that did."""
+    """Whether a tracer of the raw text would see it run: it or another line on its physical line ran."""
 
     @property
     def counts(self) -> bool:

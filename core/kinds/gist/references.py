@@ -82,7 +82,10 @@ class ReferenceMaker:
         )
 
     def _score(self, text: str) -> GistScore:
-        """Return the score of a gist faithful once; in full only if it is not so with another hash seed."""
+        """Return the score of a gist that was faithful in one run.
+
+        The gist is judged thoroughly only if a run with another hash seed is not faithful.
+        """
         again = self.judge.run(text, measure=False, seed=1)
         return self.judge.judge(text, thorough=self.judge.fidelity(again).value == 0).score
 
@@ -170,7 +173,7 @@ def _ready(judge: GistJudge, text: str) -> SplicedGist | None:
 
 
 class _SeveralTests(GistJudge):
-    """A judge that inserts the original tests; for the maker, the file of the first test is a program."""
+    """A judge that inserts the original tests, and gives the maker the file of the first test as a script."""
 
     @property
     def entrypoint(self) -> Entrypoint:
@@ -188,10 +191,10 @@ class _SeveralTests(GistJudge):
         watched: Watched | None = None,
         cancel: CancelToken = NEVER,
     ) -> GistTrial:
-        """Return the run of a gist with the original tests; executed lines are those of the gist without
-        them.
+        """Return the run of a gist with the original tests.
 
-        If a test is missing or the text does not parse, nothing is run, and the status is `CRASHED`.
+        The executed lines are lines of the gist without these tests. If a test is missing or the text does
+        not parse, nothing is run, and the status is `CRASHED`.
         """
         spliced = _ready(self, text)
         if spliced is None:

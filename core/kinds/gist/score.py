@@ -184,7 +184,7 @@ class LineEvidence:
 
     first: int
     last: int
-    """The last physical line; both are lines of the gist, 1-based and inclusive."""
+    """The last physical line; `first` and `last` are lines of the gist, 1-based and inclusive."""
     ran: bool | None
     """Whether it ran; None if it is not executable, or if the gist did not run."""
     existence: ExistenceReason
@@ -248,8 +248,8 @@ def _place(origin: Sequence[int | None] | None, line: int) -> int | None:
 class GistJudgement:
     """A score with the run from which it was computed.
 
-    `spliced` maps lines of the text that ran to lines of the gist as handed in; it and `trial` are None if
-    nothing could be run. `flips` is True if the text was faithful in one of two comparable runs only.
+    `spliced` maps lines of the text that ran to lines of the gist as handed in; `spliced` and `trial` are
+    None if nothing could be run. `flips` is True if the text was faithful in one of two comparable runs only.
     """
 
     score: GistScore

@@ -60,7 +60,7 @@ class GistScene(Scene):
 
     @property
     def suite(self) -> Baseline:
-        """An empty baseline, since no suite judges a gist."""
+        """An empty baseline, because no suite judges a gist."""
         return Baseline("", "", 1, frozenset(), frozenset(), frozenset())
 
     @cached_property

@@ -54,7 +54,7 @@ class GistState:
         return self.text if self.typed is None else self.typed
 
     def score_words(self, score: float) -> str:
-        """Return the score in words; it is the fidelity."""
+        """Return the score, which is the fidelity, in words."""
         return f"fidelity {score:.0f}"
 
     def buffered(self, name: str) -> str | None:

@@ -43,7 +43,7 @@ GIST_BUFFER = "gist"
 """The name of the buffer in which a person types the gist (`edit_buffer` events)."""
 
 
-def write_whole(text: str, arguments: Mapping[str, Any]) -> str:
+def write_whole_gist(text: str, arguments: Mapping[str, Any]) -> str:
     """Return the gist after a call that writes all of it."""
     return str(arguments.get("content", ""))
 
@@ -173,7 +173,7 @@ def size_words(text: str) -> str:
 
 
 def _write(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    return ToolOutput(size_words(checked_text(context, write_whole, arguments)))
+    return ToolOutput(size_words(checked_text(context, write_whole_gist, arguments)))
 
 
 def _edit(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
@@ -188,7 +188,7 @@ WRITE_GIST = Tool(
     activity=Activity.OTHER,
     step="edit",
     run=_write,
-    rewrite=write_whole,
+    rewrite=write_whole_gist,
     replaces_text=True,
 )
 
@@ -229,7 +229,7 @@ def _bash(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
 
 
 def _edit_and_execute(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    text = checked_text(context, write_whole, arguments)
+    text = checked_text(context, write_whole_gist, arguments)
     if arguments["execute"] not in ("true", "false"):
         raise RefusalError("execute is 'true' or 'false'.")
     head = size_words(text)
@@ -268,7 +268,7 @@ EDIT_AND_EXECUTE = Tool(
     run=_edit_and_execute,
     runs_code=True,
     runs_gist=True,
-    rewrite=write_whole,
+    rewrite=write_whole_gist,
     replaces_text=True,
 )
 
@@ -276,7 +276,7 @@ EDIT_AND_EXECUTE = Tool(
 def _score(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
     """Return the text that the harness then scores."""
     if arguments["content"]:
-        return ToolOutput(checked_text(context, write_whole, arguments))
+        return ToolOutput(checked_text(context, write_whole_gist, arguments))
     return ToolOutput(access_of(context).text)
 
 
@@ -434,7 +434,7 @@ def _uses(
 
 
 def _imported_names(names: Sequence[ast.alias], module: str) -> list[str]:
-    """Return the parts of an import's dotted names, then those of the module it imports from."""
+    """Return the parts of an import's dotted names, then the parts of the name of its module."""
     parts = dict[str, None]()
     for alias in names:
         parts.update(dict.fromkeys(alias.name.split(".")))
@@ -511,7 +511,7 @@ def needing_execution(settings: GistSettings) -> str:
 
 
 def rewritten(text: str, tool: str, arguments: Mapping[str, Any]) -> str | None:
-    """Return the gist after a call; None for a tool that does not write it.
+    """Return the gist after a call; None for a tool that does not write the gist.
 
     Raises `RefusalError` if the call can't be carried out.
     """

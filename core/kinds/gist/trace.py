@@ -122,7 +122,7 @@ def difficulty(trace: Trace, sources: Mapping[str, str], *, tests: Collection[st
 def counted(functions: Iterable[TracedFunction], files: Iterable[str]) -> tuple[int, int]:
     """Return how many functions and files a command touches, those of tests and imports included.
 
-    This is the only count. Earlier versions stored one without the functions and files of tests.
+    No other count is used; earlier versions stored a count without the functions and files of tests.
     """
     touched = {(one.path, one.line, one.qualname) for one in functions}
     return len(touched), len({path for path in files if path != COMMAND_FILE})

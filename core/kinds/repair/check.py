@@ -107,7 +107,7 @@ def _look_request(judge: RepairJudge, tree: SourceTree, name: str, ids: Collecti
 def _wanted(target: Target, import_roots: tuple[str, ...]) -> dict[str, object]:
     """Return the features by which a copy of a target's module is recognised (see `inside_look.py`)."""
     file = target.path
-    # The longest root that contains the file: another root may be inside it.
+    # The longest root that contains the file, because roots may be nested.
     for root in sorted(map(posixpath.normpath, import_roots), key=len, reverse=True):
         if target.path.startswith(f"{root}/"):
             file = target.path.removeprefix(f"{root}/")

@@ -121,11 +121,12 @@ class RepairJudge:
     ) -> Judgement:
         """Run the whole suite on `tree`, whose tests are the original ones, and return the judgement.
 
-        If the baseline allows any order, the ids in `first` run before the rest, then those of F0, then the
-        tests that enter a function in `replaced`. A failure outside F0 in such a run counts only if the suite
-        also fails there in its own order. A pass of a suspicious submission counts only if the suite passes
-        again backwards, as the original does; that run is watched (decision 116), and its observations are
-        suspicious too. `watch` requests this run even if the text of the submission is not suspicious.
+        If the baseline allows any order, the ids in `first` run first, then the ids of F0, then the tests
+        that enter a function in `replaced`, and then the rest. A failure outside F0 in such a run counts only
+        if the suite also fails there in its own order. A pass of a suspicious submission counts only if the
+        suite passes again backwards, as the original does; that run is watched (decision 116), and its
+        observations are suspicious too. `watch` requests this run even if the text of the submission is not
+        suspicious.
         """
         request = RunRequest(
             tree=tree,
@@ -398,7 +399,7 @@ class RepairHarness(TaskHarness):
         return LAST_USE
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
-        """Return the answer, which costs a use; if only a submission can follow, the first two are free."""
+        """Return the answer, which costs a use; if only a submission can follow, two refusals are free."""
         # The third refusal takes the last use, so that every sequence of calls ends (decision 49).
         is_free = self._awaits_submission(state) and state.refused_free < _FREE_REFUSALS
         if not is_free:

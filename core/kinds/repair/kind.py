@@ -112,8 +112,8 @@ class Repair(TaskKind["RepairJudge"]):
         """Return the corrupted functions, the baselines, and the tests that enter each function.
 
         Only the part of a baseline that the id covers counts if it was recorded elsewhere (decision 158): its
-        passing tests, if they are those of the suite. The changes allowed to code under test are then
-        determined again. Raises `TaskError` if any of them is damaged, or if there is no function or no
+        passing tests, if they are those of the suite. In that case, the changes allowed to code under test
+        are determined again. Raises `TaskError` if any part is damaged, or if there is no function or no
         baseline.
         """
         from gistpoint.core.tasks.documents import ANSWER_FILE, basis_of, protections_of, read_baseline

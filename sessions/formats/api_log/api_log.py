@@ -255,7 +255,7 @@ class ApiLog(Format):
             yield RunEntry(str(number), reader.header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a conversation by its number. Raises `RunFileError` if the id is not a number."""
+        """Return a reader of a conversation by its number. Raises `RunFileError` if `id` is not a number."""
         if not id.isdecimal():
             raise no_such_run(probe, id, hint="List it to see the ids.")
         return _Reader(probe, id)

@@ -127,7 +127,10 @@ class AgentData(Format):
             yield RunEntry(id, _header(row, id))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a trajectory, the first if `id` is empty. Raises `RunFileError` if there is none."""
+        """Return a reader of a trajectory, the first if `id` is empty.
+
+        Raises `RunFileError` if there is none.
+        """
         known = _KNOWN_PLACES.row(probe, id)
         if known is not None and _is_trajectory(known.fields):
             return _Reader(known.probe(probe), _header(known, id))

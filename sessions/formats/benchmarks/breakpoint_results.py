@@ -170,7 +170,10 @@ class BreakpointResults(Format):
             yield RunEntry(id, _header(shallow(record.fields), id))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a problem by its name, or the first one. Raises `RunFileError` if there is none."""
+        """Return a reader of a problem by its name, or of the first one.
+
+        Raises `RunFileError` if there is none.
+        """
         for known, record in _problems(probe):
             if known == id or not id:
                 line = shallow(record.fields)

@@ -298,7 +298,10 @@ class DatasetRows(Format):
             )
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open the run of a row, the first if `id` is empty. Raises `RunFileError` if there is none."""
+        """Return a reader of the run in a row, the first row if `id` is empty.
+
+        Raises `RunFileError` if there is no such row.
+        """
         row = _KNOWN_PLACES.row(probe, id)
         if row is not None and (key := _key_of(row.fields)):
             return _opened(probe, id, row, key)

@@ -102,7 +102,7 @@ class DebugGym(SingleRun):
         return 0.6 if isinstance(log, list) and "problem" in probe.object else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the run."""
+        """Return a reader of the run."""
         return _Reader(probe)
 
 

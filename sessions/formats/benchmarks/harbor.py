@@ -97,9 +97,10 @@ class _Reader(RunReader):
         return found
 
     def side_run(self, id: str) -> RunReader | None:
-        """Open a run in the transcript's file or in another file of the agent; None if there is none.
+        """Return a reader of a run in the transcript's file or in another file of the agent.
 
-        Raises `RunFileError` if `id` names a file in which no run is recognised.
+        None if there is no such run. Raises `RunFileError` if `id` names a file in which no run is
+        recognised.
         """
         for part in self.probe.parts:
             if part.name == id:
@@ -307,7 +308,10 @@ class Harbor(Format):
         yield from reader.side_runs()
 
     def open(self, probe: FileProbe, id: str) -> RunReader:
-        """Open the trial, or a run of another agent in it. Raises `RunFileError` if there is no such run."""
+        """Return a reader of the trial, or of a run of another agent in it.
+
+        Raises `RunFileError` if there is no such run.
+        """
         reader = _Reader(probe)
         found = reader.side_run(id) if id else reader
         if found is None:

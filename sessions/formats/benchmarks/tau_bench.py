@@ -239,7 +239,10 @@ class TauBench(Format):
             yield RunEntry(id, _header(record, id, info))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a trial, the first if `id` is empty. Raises `RunFileError` if there is no such trial."""
+        """Return a reader of a trial, the first if `id` is empty.
+
+        Raises `RunFileError` if there is no such trial.
+        """
         counted = RunNames()
         for known, record in _trials(probe):
             members = as_dict(record.fields)

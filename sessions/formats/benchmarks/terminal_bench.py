@@ -227,7 +227,10 @@ class TerminalBench(Format):
             yield RunEntry(id, _Reader(part, id, settings).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a trial by its name, or the only one. Raises `RunFileError` if there is no such trial."""
+        """Return a reader of a trial by its name, or of the only one.
+
+        Raises `RunFileError` if there is no such trial.
+        """
         if not _first_of(probe) and not id:
             return _Reader(probe)
         known, part = run_named(probe, id, _trials(probe))

@@ -284,7 +284,7 @@ class ClaudeCode(SingleRun):
         return max(map(_likeness, probe.first_lines(20)), default=0.0)
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the session."""
+        """Return a reader of the session."""
         return _Reader(probe)
 
 

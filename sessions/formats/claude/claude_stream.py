@@ -350,7 +350,7 @@ class ClaudeStream(Format):
             yield RunEntry(agent, _Reader(probe, agent).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open the main run, or that of the side agent started by call `id`.
+        """Return a reader of the main run, or of the run of the side agent that call `id` started.
 
         Raises `RunFileError` if there is no such agent.
         """

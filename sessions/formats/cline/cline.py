@@ -301,7 +301,7 @@ class Cline(SingleRun):
         return 0.92 if any(map(_has_its_tags, messages)) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the conversation."""
+        """Return a reader of the conversation."""
         return _Reader(probe)
 
 

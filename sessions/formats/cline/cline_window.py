@@ -309,7 +309,7 @@ class ClineWindow(SingleRun):
         return 1.0 if found and all(map(_is_shown, found)) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the task."""
+        """Return a reader of the task."""
         return _Reader(probe)
 
 

@@ -163,7 +163,7 @@ class _Reply:
             self._result(self._output(payload))
 
     def _output(self, payload: dict[str, Json]) -> Result:
-        """Return an output: a string, parts, or a string with an object with output and exit code."""
+        """Return the result in an output, which is a string, parts, or JSON with output and exit code."""
         record = Record(payload)
         output = record.first("output", "tools", "result")
         inner = Record(output)

@@ -345,7 +345,7 @@ class Codex(SingleRun):
         return 0.92 if begun or any(record.has("record_type") for record in records) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the session."""
+        """Return a reader of the session."""
         return _Reader(probe)
 
 

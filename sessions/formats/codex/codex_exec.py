@@ -222,7 +222,7 @@ class CodexExec(SingleRun):
         return 0.95 if any(map(_is_event, probe.first_lines())) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the output."""
+        """Return a reader of the output."""
         return _Reader(probe)
 
 

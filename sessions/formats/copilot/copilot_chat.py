@@ -464,7 +464,7 @@ class CopilotChat(SingleRun):
         return 0.9 if opening.has("requestId") and opening.has("message", "response") else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the chat."""
+        """Return a reader of the chat."""
         if not _is_log(probe):
             return _Reader(probe)
         return _Reader(FileProbe(_Replayed(probe), name=probe.name))

@@ -312,7 +312,7 @@ class CopilotCli(SingleRun):
         return 0.95 if any(map(_is_event, probe.first_lines())) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the session."""
+        """Return a reader of the session."""
         return _Reader(probe)
 
 

@@ -312,7 +312,7 @@ class GeminiCli(SingleRun):
         return 0.92 if any(map(_is_message, messages)) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the session."""
+        """Return a reader of the session."""
         return _Reader(probe)
 
 

@@ -187,7 +187,7 @@ class GeminiStream(SingleRun):
         return 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the output."""
+        """Return a reader of the output."""
         return _Reader(probe)
 
 

@@ -247,7 +247,7 @@ class QwenCode(SingleRun):
         return 1.0 if any(map(_is_one, probe.first_lines())) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the session."""
+        """Return a reader of the session."""
         return _Reader(probe)
 
 

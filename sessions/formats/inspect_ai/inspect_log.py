@@ -551,7 +551,7 @@ class InspectLog(Format):
             yield RunEntry(id, header_of(summaries.get(id, {}), log, id, ""))
 
     def open(self, probe: FileProbe, id: str) -> MonolithSample | ChunkedSample:
-        """Open a sample by its id, or the first one. Raises `RunFileError` if there is no such sample."""
+        """Return a reader of a sample by its id, or the first. Raises `RunFileError` if there is none."""
         if probe.archive is None:
             return self._open_json(probe, id)
         ids = _ids(probe.archive)

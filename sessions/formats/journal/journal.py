@@ -37,7 +37,7 @@ class Journal(SingleRun):
         return JournalReader(probe)
 
     def open(self, probe: FileProbe, id: str) -> RunReader:
-        """Open the journal and check it. Raises `RunFileError` if an id is given."""
+        """Check the journal, and return a reader of it. Raises `RunFileError` if an id is given."""
         from gistpoint.sessions.formats.journal._steps import JournalReader
 
         reader = super().open(probe, id)

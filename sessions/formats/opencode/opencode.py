@@ -304,7 +304,7 @@ class Opencode(SingleRun):
         return 1.0 if opening.has("parts") and opening.word("info", "id").startswith("msg_") else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the session."""
+        """Return a reader of the session."""
         return _StoredReader(probe) if probe.parts else _Reader(probe)
 
 

@@ -174,7 +174,7 @@ class OpencodeMarkdown(SingleRun):
         return 1.0 if _TOP.match(probe.text[:8192]) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the session."""
+        """Return a reader of the session."""
         return _Reader(probe)
 
 

@@ -168,7 +168,10 @@ class OpenClawTelemetry(Format):
             yield RunEntry(session if len(sessions) > 1 else "", reader.header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a session, the first if `id` is empty. Raises `RunFileError` if there is none."""
+        """Return a reader of a session, the first if `id` is empty.
+
+        Raises `RunFileError` if there is none.
+        """
         sessions = _sessions_in(probe.blob) or [""]
         if id and id not in sessions:
             raise no_such_run(probe, id, hint="List it to see the ids.")

@@ -117,7 +117,7 @@ class Pi(SingleRun):
         return 0.9 if messages and len(linked) == len(entries) else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the session."""
+        """Return a reader of the session."""
         return _Reader(probe)
 
 

@@ -278,7 +278,7 @@ def edits_of(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
     found: list[FileEdit] = []
     for call in calls:
         arguments = call.parsed or {}
-        # A patch of OpenAI's models is a whole argument, or part of a shell command.
+        # OpenAI's models write a patch as a whole argument, or as part of a shell command.
         patch = command_of(call) or as_str(first(arguments, "input", "patch"))
         if _PATCH in patch:
             found += _patched(patch)

@@ -43,7 +43,7 @@ class DividedReader(RunReader):
         return self._divided(self.undivided_records())
 
     def more(self, offset: int, before: int) -> Iterator[RawRecord] | None:
-        """Yield the parts of the records that were appended; None if the records are not lines."""
+        """Return an iterator over the parts of appended records; None if the records are not lines."""
         found = super().more(offset, before)
         return None if found is None else self._divided(found)
 

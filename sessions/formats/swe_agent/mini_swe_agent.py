@@ -188,7 +188,7 @@ class MiniSweAgent(SingleRun):
         return 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the run."""
+        """Return a reader of the run."""
         return _Reader(probe)
 
 

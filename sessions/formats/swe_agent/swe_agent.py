@@ -276,7 +276,7 @@ class SweAgent(SingleRun):
         return 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the run."""
+        """Return a reader of the run."""
         return _Reader(probe)
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
@@ -286,7 +286,10 @@ class SweAgent(SingleRun):
             yield RunEntry(id, replace(_Reader(part).header(), id=id))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open the run, or one of its attempts. Raises `RunFileError` if there is no such attempt."""
+        """Return a reader of the run, or of one of its attempts.
+
+        Raises `RunFileError` if there is no such attempt.
+        """
         if not id:
             return _Reader(probe)
         return _Reader(run_named(probe, id, _attempts(probe))[1])

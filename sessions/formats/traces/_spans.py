@@ -437,7 +437,7 @@ class TraceFormat(Format):
 
     @abstractmethod
     def reader(self, probe: FileProbe, trace: str) -> RunReader:
-        """Open a trace."""
+        """Return a reader of a trace."""
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """Yield the traces; if there is only one, its id is empty."""
@@ -448,7 +448,10 @@ class TraceFormat(Format):
             yield RunEntry(names.name(trace) if len(traces) > 1 else "", self.reader(probe, trace).header())
 
     def open(self, probe: FileProbe, id: str) -> RunReader:
-        """Open a trace by its id, or the only one. Raises `RunFileError` if there is no such trace."""
+        """Return a reader of a trace by its id, or of the only one.
+
+        Raises `RunFileError` if there is no such trace.
+        """
         found = guarded(self.spans(probe), probe.blob, [])
         if id and not any(self.trace_of(record.fields) == id for record in found):
             raise no_such_run(probe, id)

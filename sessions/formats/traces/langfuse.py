@@ -201,7 +201,7 @@ class Langfuse(SingleRun):
         return 1.0 if known else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
-        """Open the trace."""
+        """Return a reader of the trace."""
         return _Reader(probe)
 
 

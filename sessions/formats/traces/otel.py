@@ -545,7 +545,7 @@ class Otel(TraceFormat):
         return _trace_of(as_dict(fields))
 
     def reader(self, probe: FileProbe, trace: str) -> _Reader:
-        """Open a trace."""
+        """Return a reader of a trace."""
         return _Reader(probe, trace)
 
 

@@ -105,7 +105,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
     @on(Options.Changed)
     @on(OptionList.OptionHighlighted)
     def keep_drafts(self) -> None:
-        """Save the typed text and the choices, which Escape and the end of the screen must not lose."""
+        """Save the typed text and the choices, so that they survive Escape and the closing of the screen."""
         if self._drafts is None or self._is_left:
             return
         # An unchanged text is not a draft: the dialog may offer a different one next time.

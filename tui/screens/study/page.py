@@ -96,7 +96,7 @@ class StudyPage(BaseScreen[str]):
         return True
 
     def answer(self, answer: str) -> None:
-        """Dismiss with an answer, except with the first one while something is missing."""
+        """Dismiss the page with an answer; the first answer is ignored while something is missing."""
         if answer != self.buttons()[0][0] or self.may_go_on():
             self.dismiss(answer)
 

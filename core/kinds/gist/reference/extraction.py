@@ -273,7 +273,7 @@ class Extractor:
                 yield Use(unit, site, (bound,))
 
     def _along(self, entity: Entity, chain: Sequence[str]) -> Iterator[Entity]:
-        """Yield an entity, then those of the attributes of a chain, up to the first that is not a module."""
+        """Yield an entity, then the entity of each attribute in a chain, up to the first non-module."""
         yield entity
         for attribute in chain:
             following = self.resolve(entity.module, attribute) if entity.kind == MODULE else None

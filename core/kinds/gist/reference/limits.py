@@ -23,8 +23,8 @@ def limits_of(
 ) -> list[str]:
     """Return the limits that failed runs of gists indicate, as sentences, most probable first.
 
-    Empty if they indicate none. `path` and `qualname` are those of the test, `refused` are the refused
-    imports, `evidence` is the text of the failures, and `files` are the paths of the repository.
+    Empty if they indicate none. `path` and `qualname` identify the test, `refused` are the refused imports,
+    `evidence` is the text of the failures, and `files` are the paths of the repository.
     """
     named = _named(codebase, path, qualname)
     found: list[str] = []
@@ -50,7 +50,7 @@ def limits_of(
 
 
 def _named(codebase: Codebase, path: str, qualname: str) -> list[str]:
-    """Return where executed lines name a module of the codebase in a string, those of the test first."""
+    """Return where executed lines name a module of the codebase in a string, lines of the test first."""
     first: list[str] = []
     others: list[str] = []
     for module in modules_of(codebase.sources, codebase.trace).values():

@@ -141,7 +141,7 @@ class Breadth(StrEnum):
     WITH_IMPORTS = "with_imports"
     """The needed statements and every external import that ran: some are needed for their side effects."""
     WITH_NAMES = "with_names"
-    """As `WITH_IMPORTS`; in addition, `__name__` is that of the original module while its statements run.
+    """As `WITH_IMPORTS`; in addition, `__name__` names the original module while its statements run.
 
     Loggers and classes contain this name.
     """
@@ -164,7 +164,7 @@ class Breadth(StrEnum):
     def is_bare(self) -> bool:
         """Whether statements that act on something needed are left out.
 
-        Those that are part of everything are kept.
+        With `EVERYTHING_BARE`, only such statements of the tests are left out.
         """
         return self in (Breadth.BARE, Breadth.EVERYTHING_BARE)
 
@@ -179,7 +179,7 @@ class NoReferenceError(UserError):
 
 
 def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) -> str:
-    """Return a flat file for the test `qualname` of `path`, or for the program at `path` if it is empty.
+    """Return a flat file for the test `qualname` of `path`, or without `qualname` for the program at `path`.
 
     Raises NoReferenceError if the trace does not have the file, or the file does not have the test, and
     SyntaxError or RecursionError if a module can't be compiled.

@@ -34,9 +34,10 @@ class Renderer:
     """Writes a selection as one file.
 
     `dropped` are statements, such as other tests, that are left out of their unit. With `all_imports`, unused
-    external imports are kept if their name is free. With `by_name`, code that looks up a module by a
-    name in a string gets the flat file. Statements of the module `home`, which contains the test on its lines
-    `test`, run under the flat file's own `__name__`, even if others run under that of their original module.
+    external imports are kept if their name is free. With `by_name`, code that looks up a module by a name in
+    a string gets the flat file. Statements of the module `home`, which contains the test on its lines `test`,
+    run under the flat file's own `__name__`, even if other statements run under the name of their original
+    module.
     """
 
     def __init__(
