@@ -126,7 +126,7 @@ def test_a_cancelled_build_leaves_nothing(pins, tmp_path):
 
 
 def test_a_python_that_is_not_there(pins, tmp_path):
-    with pytest.raises(EnvironmentBuildError, match=r"no Python 3\.99"):
+    with pytest.raises(EnvironmentBuildError, match=r"Python 3\.99, which the task"):
         EnvironmentStore(tmp_path / "cache").get(replace(pins, python="3.99"), PlainBackend())
 
 
