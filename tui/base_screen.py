@@ -120,8 +120,15 @@ class BaseScreen(Screen[ScreenResultType]):
     # Input
 
     def action_page_text(self, pages: int) -> None:
-        """Scroll the largest part of the screen that can be scrolled, by whole pages; up if negative."""
-        parts = [part for part in self.query(Widget) if part.max_scroll_y > 0 and part.region.area]
+        """Scroll the largest part of the screen that can still be scrolled, by whole pages; up if negative.
+
+        A part may be inside another one, which is scrolled after the inner one has reached its end.
+        """
+
+        def has_more(part: Widget) -> bool:
+            return part.scroll_y < part.max_scroll_y if pages > 0 else part.scroll_y > 0
+
+        parts = [part for part in self.query(Widget) if part.allow_vertical_scroll and has_more(part)]
         if not parts:
             return
         text = max(parts, key=lambda part: part.region.area)

@@ -35,6 +35,7 @@ _CALLERS_EXPECT_IT = {
     "core/agents/text_calls.py::_loaded",
     "core/orders.py::replied",
     "sandbox/candidates/warm.py::_take",
+    "sandbox/cluster_steps.py::read_order",
     "sandbox/endpoints/streamed.py::chunk_in",
     "sandbox/endpoints/transport.py::loaded",
     "sessions/agentruns/cluster_work.py::do",

@@ -18,7 +18,9 @@ async def test_the_times_of_a_run_are_a_page_and_lead_to_its_steps(tmp_path: Pat
     async with reviewing(timed_run(tmp_path / "run.traj.json"), size=(80, 24)) as driver:
         await driver.until_read(0)
         await driver.press("percent_sign")
-        await driver.until(lambda: "model 18.0s (60%)  tools 12.0s (40%)" in driver.text())
+        await driver.until(
+            lambda: "total 32.0s: model 18.0s, tools 12.0s, user 0s, unknown 2.00s" in driver.text()
+        )
         assert "a full bar is 5.00s" in driver.text()
         assert page(driver).count == 6
         await driver.press("down", "down", "enter")
