@@ -239,12 +239,12 @@ def read_regular_text(
 def lies_in(path: Path, root: Path) -> bool:
     """Return whether a path is in a folder after following all links; False for circular links."""
     try:
-        return not _is_circular(path) and path.resolve().is_relative_to(root.resolve())
+        return not is_circular(path) and path.resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError, ValueError):
         return False
 
 
-def _is_circular(path: Path) -> bool:
+def is_circular(path: Path) -> bool:
     """Whether links lead back to themselves, which `resolve` ignores from Python 3.13 on."""
     try:
         path.stat()

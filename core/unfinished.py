@@ -52,10 +52,12 @@ def whole_folder(target: Path) -> Iterator[Path]:
     target.
     """
     part = part_of(target.absolute())
+    is_made = False
     try:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(target.absolute())
         part.mkdir()
+        is_made = True
         yield part
         part.rename(target)
     except OSError as error:
@@ -63,7 +65,8 @@ def whole_folder(target: Path) -> Iterator[Path]:
             error.filename = str(target)
         raise
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        if is_made:  # another thread may be making the same target
+            shutil.rmtree(part, ignore_errors=True)
 
 
 def made_in(folder: Path, what: str) -> Path:
@@ -102,7 +105,7 @@ def leftovers_below(roots: Iterable[Path]) -> list[Path]:
         for place, folders, files in os.walk(root):
             here = Path(place)
             left = [here / name for name in (*folders, *files) if _process_of(name) is not None]
-            old = [path for path in left if _is_old(path)]
+            old = [path for path in left if _is_old(path) and not _is_being_made(path)]
             folders[:] = [name for name in folders if here / name not in old]
             found += old
     return found
@@ -112,7 +115,7 @@ def scratch_leftovers() -> list[Path]:
     """Return this user's temporary folders of killed processes, and those older than `OLD_S`."""
     entries = _entries(Path(tempfile.gettempdir()))
     marked = [path for path in entries if path.name.startswith(SCRATCH) and _process_of(f".{path.name}")]
-    return [path for path in marked if _is_abandoned(path) or _is_old(path)]
+    return [path for path in marked if _is_abandoned(path) or (_is_old(path) and not _is_being_made(path))]
 
 
 def _remove(paths: Iterable[Path]) -> None:
@@ -148,6 +151,12 @@ def _is_abandoned(path: Path) -> bool:
     return writer is not None and writer[0] == _machine() and _is_own(path) and not is_running(writer[1])
 
 
+def _is_being_made(path: Path) -> bool:
+    """Whether a living process of this machine is named in the mark; its folder's own time may be old."""
+    writer = _process_of(path.name if path.name.startswith(".") else f".{path.name}")
+    return writer is not None and writer[0] == _machine() and is_running(writer[1])
+
+
 def _is_old(path: Path) -> bool:
     with suppress(OSError):
         return _is_own(path) and time.time() - path.lstat().st_mtime > OLD_S
@@ -173,4 +182,7 @@ def is_running(process: int) -> bool:
 
 @cache
 def _machine() -> str:
-    return hashlib.sha256(os.uname().nodename.encode()).hexdigest()[:6]
+    names = [os.uname().nodename]
+    with suppress(OSError):  # containers with one host name do not see each other's processes
+        names.append(os.readlink("/proc/self/ns/pid"))  # noqa: PTH115 - it is no path
+    return hashlib.sha256(" ".join(names).encode()).hexdigest()[:6]

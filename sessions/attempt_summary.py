@@ -95,7 +95,9 @@ def withheld(summary: AttemptSummary) -> AttemptSummary:
     shown = AttemptState(
         header=state.header,
         budgets=state.budgets,
-        remaining=replace(state.remaining, submissions=state.budgets.submissions),
+        remaining=replace(
+            state.remaining, submissions=state.budgets.submissions, tool_uses=state.budgets.tool_uses
+        ),
         clock=state.clock,
         pause=state.pause,
         ending=None if state.ending is None else Ending(HIDDEN),

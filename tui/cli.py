@@ -430,6 +430,7 @@ def _called(options: argparse.Namespace) -> int:
     """Call a command, which does not show outcomes of people in studies that are open (decision 191).
 
     The commands on a study hide them themselves, because some need outcomes that they do not show.
+    Participants see their own outcomes.
     """
     from gistpoint.sessions.blinding import Blinding
 
@@ -438,12 +439,19 @@ def _called(options: argparse.Namespace) -> int:
 
         return is_hidden(study, attempt, unblind=getattr(options, "unblind", False))
 
-    Blinding.of_process = None if "study" in options.called[:1] else Blinding(is_hidden)
+    _, *words = getattr(options, "command", "").split()
+    has_own_rule = words[:1] in (["study"], ["participant"])
+    Blinding.of_process = None if has_own_rule else Blinding(is_hidden)
     try:
-        code: int = options.run(options)
-        return code
+        return called_command(options)
     finally:
         Blinding.of_process = None
+
+
+def called_command(options: argparse.Namespace) -> int:
+    """Run the function of the parsed command, and return its exit code."""
+    code: int = options.run(options)
+    return code
 
 
 def _ask_on_terminal() -> None:

@@ -11,7 +11,7 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -194,8 +194,9 @@ def _remove_oldest(kept: Path) -> None:
     """Remove the tasks that were not used for the longest time, beyond `MOST_TASKS`; they are sent again."""
     found = [place for place in kept.iterdir() if place.is_dir()]
     if len(found) > MOST_TASKS:
-        for place in sorted(found, key=lambda place: place.stat().st_mtime)[:-MOST_TASKS]:
-            shutil.rmtree(place, ignore_errors=True)
+        with suppress(OSError):  # another worker with this cache may remove some at the same time
+            for place in sorted(found, key=lambda place: place.stat().st_mtime)[:-MOST_TASKS]:
+                shutil.rmtree(place, ignore_errors=True)
 
 
 def _services(build: ServicesFactory, tools: WorkTools) -> Services:

@@ -39,7 +39,9 @@ def is_hidden(study_id: str, attempt: Path, *, unblind: bool) -> bool:
         return not unblind
     try:
         study = StudyFolder(root, Locations.of_user(), SystemTime())
-        return study.study.id != study_id or outcomes_hidden(study, unblind=unblind)
+        if study.study.id != study_id:
+            return not unblind
+        return outcomes_hidden(study, unblind=unblind)
     except (UserError, OSError):
         return not unblind
 

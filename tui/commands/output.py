@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.locations import is_circular
 from gistpoint.core.text import visible, visible_line
 from gistpoint.core.unfinished import part_of, remove_abandoned
 from gistpoint.tui import signs
@@ -235,6 +236,8 @@ def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) ->
             with target.open("wb") as device:
                 device.writelines(pieces)
             return
+        if is_circular(target):
+            raise UserError(f"{target} can't be written: its links form a circle.")
         target = target.resolve() if named else target
         part = part_of(target)
         try:
@@ -250,8 +253,6 @@ def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) ->
             f"{target} can't be written: {error.strerror}.",
             hint="Name another file, or change the rights of its folder or free some space.",
         ) from error
-    except RuntimeError as error:  # before Python 3.13, a circle of links isn't an OSError
-        raise UserError(f"{target} can't be written: its links form a circle.") from error
 
 
 def make_folder(folder: Path) -> None:

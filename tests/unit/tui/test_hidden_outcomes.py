@@ -174,6 +174,29 @@ def test_outcomes_are_shown_after_the_study_is_closed(
     assert main(("show", attempts[0])) == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "is_hiding"),
+    [
+        (("attempt", "list"), True),
+        (("study", "progress", "study"), False),
+        (("--sandbox", "plain", "study", "progress", "study"), False),
+        (("participant", "--study", "study", "--code", "AB12"), False),
+    ],
+)
+def test_only_commands_on_a_study_and_participants_have_another_rule(
+    held: Held, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], is_hiding: bool
+) -> None:
+    rules: list[bool] = []
+    monkeypatch.setattr("gistpoint.tui.cli.called_command", lambda options: rules.append(_hides()) or 0)
+    main(words)
+    assert rules == [is_hiding]
+    assert not _hides()
+
+
+def _hides() -> bool:
+    return Blinding.of_process is not None
+
+
 def test_an_unknown_study_counts_as_open(
     held: Held, attempts: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
