@@ -439,7 +439,7 @@ def _called(options: argparse.Namespace) -> int:
 
         return is_hidden(study, attempt, unblind=getattr(options, "unblind", False))
 
-    _, *words = getattr(options, "command", "").split()
+    _, *words = getattr(options, "called_as", "gistpoint").split()
     has_own_rule = words[:1] in (["study"], ["participant"])
     Blinding.of_process = None if has_own_rule else Blinding(is_hidden)
     try:

@@ -127,7 +127,7 @@ class CommandParser(argparse.ArgumentParser):
             self._set_up()  # setting up later would drop the description
             if self.screen:
                 hold_collection()
-            self.set_defaults(run=load()(self), command=self.prog)
+            self.set_defaults(run=load()(self), called_as=self.prog)
             if self.outcomes:
                 self.add_argument("--unblind", action="store_true", help=UNBLIND_HELP)
             # Every command accepts this option; the short help lists it only where it would show more.
