@@ -66,7 +66,7 @@ def _comparing(word: str, before: str) -> Mistake | None:
     if _COMPARED.search(before):
         return Mistake(f"{word!r} follows a comparison", "Write steps>5 and steps<10.")
     if word == "==":
-        return Mistake("'==' is no comparison", "Write = instead.")
+        return Mistake("'==' is not an operator", "Write = instead.")
     name = _NAME_BEFORE.search(before)
     what = "needs a field before it" if name is None else f"needs a field before it, which {name[1]} is not"
     return Mistake(f"{word!r} {what}", "Such as steps>20 or model=name.")
@@ -85,7 +85,7 @@ def _double(word: str, is_field: Callable[[str], bool]) -> Mistake | None:
     found = _EQUALS.fullmatch(word)
     if found is None or not is_field(found[1]):
         return None
-    return Mistake("'==' is no comparison", f"Write {found[1]}={found[2]}.")
+    return Mistake("'==' is not an operator", f"Write {found[1]}={found[2]}.")
 
 
 def _spaced(word: str, before: str, is_field: Callable[[str], bool]) -> Mistake | None:
@@ -96,7 +96,7 @@ def _spaced(word: str, before: str, is_field: Callable[[str], bool]) -> Mistake 
             return Mistake("a blank is before the colon", f"Write {name[1]}{word}.")
         if word.lower() in _OF_SQL:
             hint = f"Write {name[1]}>=5 and {name[1]}<=10." if word.lower() == "between" else ""
-            return Mistake(f"{word!r} is no comparison", hint or f"Write {name[1]}:text.")
+            return Mistake(f"{word!r} is not a comparison", hint or f"Write {name[1]}:text.")
     if _UNITS.fullmatch(word) and _COMPARED.search(before):
         return Mistake("numbers have no unit", "Write a time as 1:30 or in seconds.")
     return None

@@ -1,7 +1,7 @@
 """Files and folders that are made under a hidden name, and the removal of those that a killed process left.
 
-The name has a mark of the writer, its machine and process. What the mark of a living process or of another
-machine is on is never removed by its name alone; after a day, housekeeping removes it too.
+The name has a mark of the writer: its machine and its process. What a living process of this machine is
+making is never removed. What another machine was making is removed by housekeeping after a day.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from functools import cache
 from pathlib import Path
 
 _MARKED = re.compile(
-    r"\.(?:.*[.-])?(?P<host>[0-9a-f]{6})-(?P<process>\d{1,10})(?:-[^/]*)?(?:\.part)?", re.DOTALL
+    r"\.(?:.*[.-])?gp(?P<host>[0-9a-f]{6})-(?P<process>\d{1,10})(?:-[^/]*)?(?:\.part)?", re.DOTALL
 )
+"""A hidden name with a mark. Its first letters keep dates and times in names of the user's from being one."""
 OLD_S = 24 * 3600.0
 """The age, in seconds, after which anything unfinished of this user is a leftover."""
 SCRATCH = "gistpoint-"
@@ -28,7 +29,7 @@ SCRATCH = "gistpoint-"
 
 def mark() -> str:
     """Return the mark of this process: a hash of the machine's name, and the process's number."""
-    return f"{_machine()}-{os.getpid()}"
+    return f"gp{_machine()}-{os.getpid()}"
 
 
 def part_of(target: Path) -> Path:
@@ -52,21 +53,19 @@ def whole_folder(target: Path) -> Iterator[Path]:
     target.
     """
     part = part_of(target.absolute())
-    is_made = False
     try:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(target.absolute())
-        part.mkdir()
-        is_made = True
-        yield part
-        part.rename(target)
+        part.mkdir()  # fails if another thread is making the same target
+        try:
+            yield part
+            part.rename(target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
     except OSError as error:
         if error.filename is None or str(error.filename).startswith(str(part)):
             error.filename = str(target)
         raise
-    finally:
-        if is_made:  # another thread may be making the same target
-            shutil.rmtree(part, ignore_errors=True)
 
 
 def made_in(folder: Path, what: str) -> Path:
@@ -99,13 +98,13 @@ def scratch_folder(what: str, below: Path | None = None) -> Iterator[str]:
 
 
 def leftovers_below(roots: Iterable[Path]) -> list[Path]:
-    """Return what is unfinished below some folders, of this user, and older than `OLD_S`."""
+    """Return what is unfinished below some folders, this user's, older than `OLD_S`, and not being made."""
     found = []
     for root in roots:
         for place, folders, files in os.walk(root):
             here = Path(place)
             left = [here / name for name in (*folders, *files) if _process_of(name) is not None]
-            old = [path for path in left if _is_old(path) and not _is_being_made(path)]
+            old = [path for path in left if _is_old(path) and not _is_made_by(path, running=True)]
             folders[:] = [name for name in folders if here / name not in old]
             found += old
     return found
@@ -115,7 +114,11 @@ def scratch_leftovers() -> list[Path]:
     """Return this user's temporary folders of killed processes, and those older than `OLD_S`."""
     entries = _entries(Path(tempfile.gettempdir()))
     marked = [path for path in entries if path.name.startswith(SCRATCH) and _process_of(f".{path.name}")]
-    return [path for path in marked if _is_abandoned(path) or (_is_old(path) and not _is_being_made(path))]
+    return [
+        path
+        for path in marked
+        if _is_abandoned(path) or (_is_old(path) and not _is_made_by(path, running=True))
+    ]
 
 
 def _remove(paths: Iterable[Path]) -> None:
@@ -147,14 +150,13 @@ def _process_of(name: str) -> tuple[str, int] | None:
 
 def _is_abandoned(path: Path) -> bool:
     """Whether a killed process of this machine and user left a file or folder."""
-    writer = _process_of(path.name if path.name.startswith(".") else f".{path.name}")
-    return writer is not None and writer[0] == _machine() and _is_own(path) and not is_running(writer[1])
+    return _is_made_by(path, running=False) and _is_own(path)
 
 
-def _is_being_made(path: Path) -> bool:
-    """Whether a living process of this machine is named in the mark; its folder's own time may be old."""
+def _is_made_by(path: Path, *, running: bool) -> bool:
+    """Whether the mark of a file or folder is of a process of this machine that is, or is not, running."""
     writer = _process_of(path.name if path.name.startswith(".") else f".{path.name}")
-    return writer is not None and writer[0] == _machine() and is_running(writer[1])
+    return writer is not None and writer[0] == _machine() and is_running(writer[1]) is running
 
 
 def _is_old(path: Path) -> bool:

@@ -27,7 +27,7 @@ _LAYOUT = 2
 _BUSY_S = 1.0
 """Seconds for which another program that holds the index is waited for."""
 _REST_S = 5.0
-"""Seconds for which the index is done without after another program was waited for in vain."""
+"""Seconds for which the index is not used after waiting for another program without success."""
 _BATCH_S = 0.2
 """Seconds after which what was put is committed, so that other programs can write too."""
 _DAY_S = 86_400

@@ -6,6 +6,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -161,6 +162,14 @@ class PostgresServer:
         place = programs()
         assert place is not None, "PostgreSQL is not installed: apt-get install postgresql"
         return place / name
+
+
+def free_port(address: str) -> int:
+    """Return a port of an address on which nothing listens."""
+    with socket.socket() as found:
+        found.bind((address, 0))
+        port: int = found.getsockname()[1]
+        return port
 
 
 @contextmanager

@@ -149,7 +149,7 @@ class GenerateTasks(Request):
     """The number of proven corruptions of which the least visible become tasks.
 
     None means three times the number of tasks if nobody planted the faults or a blind reader reads them;
-    otherwise, each corruption is decided by itself.
+    otherwise, each corruption is decided separately.
     """
     choice: ChooseFunctions = field(default_factory=ChooseFunctions)
     groups: GroupFunctions = field(default_factory=GroupFunctions)

@@ -241,7 +241,7 @@ def endpoint_settings(
 ) -> EndpointSettings:
     """Return the settings; the arguments override the environment, and the environment overrides the file.
 
-    With `key_needed=False`, a missing key is no error, because nothing is to be sent.
+    With `key_needed=False`, a missing key is not an error, because nothing will be sent.
 
     With an `api` other than the file's, the file's address, key, model and prices do not apply. Raises
     `EndpointError` or `SettingsError` if a setting is missing or wrong; no message contains one of the user's

@@ -103,7 +103,7 @@ def _is_package(tree: SourceTree, folders: Sequence[str]) -> bool:
 
 
 def _moves(tree: SourceTree, base: str, names: Sequence[str], moved: Collection[str]) -> bool:
-    """Whether the module to which `names` lead below `base` is moved too; true if there is no such module."""
+    """Whether the module that `names` lead to below `base` is moved too; also true if there is none."""
     below = "/".join((base, *names))
     files = [path for path in (f"{below}.py", f"{below}/__init__.py") if tree.is_file(path)]
     return all(path in moved for path in files)

@@ -178,15 +178,22 @@ def _task(services: Services, id: str, archive: bytes) -> Task:
                 file.flush()
                 task = unpack_task(Path(file.name), kept, replaces=True)
         else:
-            try:
-                task = TaskStore(kept, services.locations.tasks, demo=services.locations.demo).find(id)
-            except TaskError as error:
-                raise NotDoneError(WorkStatus.NEEDS_TASK) from error
+            task = _known_task(services, kept, id)
         if task.folder.parent == kept:
-            os.utime(task.folder)  # used now, as far as the bound and `admin clean --unused` are concerned
             _remove_oldest(kept)
     if task.id != id:
         raise TaskError(f"The archive of {id[:12]} contains another task, {task.short_id}.")
+    return task
+
+
+def _known_task(services: Services, kept: Path, id: str) -> Task:
+    """Return a task that this machine has, marked as used. Raises `NotDoneError` if it does not have it."""
+    try:
+        task = TaskStore(kept, services.locations.tasks, demo=services.locations.demo).find(id)
+        if task.folder.parent == kept:
+            os.utime(task.folder)  # for the bound, and for `admin clean --unused`
+    except (TaskError, FileNotFoundError) as error:  # another worker with this cache may remove it meanwhile
+        raise NotDoneError(WorkStatus.NEEDS_TASK) from error
     return task
 
 

@@ -259,7 +259,8 @@ class CommandParser(argparse.ArgumentParser):
             is_option = word.startswith("--") and " " not in word
             if is_option and not self._means(name):
                 self._refuse([word])
-            if self._needs_value(before) and word[:1] == "-" and word[1:2].isalpha() and " " not in word:
+            is_like_option = word[:1] == "-" and word[1:2].isalpha() and " " not in word
+            if is_like_option and self._needs_value(before):
                 self.error(f"{before} needs a value; if {word} is it, write {before}={word}")
             before = word
 

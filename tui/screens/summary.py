@@ -153,9 +153,7 @@ def _outcome(task: Task, state: AttemptState, accepted: bool | None) -> Rows:
     rows += _suspicion(state, accepted)
     if kind_of(task).start(task) is None and state.last is not None:
         rows.append(("Corrupted functions changed", str(len(state.last.changed))))
-    best = state.best
-    if best is not None and state.last is not None and (best.score or 0) > (state.last.score or 0):
-        rows.append(("Best submission", f"number {best.number}, score {best.score or 0:.3f}"))
+    rows += _best(state)
     if state.budgets.scores != 0 and (trials := state.of_kind.scores_made):
         rows.append(("Scores before the hand-in", str(trials)))
     if state.suspects:
@@ -165,6 +163,14 @@ def _outcome(task: Task, state: AttemptState, accepted: bool | None) -> Rows:
         rows.append(("Isolation", warning))
     rows.append(("Ids", f"task {task.short_id}, attempt {state.attempt_id}"))
     return rows
+
+
+def _best(state: AttemptState) -> Rows:
+    """Return the best submission, unless it is the last one."""
+    best, last = state.best, state.last
+    if best is None or last is None or (best.score or 0) <= (last.score or 0):
+        return []
+    return [("Best submission", f"number {best.number}, score {best.score or 0:.3f}")]
 
 
 def _end(state: AttemptState, accepted: bool | None) -> Rows:

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from builders import build_task
 from certificates import Authority
-from postgres_server import PostgresServer, programs, running_server
+from postgres_server import PostgresServer, free_port, programs, running_server
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "team.md"
-HOST, AT, PORT = "db.example.org", "127.0.0.2", 45433
+HOST, AT = "db.example.org", "127.0.0.2"
 """The server of the guide, and the address that stands for it: not one that counts as this machine."""
 OWNER = "keeper"
 """The guide's `owner`, a name that the superuser of the tests' server has."""
@@ -45,7 +45,7 @@ class Place:
 
     def environment(self, who: str) -> dict[str, str]:
         passfile = self.folder / f"pgpass-{who}"
-        passfile.write_text(f"{HOST}:{PORT}:gistpoint:{who}:{PASSWORDS[who]}\n")
+        passfile.write_text(f"{HOST}:{self.server.port}:gistpoint:{who}:{PASSWORDS[who]}\n")
         passfile.chmod(0o600)
         home = self.folder / who
         home.mkdir(exist_ok=True)
@@ -54,7 +54,7 @@ class Place:
             "PATH": f"{Path(sys.executable).parent}:{programs()}:{os.environ['PATH']}",
             "GISTPOINT_HOME": str(home),
             "PGHOSTADDR": AT,
-            "PGPORT": str(PORT),
+            "PGPORT": str(self.server.port),
             "PGPASSFILE": str(passfile),
             "PGSSLROOTCERT": str(self.authority.certificate),  # for PostgreSQL's own programs
             "PGSSLMODE": "verify-full",
@@ -96,7 +96,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
         (hba,) = (line for line in lines_with("echo") if "hostssl" in line)
         with (data / "pg_hba.conf").open("a") as file:
             file.write(hba.split('"')[1].replace("10.0.0.0/8", f"{AT}/8") + "\n")
-        server.port = PORT
+        server.port = free_port(AT)
         server.settings = (
             *("ssl=on", "ssl_cert_file=server.crt", "ssl_key_file=server.key"),
             f"listen_addresses={AT}",

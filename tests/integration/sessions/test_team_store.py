@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from builders import REPAIR
 from certificates import Authority
-from postgres_server import PostgresServer, running_server
+from postgres_server import PostgresServer, free_port, running_server
 from team_machines import TeamMachine, as_role, ask, make_schema
 
 from gistpoint.core.errors import CancelledError
@@ -334,7 +334,7 @@ def test_what_travels_to_another_machine_is_encrypted_and_the_server_proven(tmp_
             (data / name).chmod(0o600)
         with (data / "pg_hba.conf").open("a") as file:
             file.write(f"hostssl all all {host}/8 trust\n")
-        server.port = 45432
+        server.port = free_port(host)
         server.settings = ("ssl=on", f"listen_addresses={host}")
         server.start()
         url = f"postgresql://owner@{host}:{server.port}/team"

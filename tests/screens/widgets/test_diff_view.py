@@ -89,6 +89,7 @@ async def test_both_sides_scroll_together() -> None:
     async with app.run_test(size=(140, 12)) as pilot:
         view.load(BEFORE, BEFORE.replace("line", "LINE"))
         view.focus()
+        await pilot.pause()  # before the first layout, there is nothing to scroll
         await pilot.press("pagedown", "pagedown")
         await pilot.pause()
         left, right = view.query("DiffPane")

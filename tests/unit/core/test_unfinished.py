@@ -60,7 +60,7 @@ def test_an_empty_folder_is_filled_and_another_is_left_alone(tmp_path: Path) -> 
 MACHINE, _, PROCESS = mark().partition("-")
 OTHERS = {
     "of this process": f".a.{mark()}.part",
-    "of another machine": f".a.{'0' * 6}-{mark_of_killed().partition('-')[2]}.part",
+    "of another machine": f".a.gp{'0' * 6}-{mark_of_killed().partition('-')[2]}.part",
     "not ours": ".a.notes.part",
     "of another file": f".b.{mark_of_killed()}.part",
 }
@@ -73,6 +73,14 @@ def test_only_what_a_killed_process_of_this_machine_left_is_removed(what: str, t
     (tmp_path / OTHERS[what]).touch()
     remove_abandoned(tmp_path / "a")
     assert _names(tmp_path) == {OTHERS[what]}
+
+
+def test_of_two_that_make_one_folder_the_second_fails_and_removes_nothing(tmp_path: Path) -> None:
+    with whole_folder(tmp_path / "a") as first:
+        (first / "file").touch()
+        with pytest.raises(FileExistsError, match="/a'"), whole_folder(tmp_path / "a"):
+            pass
+    assert _names(tmp_path / "a") == {"file"}
 
 
 def test_what_belongs_to_another_user_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,9 +111,16 @@ def test_a_temporary_folder_removes_the_earlier_ones_of_the_same_purpose(tmp_pat
 
 
 def test_housekeeping_finds_old_leftovers_in_a_home_and_nothing_else(tmp_path: Path) -> None:
-    old, day = tmp_path / "data" / f".task.{'0' * 6}-1.part", 25 * 3600
-    young = tmp_path / "data" / f".task.{'1' * 6}-1.part"
-    for path in (old, young, tmp_path / "data" / ".deleted" / "x", tmp_path / "data" / "attempts" / "01m82p"):
+    old, day = tmp_path / "data" / f".task.gp{'0' * 6}-1.part", 25 * 3600
+    young = tmp_path / "data" / f".task.gp{'1' * 6}-1.part"
+    names = (
+        ".deleted/x",
+        "attempts/01m82p",
+        ".notes-240131-1530",
+        ".a.240131-0900.part",
+        f".a.{mark()}.part",
+    )
+    for path in (old, young, *(tmp_path / "data" / name for name in names)):
         path.mkdir(parents=True)
         os.utime(path, (time.time() - day, time.time() - day))
     os.utime(young)
@@ -119,10 +134,12 @@ def test_housekeeping_finds_temporary_folders_of_killed_processes(
     for name in (
         f"gistpoint-uv-{mark_of_killed()}-x",
         f"gistpoint-uv-{mark()}-x",
+        f"gistpoint-uv-{mark()}-old",
         "gistpoint-notes",
         "other",
     ):
         (tmp_path / name).mkdir()
+    os.utime(tmp_path / f"gistpoint-uv-{mark()}-old", (0, 0))
     assert [path.name for path in scratch_leftovers()] == [f"gistpoint-uv-{mark_of_killed()}-x"]
 
 

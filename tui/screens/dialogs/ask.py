@@ -123,7 +123,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         self._write(event, event.text.partition("\n")[0])
 
     def _write(self, event: events.Event, text: str) -> None:
-        """Write text into the last visible field, unless a field has the focus, or there is no field."""
+        """Write text into the last visible field, if there is one and no field has the focus."""
         fields = [field for field in self._fields().values() if field.display]
         if not fields or isinstance(self.focused, Input):
             return
