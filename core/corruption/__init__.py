@@ -1,1 +1,1 @@
-"""Corruptions of functions: text edits by operators, gates, records, and the evidence of the tests."""
+"""Corruptions of functions: how they are made, recorded and judged by gates, readers and tests."""

@@ -1,6 +1,7 @@
 """Aligns the body of a function with an earlier one, and returns the changes that lead back to it.
 
-The header, the docstring, the annotations and the quotation marks stay as they are today (decision 137).
+The header, the docstring, the annotations and the quotation marks stay as they are in the current version
+(decision 137).
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ class LineEdit:
 
 @dataclass(frozen=True, slots=True)
 class ChangeBack:
-    """A change to today's function that restores a part of an earlier version."""
+    """A change to the current function that restores a part of an earlier version."""
 
     edits: tuple[LineEdit, ...]
-    """The edits of today's text, in order."""
+    """The edits of the current text, in order."""
     binds: frozenset[str]
     """The names that are bound in the changed part, in either version."""
     reads: frozenset[str]
@@ -51,16 +52,16 @@ class ChangeBack:
         return bool(self.binds & other.reads or other.binds & self.reads)
 
 
-def changes_back(today: str, earlier: str) -> tuple[ChangeBack, ...]:
-    """Return the changes that turn the body of `today` into that of `earlier`, in order.
+def changes_back(current: str, earlier: str) -> tuple[ChangeBack, ...]:
+    """Return the changes that turn the body of `current` into that of `earlier`, in order.
 
     Both are the text of one definition at the left margin. Changes that belong together are joined. Empty if
     the bodies mean the same, or if they can't be aligned line by line. Raises `CodeError` if one of them is
     not a single definition.
     """
-    now = read_snippet(today).node
+    now = read_snippet(current).node
     then = read_snippet(earlier).node
-    aligner = _Aligner(today.split("\n"), _Restyled.of(earlier, today))
+    aligner = _Aligner(current.split("\n"), _Restyled.of(earlier, current))
     try:
         aligner.block(_body(now), _body(then))
     except _NotByLinesError:
@@ -68,9 +69,9 @@ def changes_back(today: str, earlier: str) -> tuple[ChangeBack, ...]:
     return tuple(_joined(aligner.found))
 
 
-def with_changes(today: str, changes: Iterable[ChangeBack]) -> str:
-    """Return today's text with the changes made."""
-    lines = today.split("\n")
+def with_changes(current: str, changes: Iterable[ChangeBack]) -> str:
+    """Return the current text with the changes made."""
+    lines = current.split("\n")
     for edit in sorted(chain.from_iterable(change.edits for change in changes), reverse=True):
         lines[edit.start - 1 : edit.end - 1] = edit.lines
     return "\n".join(lines)
@@ -131,7 +132,7 @@ class _Aligner:
     """Collects the changes between two versions of a function."""
 
     now: list[str]
-    """The lines of today's text."""
+    """The lines of the current text."""
     then: _Restyled
     found: list[ChangeBack] = field(default_factory=list)
 
@@ -231,7 +232,7 @@ class _Aligner:
         return node.lineno, last + 1
 
     def _annotated(self, one: ast.AnnAssign, other: ast.stmt) -> None:
-        """Change the value of an assignment that has an annotation today."""
+        """Change the value of an assignment that has an annotation in the current version."""
         value = other.value if isinstance(other, ast.Assign | ast.AnnAssign) else None
         assert one.value is not None
         if value is None or value.lineno != other.lineno:
@@ -403,15 +404,15 @@ def _together(group: Sequence[ChangeBack]) -> ChangeBack:
 
 @dataclass(frozen=True, slots=True)
 class _Restyled:
-    """The earlier text without comments, and with today's quotation marks."""
+    """The earlier text without comments, and with the current quotation marks."""
 
     lines: list[str]
     in_strings: frozenset[int]
     """The lines that begin inside a string, counted from 1."""
 
     @classmethod
-    def of(cls, earlier: str, today: str) -> _Restyled:
-        lines, quotes, inside = earlier.split("\n"), _Quotes.of(today), set[int]()
+    def of(cls, earlier: str, current: str) -> _Restyled:
+        lines, quotes, inside = earlier.split("\n"), _Quotes.of(current), set[int]()
         tokens = _tokens(earlier)
         # Changes are made from the end: the positions of the tokens before a change stay valid.
         for token in reversed(tokens):
@@ -419,7 +420,7 @@ class _Restyled:
             if token.type == tokenize.COMMENT:
                 lines[row - 1] = lines[row - 1][:first].rstrip()
             elif token.type == tokenize.STRING and row == last_row:
-                text = quotes.of_today(token.string)
+                text = quotes.as_spelled_now(token.string)
                 lines[row - 1] = lines[row - 1][:first] + text + lines[row - 1][last:]
             elif token.type in (tokenize.STRING, _FORMATTED_TEXT):
                 inside.update(range(row + 1, last_row + 1))
@@ -452,22 +453,22 @@ def _tokens(text: str) -> list[tokenize.TokenInfo]:
 
 @dataclass(frozen=True, slots=True)
 class _Quotes:
-    """The style of the strings in today's text."""
+    """The style of the strings in the current text."""
 
     spelled: dict[str, str]
-    """The spelling of each string in today's function, by its text."""
+    """The spelling of each string in the current function, by its text."""
     usual: str
 
     @classmethod
-    def of(cls, today: str) -> _Quotes:
-        strings = [token.string for token in _tokens(today) if token.type == tokenize.STRING]
+    def of(cls, current: str) -> _Quotes:
+        strings = [token.string for token in _tokens(current) if token.type == tokenize.STRING]
         plain = list(filter(_is_plain, strings))
         single = sum(text.startswith("'") for text in plain)
         usual = "'" if single > len(plain) / 2 else '"'
         return cls({_value(text): text for text in plain}, usual)
 
-    def of_today(self, text: str) -> str:
-        """Return a string of the earlier text as today's function would spell it."""
+    def as_spelled_now(self, text: str) -> str:
+        """Return a string of the earlier text as the current function would spell it."""
         if not _is_plain(text):
             return text
         known = self.spelled.get(_value(text))

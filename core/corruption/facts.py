@@ -402,7 +402,7 @@ _LEAST = 4
 
 @dataclass(frozen=True, slots=True)
 class NeighbourForms:
-    """The number of neighbours with the same form, and the forms that occur.
+    """The number of pairs of neighbours with the same form, and the forms that occur.
 
     Neighbours are statements that follow each other in a block, operands of one `and` or `or`, and elements
     of a collection.
@@ -411,7 +411,7 @@ class NeighbourForms:
     alike: int
     forms: Counter[tuple[str, ...]]
     twins: int
-    """The number of neighbours that are equal except for the names of variables."""
+    """The number of pairs of neighbours that are equal except for the names of variables."""
 
     def broken_by(self, after: NeighbourForms) -> bool:
         """Whether a piece no longer resembles its neighbours; pieces that only moved don't count."""

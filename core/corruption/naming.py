@@ -13,7 +13,7 @@ from gistpoint.core.corruption.shapes import FunctionNode, is_text, only, target
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _LEAST_SHARED = 4
-"""The number of common initial letters from which two words count as forms of one word."""
+"""The minimum length of a word for longer words that begin with it to count as its forms."""
 
 _SIDE = {"LtE": "Lt", "GtE": "Gt"}
 _DENIED: Mapping[str, tuple[type[ast.cmpop], ...]] = {

@@ -17,7 +17,7 @@ class TooManyProbesError(Exception):
 
 
 def smallest(items: Sequence[T], fails: Callable[[Sequence[T]], bool], most: int) -> tuple[T, ...]:
-    """Return a part of `items` for which `fails` is true, and from which no item can be left out.
+    """Return a part of `items` for which `fails` is true, and from which no single item can be left out.
 
     `fails` must be true for all items together, and is called at most `most` times; if that is not enough,
     the smallest part that was found is returned. Parts keep the order of the items. This is the algorithm
@@ -78,16 +78,16 @@ def _split(part: Sequence[int], pieces: int) -> list[list[int]]:
 _NOT_THERE = "NotImplementedError"
 
 
-def missing_feature(today: str, earlier_file: str, tests: Iterable[str], error_types: Iterable[str]) -> str:
+def missing_feature(current: str, earlier_file: str, tests: Iterable[str], error_types: Iterable[str]) -> str:
     """Return the name or text of a feature that the earlier version does not have; empty if there is none.
 
-    It is a name, an attribute, a keyword or a string of today's function, other than a local variable, that
-    occurs in the code of a failing test, but not in the earlier file; or `NotImplementedError`, if a test
-    failed with it (decision 137).
+    It is a name, an attribute, a keyword or a string of the current function, other than a local variable,
+    that occurs in the code of a failing test, but not in the earlier file; or `NotImplementedError`, if a
+    test failed with it (decision 137).
     """
     if _NOT_THERE in error_types:
         return _NOT_THERE
-    new = _words(today) - _local_variables(today) - _words(earlier_file)
+    new = _words(current) - _local_variables(current) - _words(earlier_file)
     used = frozenset[str]().union(*map(_words, tests))
     return min(new & used, default="")
 

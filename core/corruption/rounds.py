@@ -117,7 +117,7 @@ _FAULTS = (
 )
 """Ends that are faults of the model or its endpoint even if a submission was tried.
 
-Without a tried submission, all ends are faults.
+Without a tried submission, most other ends are faults too (see `LoopResult.fault`).
 """
 
 
@@ -166,7 +166,7 @@ class Round:
     call: int
     """The number of its tool call, counted from 1."""
     code: str
-    """The code as the model sent it."""
+    """The code as the model sent it; empty if it was too long."""
     verdict: SubmissionVerdict
     detail: str = ""
     target: Target | None = None

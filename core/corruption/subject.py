@@ -62,8 +62,9 @@ class StatementBlock:
 class CorruptionTarget:
     """A function's text at the left margin, with decorators, and the nodes of its body in source order.
 
-    It does not include the docstring, annotations, formatted strings (their positions are unreliable before
-    Python 3.12) and the bodies of inner functions and classes, which are separate targets.
+    The nodes do not include the docstring, annotations of variables, the parts of formatted strings (their
+    positions are unreliable before Python 3.12) and of inner functions and classes, which are separate
+    targets.
     """
 
     text: str

@@ -121,7 +121,7 @@ MOST_SHARED = 1
 class CandidateVerdicts:
     """The verdicts so far in order, each with its current status.
 
-    A corruption that is not subtle enough waits until there is no other candidate. At most half of the
+    A corruption that is not subtle enough waits until there is no other candidate. Fewer than half of the
     corruptions in a set may be among the first functions of a spectrum-based localisation: such a corruption
     waits until there are enough others. If no other candidate is left, the remaining places go to waiting
     verdicts, most subtle first (decision 33). In a stratified set, no verdict is accepted beyond the share of
@@ -248,7 +248,7 @@ class CandidateVerdicts:
     def _in_turn(self, *, at_last: bool) -> list[tuple[int, CandidateVerdict]]:
         """Return the waiting verdicts that may be accepted, with their indexes, in the order to try them.
 
-        `at_last` is whether the last candidate has been decided; if so, all waiting verdicts may be accepted.
+        `at_last` says whether the last candidate has been decided; all waiting verdicts may then be accepted.
         """
         if at_last:
             return sorted(self._waiting.items(), key=lambda item: _preference(item[1]))

@@ -1,4 +1,4 @@
-"""Reads and checks the settings for the functions of a campaign and for the spread of its tasks."""
+"""Reads and checks the settings for a campaign's functions and groups, and for the spread of its tasks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Choice:
     """
 
     functions: Mapping[str, int] = field(default_factory=dict)
-    """A list of `path::qualname`, each with its line in the file; empty for all functions."""
+    """A list of `path::qualname`, each with its line in the list's file; empty for all functions."""
     where: tuple[str, ...] = ()
     """Conditions that functions must all meet.
 
@@ -277,7 +277,7 @@ class GroupFunctions(Request):
 def tasks_wanted(count: int | None, choice: Choice, groups: GroupRules) -> int:
     """Return how many tasks of each source are wanted.
 
-    Raises `UserError` if `count` does not fit the choice.
+    Raises `UserError` if `count` does not fit the choice or the groups.
     """
     if groups.wanted:
         if count not in (None, sum(groups.wanted)):

@@ -131,7 +131,7 @@ class FetchingHarness(Harness, Protocol):
 class Context:
     """The objects that the steps of generation use, for one library.
 
-    It is pickled as its folder, harness and settings; a process opens the rest on first use.
+    It is pickled as its folder, harness, settings and terms; a process opens the rest on first use.
     """
 
     folder: Path

@@ -58,8 +58,7 @@ class Dossier:
 def open_dossier(folder: Path) -> Dossier:
     """Return the dossier of the task in a folder, with its answer.
 
-    Raises `TaskError` if the task is damaged, and `CodeError` or `FileNotFoundError` if its answer does not
-    fit its tree.
+    Raises `TaskError` if the task is damaged, or if its answer does not fit its tree.
     """
     task = read_task(folder)
     answer = read_answer(task)

@@ -58,8 +58,8 @@ class EarlierBody:
 class EarlierBodies(Protocol):
     """Supplies bodies that somebody believed to be right."""
 
-    def of(self, path: str, qualname: str, today: str) -> Iterator[EarlierBody]:
-        """Yield the bodies of a function that differ from `today` and from each other, best first."""
+    def of(self, path: str, qualname: str, current: str) -> Iterator[EarlierBody]:
+        """Yield the bodies of a function that differ from `current` and from each other, best first."""
         ...
 
 
@@ -75,14 +75,14 @@ class EarlierVersions:
     _read: dict[str, Mapping[str, list[tuple[int, str]]]] = field(default_factory=dict, compare=False)
     """The code of the functions in each file that was read."""
 
-    def of(self, path: str, qualname: str, today: str) -> Iterator[EarlierBody]:
-        """Yield the earlier versions of a function that differ from `today` and each other, newest first.
+    def of(self, path: str, qualname: str, current: str) -> Iterator[EarlierBody]:
+        """Yield the earlier versions of a function that differ from `current` and each other, newest first.
 
         Versions of the file that can't be parsed, or do not define the function, are left out.
         """
         files = self.files.get(path, ())
         for place, text in self._texts(path).get(qualname, ()):
-            if text == today:
+            if text == current:
                 continue
             file, replaced_by = files[place], files[place - 1].version if place else ""
             known = {"replaced_by": replaced_by} if replaced_by else {}
@@ -121,7 +121,7 @@ def write_earlier_files(folder: Path, files: EarlierFiles) -> None:
 
 
 def read_earlier_files(folder: Path) -> EarlierFiles | None:
-    """Return the earlier files in the folder of a library; None if there are none or they are damaged."""
+    """Return the earlier files in the folder of a library; None if there are none that can be read."""
     try:
         stored = msgspec.json.decode((folder / HISTORY_FILE).read_bytes(), type=_Stored)
     except (OSError, msgspec.MsgspecError, RecursionError):

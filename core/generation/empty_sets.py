@@ -60,11 +60,11 @@ _FEW_FAIL = frozenset(
 def retry_of_empty_set(
     reasons: Mapping[str, int], settings: CampaignSettings, *, candidates: str = "", has_history: bool
 ) -> Retry | None:
-    """Return the call that would keep something after no candidate became a task.
+    """Return the call that may keep something after no candidate became a task.
 
-    `reasons` are the numbers of candidates by outcome, most frequent first; none for a
-    library without candidates, which `candidates` describes. `has_history` is whether the source can have
-    earlier bodies. None if every option has been tried.
+    `reasons` are the numbers of candidates by outcome, most frequent first; none for a library without
+    candidates, which `candidates` describes. `has_history` says whether the source can have earlier bodies.
+    None if every option has been tried.
     """
     if not reasons:
         return _fewer_failing(candidates, settings) or _removing(candidates, settings)
@@ -81,7 +81,7 @@ def retry_of_empty_set(
 
 
 def _of_edits(why: str, reason: Reason, settings: CampaignSettings, has_history: bool) -> Retry | None:
-    """Return a call that tries more corruptions of these functions, or functions of another source."""
+    """Return a call that tries more visible edits, single functions, earlier bodies, or removed bodies."""
     most = settings.max_glance or 0.0
     if reason is Reason.AT_A_GLANCE and most < 1:
         return Retry(why, ("--max-glance", "0.5" if most < 0.5 else "1"))

@@ -189,9 +189,10 @@ def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
 
 
 def _agrees(report: SuiteReport, others: list[SuiteReport]) -> bool:
-    """Return whether each test has an outcome that it also has in another run.
+    """Whether each test of the other runs has an outcome that it also has in one of them.
 
-    Without other runs, no test may fail. False for a run that did not finish or has collection errors.
+    Without other runs, a test must pass and none may fail. False for a run that did not finish or has
+    collection errors.
     """
     if report.status is not RunStatus.FINISHED or report.collection_errors:
         return False
@@ -222,7 +223,10 @@ def _took(report: SuiteReport) -> float:
 
 
 def require_usable(report: SuiteReport, max_seconds: float) -> None:
-    """Raise `NoTaskError` if a run of the original's suite took too long, or did not run all of its files."""
+    """Raise `NoTaskError` if a run of the original's suite can't be used.
+
+    It may have taken too long, found no tests, not run all of its files, or not finished.
+    """
     tail = f"\n{report.output[-2000:]}" if report.output else ""
     if report.status is RunStatus.TIMED_OUT or _took(report) > max_seconds:
         waited = (
@@ -362,10 +366,10 @@ def prove(
 ) -> CorruptionProof:
     """Run the whole suite on the corrupted tree and return the proof that enough tests fail.
 
-    If the test map shows that a failing test can't be affected by the change, the suite is run again: a test
-    that passes one of the two times failed by chance and doesn't count. Raises `NoTaskError` if the
-    corruption can't make a task, `InfrastructureError` if the suite could not be run, `CodeError` if a target
-    does not fit the tree, and `CancelledError` when stopped.
+    If the test map shows that a failing test can't be affected by the change, the suite is run again: if the
+    test then passes, it failed by chance and doesn't count. Raises `NoTaskError` if the corruption can't make
+    a task, `InfrastructureError` if the suite could not be run, `CodeError` if a target does not fit the
+    tree, and `CancelledError` when stopped.
     """
     tree = corrupted_tree(intake.repository.tree, targets)
     request = request_of(intake, tree)

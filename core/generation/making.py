@@ -80,8 +80,8 @@ def write_proven(
     """Write the task below `into`, in a folder named by its id, and return it.
 
     An existing task with the same content is kept and returned instead. In discovery, the id has a salt made
-    from `secret`, by default a new one. `announce(id)` is called just before a new task folder appears, and
-    `controls_of` with the written task, unless it already exists with controls.
+    from `secret`, by default a new one. For a new task, `controls_of` is called with the written task, and
+    `announce(id)` just before its folder appears.
     """
     rules, limits = rules or Rules(), ToolLimits()
     several = len(proof.targets) > 1
@@ -208,8 +208,8 @@ def template_for(
 ) -> str:
     """Return the name of the newest template for a mode and a number of targets.
 
-    `of_class` is whether the bodies in a class were removed. With `refused_costs_attempt`, the text says that
-    a refused submission costs an attempt.
+    `of_class` says whether the bodies in a class were removed. With `refused_costs_attempt`, the text says
+    that a refused submission costs an attempt.
     """
     named = "several" if targets > 1 else mode.value
     if of_class:  # only removal has classes as targets
@@ -265,7 +265,7 @@ def write_kept(
 
 
 def proof_of(library: SourceLibrary, kept: ProvenCorruption) -> CorruptionProof:
-    """Return the proof in a stored verdict; only the failing tests that the brief lists have messages."""
+    """Return the proof in a stored verdict; only the first few failing tests have messages."""
     passed = library.intake.passed
     failing = frozenset(failure.id for failure in kept.failing) | frozenset(kept.missing)
     results = {id: TestResult(id, Outcome.PASSED) for id in sorted(passed - failing)}

@@ -28,7 +28,7 @@ class Pending:
 
     @property
     def busy(self) -> frozenset[str]:
-        """The keys of the candidates that workers are trying."""
+        """The keys of the candidates whose work is not done."""
         return frozenset(self.keys.values())
 
     def done(self) -> Iterator[tuple[str, Any]]:

@@ -201,8 +201,9 @@ def generate(
     Tasks are written as soon as they are proven. Until a set is full, better ones may replace them, unless
     they are `in_use`. `control` corruptions of each source are also tried on the whole suite. `terms` returns
     the settings of the conversations with a model, and `submissions` the failed submissions. An error of the
-    model or a stop by the user ends the work on all sources, and is in the last result. Results are stored
-    below `locations`, and a later call with the same arguments resumes from there. If the only source can't
+    model or a stop by the user ends the work on all sources, and is in the last result; a stop while a source
+    is analysed is raised. Results are stored below `locations`, and a later call with the same arguments
+    resumes from there. If the only source can't
     be used, its error is raised: `SourceError`, `EnvironmentBuildError` or `RecordingError`.
     """
     wanted = tuple(specs)

@@ -56,7 +56,7 @@ class KeptTask:
 
 @dataclass(frozen=True, slots=True)
 class CampaignProgress(RunProgress):
-    """The state of a campaign on one source; reported at every change."""
+    """The state of a campaign on one source; reported at every change, and otherwise once a second."""
 
     source: str = ""
     wanted: int = 0
@@ -66,7 +66,7 @@ class CampaignProgress(RunProgress):
     dropped: Mapping[str, int] = field(default_factory=dict)
     """The number of dropped candidates, by reason."""
     corruptions: Mapping[str, int] = field(default_factory=dict)
-    """The number of dropped corruptions, by reason."""
+    """The number of corruptions, by outcome."""
     trials: tuple[TrialProgress, ...] = ()
     tests_per_second: float = 0.0
     elapsed: float = 0.0

@@ -83,7 +83,10 @@ def remedy_for_collection(report: SuiteReport) -> Remedy:
 
 
 def remedy_for_failures(failing: Collection[str], of: int) -> Remedy | None:
-    """Return a remedy that deselects the failing tests; None if more than a tenth of all tests fail."""
+    """Return a remedy that deselects the failing tests.
+
+    None if several tests fail and they are more than a tenth of all tests.
+    """
     if len(failing) > max(1, _MOST_LEFT_OUT * of):
         return None
     functions = sorted({id.partition("[")[0] for id in failing})

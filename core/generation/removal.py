@@ -22,7 +22,7 @@ MIN_LINES = 3
 
 
 def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = frozenset()) -> Target:
-    """Return the target for a function or class named as `path::qualname`, or by a unique qualname.
+    """Return the target for a function or class named as `path::qualname`, or by a unique name.
 
     A class loses the bodies of its methods (decision 142). Raises `CodeError` if the file does not define the
     name, `SourceError` if `name` denotes nothing, several definitions or one of the tests, and `NoTaskError`
@@ -70,11 +70,11 @@ def check_named(tree: SourceTree, name: str) -> None:
 def named_function(
     tree: SourceTree, name: str | FunctionRef, test_files: frozenset[str] = frozenset()
 ) -> FunctionRef:
-    """Return the function that `name` denotes: `path::qualname`, or a unique qualname.
+    """Return the function or class that `name` denotes: `path::qualname`, or a unique name or qualname.
 
     A `FunctionRef` denotes exactly one, the first of several if it has no number. Raises `CodeError` if the
-    file does not define it, and `SourceError` if there is no such file, if no function or several functions
-    have the qualname, and if the function belongs to the tests.
+    file does not define it, and `SourceError` if there is no such file, if no or several definitions have the
+    name, and if the definition belongs to the tests.
     """
     ref = name if isinstance(name, FunctionRef) else _resolved(tree, name, test_files)
     if is_protected(ref.path, test_files):

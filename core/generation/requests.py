@@ -100,7 +100,7 @@ class NewTask(Request):
 
 MOST_READINGS = 100
 POOL_FOR_A_TASK = 3
-"""The number of proven faults among which one is chosen if nobody planted them, or if a model reads them."""
+"""The number of proven faults per task if nobody planted them, or if a model reads them."""
 
 
 OpenReader = Callable[[str], ChatModel]
@@ -149,7 +149,7 @@ class GenerateTasks(Request):
     """The number of proven corruptions of which the least visible become tasks.
 
     None means three times the number of tasks if nobody planted the faults or a blind reader reads them;
-    otherwise, each corruption is decided separately.
+    otherwise, and for groups, each corruption is decided separately.
     """
     choice: ChooseFunctions = field(default_factory=ChooseFunctions)
     groups: GroupFunctions = field(default_factory=GroupFunctions)
@@ -212,7 +212,7 @@ class GenerateTasks(Request):
         )
 
     def _groups(self) -> GroupRules:
-        """Return the rules for groups; in the paper's preset, four functions within four calls."""
+        """Return the rules for groups; with the paper's preset, groups have four functions by default."""
         rules = self.groups.rules()
         is_of_paper = self.preset == PAPER and self.mode.in_groups and not rules.sizes
         return replace(rules, sizes=(PAPER_GROUP,)) if is_of_paper else rules

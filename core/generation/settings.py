@@ -67,7 +67,7 @@ class FaultSource(StrEnum):
 
 
 MOST_FAILING_UNPLANTED = MORE_FAILING[1]
-"""The maximum number of failing tests of a fault that nobody planted, whatever the minimum is."""
+"""The maximum number of failing tests of a fault that nobody planted, or four times the minimum if more."""
 LEAST_FAILING = 1
 """The minimum number of failing tests by default (decision 142)."""
 PAPER = "paper"
@@ -348,7 +348,7 @@ class Batch:
 
 
 def read_batch(text: str, file: str) -> Batch:
-    """Return the batch in a TOML text.
+    """Return the batch in a TOML document.
 
     Raises `BatchError`, which names `file`, if the text is not TOML, if a key is wrong, and if the file names
     no source, or a source twice.

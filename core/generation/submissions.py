@@ -73,9 +73,9 @@ class FailedSubmissions:
         grouped = groupby(sorted(newest, key=lambda item: item.function), key=lambda item: item.function)
         return cls({function: tuple(items) for function, items in grouped})
 
-    def of(self, path: str, qualname: str, today: str) -> Iterator[EarlierBody]:
-        """Yield the submitted versions of a function that differ from `today` and from each other."""
-        seen = {today}
+    def of(self, path: str, qualname: str, current: str) -> Iterator[EarlierBody]:
+        """Yield the submitted versions of a function that differ from `current` and from each other."""
+        seen = {current}
         for item in self.by_function.get(f"{path}::{qualname}", ()):
             if item.text not in seen:
                 seen.add(item.text)
@@ -96,8 +96,8 @@ def failed_submissions(
     """Return the functions of `library` in the submissions of an attempt that failed the suite.
 
     A function is left out if the task was made from another version of it: the submitted body would differ
-    from today's for more reasons than the author's mistake. Empty for an attempt that still runs, or that was
-    made neither by a person nor by a model.
+    from the current one for more reasons than the author's mistake. Empty for an attempt that still runs, or
+    that was made neither by a person nor by a model.
     """
     believed = [item for item in state.submissions if _is_believed(state, item)]
     if not believed or not state.ended or not set(state.drivers) <= {PERSON, MODEL}:
@@ -144,7 +144,7 @@ def _functions_in(
     try:
         before = index_source(path, original.read(path))
         after = index_source(path, replacement.on(original).read(path))
-        today = index_source(path, library.read(path))
+        current = index_source(path, library.read(path))
         written = after.get(replacement.qualname)
     except (CodeError, FileNotFoundError):
         return
@@ -154,7 +154,7 @@ def _functions_in(
         text = definition.dedented
         known = _text_in(before, definition.qualname)
         is_changed = known not in ("", text) and definition.kind is not DefinitionKind.CLASS
-        if is_changed and _text_in(today, definition.qualname) == known:
+        if is_changed and _text_in(current, definition.qualname) == known:
             yield f"{path}::{definition.qualname}", text, after.text
 
 
@@ -199,7 +199,7 @@ def write_submissions(folder: Path, studies: tuple[str, ...], found: FailedSubmi
 
 
 def read_submissions(folder: Path, studies: tuple[str, ...] = ()) -> FailedSubmissions:
-    """Return the submissions that `write_submissions` stored; none if the file is missing or damaged."""
+    """Return the submissions that `write_submissions` stored; none if there are none that can be read."""
     try:
         stored = msgspec.json.decode(_file_of(folder, studies).read_bytes(), type=_Stored)
     except (OSError, msgspec.MsgspecError, RecursionError):

@@ -78,8 +78,9 @@ def unpack_task(
 
     `others` are archives with more files of the same task. A task with the same id below `into` or a folder
     of `known` is kept: `note` is called with the differences if there are any, and `TaskConflictError` is
-    raised if its conditions differ. With `replaces`, the archive replaces it instead. Raises `TaskError` for
-    an archive that is damaged or contains anything but the plain files of a task.
+    raised if its conditions differ. With `replaces`, the archive replaces it instead, or adds its
+    measurements if the two are alike. Raises `TaskError` for an archive that is damaged or contains anything
+    but the plain files of a task.
     """
     into.mkdir(parents=True, exist_ok=True)
     folder = made_in(into, "unpacking")

@@ -97,7 +97,8 @@ def charged_words(reason: str) -> str:
 def settled(report: SuiteReport, given_back: int) -> SuiteReport:
     """Return the final report of a submission after `given_back` earlier ones were given back.
 
-    If the harness failed, its reason says whether it is given back; otherwise its status is `CRASHED`.
+    If the harness failed, the reason says whether the submission is given back; if it is not, the status
+    becomes `CRASHED`.
     """
     if report.status is not RunStatus.HARNESS_FAILED:
         return report

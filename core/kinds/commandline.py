@@ -273,7 +273,8 @@ def _put_in_order(
 ) -> None:
     """Put a function and its file in order, by their form or else by the paths that were shown.
 
-    Raises `QuestionError` if it remains unclear which of them is the file.
+    Raises `QuestionError` if it remains unclear which of them is the file; without `shown`, they then stay as
+    typed.
     """
     function = both[0].name
     file = both[1].name

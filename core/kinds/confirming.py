@@ -89,8 +89,8 @@ def confirmation_row(state: AttemptState) -> dict[str, Any]:
 def to_be_confirmed(state: AttemptState) -> Submission | None:
     """Return the pass of an ended attempt that is still to be confirmed; None if there is none.
 
-    Attempts that were played back or simulated have no pass of a solver. A confirmation that failed because a
-    process did not start is repeated.
+    Attempts that were played back or simulated have no pass of a solver. A confirmation that failed because
+    of the sandbox is repeated.
     """
     was_played = state.header.actor in (REPLAY, SIMULATED)
     if was_played or state.ending is None:

@@ -182,7 +182,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
     @property
     def known_basis(self) -> Basis | None:
-        """The basis; None if it is missing or none that was asked for, as the rest of the answer counts."""
+        """The basis; None if it is missing or unknown, because the rest of the answer counts all the same."""
         return next((basis for basis in Basis if basis == self.basis), None)
 
 

@@ -32,7 +32,7 @@ class GlanceVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GlanceScore:
-    """The probability that a reader sees a corruption at a glance, predicted from its text alone."""
+    """The probability that a reader sees a corruption at a glance, predicted from its text and families."""
 
     value: float
     """A probability from 0 to 1; a lower one is better hidden."""

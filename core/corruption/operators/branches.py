@@ -66,7 +66,7 @@ def _line_of_case(subject: CorruptionTarget, case: ast.match_case) -> int | None
 
 @at_each(ast.If)
 def lost_guard(subject: CorruptionTarget, choice: ast.If) -> Iterator[Edits]:
-    """Yield edits that replace a one-line `if` with its statement."""
+    """Yield edits that replace an `if` of a single statement with that statement."""
     match choice:
         case ast.If(body=[done], orelse=[]) if not is_elif(subject, choice):
             yield from _unguarded(subject, choice, done)

@@ -41,7 +41,7 @@ def part_of_error(subject: CorruptionTarget, node: ast.ExceptHandler) -> Iterato
 
 @at_each(ast.ExceptHandler)
 def widened(subject: CorruptionTarget, node: ast.ExceptHandler) -> Iterator[Edits]:
-    """Yield edits that catch every exception instead of one."""
+    """Yield edits that catch `Exception` instead of a narrower class."""
     match node.type:
         case ast.Name(id=name) as kind if name not in ("Exception", "BaseException"):
             yield subject.replaced(kind, "Exception")

@@ -98,7 +98,7 @@ def _started_before(
 
 
 def _is_start(value: ast.expr) -> bool:
-    """Whether a value is a usual starting value: a constant or an empty collection."""
+    """Whether a value is a usual starting value: a constant, an empty collection or a new object."""
     match value:
         case (
             ast.Call(func=ast.Name(), args=[], keywords=[])

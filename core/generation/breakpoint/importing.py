@@ -1,4 +1,4 @@
-"""Makes a task from a record: fetches the repository, corrupts the function, and runs the suite as proof.
+"""Makes a task from a record: names the source, corrupts the function, and runs the suite as proof.
 
 The question in a record is trusted, but none of its test results (decision 35).
 """
@@ -79,7 +79,7 @@ class RecordSources:
 
 
 def read_sources(text: str, file: str) -> RecordSources:
-    """Return the sources in a TOML text.
+    """Return the sources in a TOML document.
 
     Raises `SourceError`, which names `file`, if the text is not TOML or a key is wrong.
     """
@@ -188,7 +188,7 @@ def _removed(tree: SourceTree, definition: Definition, test_files: frozenset[str
 
 
 def _corrupted(record: BreakpointRecord, tree: SourceTree, definition: Definition) -> RecordTarget:
-    """Return the target with the file's own decorators, and with a mark if the record's code has none.
+    """Return the target with the file's own decorators, and with a mark if the record's code has lost them.
 
     Raises `RefusedRecordError` if the record's code can't be used.
     """

@@ -1,1 +1,1 @@
-"""The ways to try a candidate: by removal, by operators, by a model, or in a group of functions."""
+"""The ways to corrupt a candidate: by operators, earlier bodies, a model or a rewrite, or in a group."""

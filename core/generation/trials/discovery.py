@@ -29,9 +29,9 @@ ENOUGH = 4
 PLENTY = 8
 """The number of good corruptions that end the search even if none of them is hard to locate."""
 _MOST_READ = 400
-"""The number of corruptions of one function that are read, likeliest first; few functions have 100."""
+"""The maximum number of corruptions of one function that are read, likeliest first; few have even 100."""
 _CONFIRMED = 3
-"""The number of good corruptions that are tried on the whole suite."""
+"""The maximum number of good corruptions that are tried on the whole suite."""
 _MORE_TESTS = 1
 """The number of failing tests beyond the desired range after which a probe stops."""
 
@@ -79,9 +79,9 @@ R = TypeVar("R", bound=Rated)
 
 
 def decide_discovery(trial: CandidateTrial) -> CandidateVerdict:
-    """Return the verdict with the best good corruption, proven by the whole suite.
+    """Return the verdict with the best good corruption that the whole suite proves; at most three are tried.
 
-    The best `_CONFIRMED` are tried. Raises `CandidateDropped` if none of them is proven.
+    Raises `CandidateDropped` if none of them is proven.
     """
     return prove_best(trial, good_corruptions(trial, trial.candidate.name, trial.settings.band))
 
@@ -108,7 +108,7 @@ def prove_best(trial: CandidateTrial, rated: Sequence[Rated]) -> CandidateVerdic
 
 
 def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) -> list[Rated]:
-    """Return the good corruptions of a function, best hidden first, and count the outcomes of all others.
+    """Return the good corruptions of a function, best hidden first, and count the outcomes of all.
 
     A good corruption that is hard to locate comes before one that is not, however visible the two are. Empty
     if no corruption that was tried is good. Raises `CandidateDropped` if there is no corruption to try.

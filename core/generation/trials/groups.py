@@ -20,11 +20,14 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.text import plural
 
 _SPARE = 1
-"""The number of extra parts to find, because the worst are left out; 0 with a model, which costs money."""
+"""The number of extra parts to find, because the worst are left out.
+
+None are found for a chain, whose order matters, or with a model, which costs money.
+"""
 
 
 FindGood = Callable[[CandidateTrial, str, tuple[int, int]], Sequence[Rated]]
-"""Returns the good corruptions of a function, best first; raises `CandidateDropped` without any."""
+"""Returns the good corruptions of a function, best first; may raise `CandidateDropped` if there are none."""
 
 
 def decide_group(trial: CandidateTrial) -> CandidateVerdict:

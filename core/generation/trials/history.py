@@ -109,14 +109,14 @@ def good_earlier(
     return good_first(search.good.values())
 
 
-def _changes(today: str, body: EarlierBody) -> tuple[ChangeBack, ...]:
+def _changes(current: str, body: EarlierBody) -> tuple[ChangeBack, ...]:
     """Return the changes that the author of a body made, without those of the fault that was planted in it.
 
     Nobody believed a planted fault to be right, and the task that planted it exists already.
     """
     try:
-        made = changes_back(today, body.text)
-        given = changes_back(today, body.planted) if body.planted else ()
+        made = changes_back(current, body.text)
+        given = changes_back(current, body.planted) if body.planted else ()
     except CodeError:
         return ()
     planted = {_place_and_text(edit) for change in given for edit in change.edits}
@@ -135,7 +135,7 @@ class _Search:
     trial: CandidateTrial
     path: str
     qualname: str
-    today: str
+    current: str
     gate: Gate
     band: tuple[int, int]
     """The minimum and maximum numbers of failing tests."""
@@ -153,8 +153,8 @@ class _Search:
     def search(self, body: EarlierBody, changes: Sequence[ChangeBack]) -> None:
         """Rate all changes together and, if they do not make a good corruption, the smallest part that fails.
 
-        A wholly earlier body hides its fault better than a single earlier line, which its neighbours of today
-        contradict (decision 181).
+        A wholly earlier body hides its fault better than a single earlier line, which the current lines
+        around it contradict (decision 181).
         """
         self.family = body.family
         most = self._most_probes
@@ -169,7 +169,7 @@ class _Search:
 
     def _fails(self, part: Sequence[ChangeBack]) -> bool:
         """Whether tests fail with these changes, and not because of names that are gone."""
-        text = with_changes(self.today, part)
+        text = with_changes(self.current, part)
         if self.gate.check(text) in _UNUSABLE:
             return False
         report = self._report(text)
@@ -184,11 +184,11 @@ class _Search:
         return self._probed[text]
 
     def _target(self, text: str) -> Target:
-        return Target(self.path, self.qualname, self.today, text)
+        return Target(self.path, self.qualname, self.current, text)
 
     def _keep_if_good(self, body: EarlierBody, part: Sequence[ChangeBack], changes: int) -> bool:
         """Keep a failing part that is good and not refused; return whether it is kept."""
-        text = with_changes(self.today, part)
+        text = with_changes(self.current, part)
         if text in self.good:
             return True
         trial, target, report = self.trial, self._target(text), self._report(text)
@@ -201,7 +201,7 @@ class _Search:
             return False
         errors = [failure.error_type for failure in report.failed.values()]
         tests = code_of_tests(trial.library.intake.repository.tree, report.failed)
-        feature = missing_feature(self.today, body.file, tests, errors)
+        feature = missing_feature(self.current, body.file, tests, errors)
         if feature and not trial.settings.missing_features:
             trial.count_outcome(Reason.MISSING_FEATURE.value)
             return False
@@ -217,7 +217,7 @@ class _Search:
         good = is_good(evidence, *band) and is_about_it
         trial.count_outcome("good" if good else fault(evidence, band[0]))
         if good:
-            corruption = Corruption(target, edits_between(self.today, text), (body.family,), 1.0)
+            corruption = Corruption(target, edits_between(self.current, text), (body.family,), 1.0)
             rated = subtlety(evidence, *band)
             signs = self.gate.broken(text)
             self.good[text] = RatedHistory(
@@ -233,7 +233,7 @@ _UNUSABLE = (
     GateRefusal.SAME_CODE,
     GateRefusal.UNREADABLE,
 )
-"""Refusals of versions that need no probe: they can't run, or do what today's version does."""
+"""Refusals of versions that need no probe: they can't run, or do what the current version does."""
 _REFUSED = (*_UNUSABLE, GateRefusal.TOO_MANY_LINES)
 
 

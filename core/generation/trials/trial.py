@@ -215,7 +215,7 @@ class CandidateTrial:
 
 
 def require_proof_by_one(trial: CandidateTrial, verdict: CandidateVerdict) -> None:
-    """Raise `CandidateDropped` if a kept corruption makes only one test fail, which does not prove it.
+    """Raise `CandidateDropped` if a kept corruption makes only one test fail, and that does not prove it.
 
     The test has to enter a corrupted function, and to fail alone in every one of several runs. Its passes
     must also be confirmable, which is checked later.

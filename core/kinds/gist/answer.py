@@ -60,7 +60,10 @@ class GistAnswer:
         return replace(self.difficulty, functions=functions, files=files)
 
     def parameters(self, entrypoint: Entrypoint) -> tuple[str, ...]:
-        """Return the parameters of the command's test, in the order of the run; empty if it has none."""
+        """Return the parameters of the command's test, in the order of the run.
+
+        Empty if the test has none, or if the command is not a single test.
+        """
         first = self.originals[0]
         if entrypoint.kind is not EntrypointKind.TEST or not isinstance(first, TestsRun):
             return ()

@@ -50,7 +50,7 @@ def gist_findings(judge: GistJudge, run: RunContext) -> Iterator[CheckFinding]:
         "tree", not found, "; ".join(found[:5]) or f"{len(tree.members)} files, no history and no bytecode"
     )
     probes = _Probes(judge, run)
-    # Gists that must fail come first, then those that must be faithful.
+    # Gists that must fail come first, then those that must score well.
     yield probes.empty()
     yield probes.importing()
     if judge.task.environment.image is not None:
@@ -111,7 +111,7 @@ class _Probes:
         return CheckFinding(name, False, visible_line(seen or "the search was not finished")[:_MOST])
 
     def pasted(self, sources: dict[str, str]) -> CheckFinding:
-        """Return the finding on whether executed lines of all pasted modules exist, with other figures."""
+        """Return the finding on whether the lines of the executed modules, pasted into one file, exist."""
         name = "pasted modules exist"
         answer = self._judge.answer
         score = self._judged(name, pasted(sources, read_trace(answer.trace), answer.owned)).score
@@ -161,7 +161,7 @@ def score_trial(
     *,
     run: RunContext = UNATTENDED,
 ) -> ScoreTrial:
-    """Return the score of a gist, made like that of a hand-in. Raises `CancelledError` when cancelled."""
+    """Return a trial of a gist, which is scored like a hand-in. Raises `CancelledError` when cancelled."""
     verdict = judge.verdict(text, thorough=True, run=run)
     run.check()
     score = verdict.score

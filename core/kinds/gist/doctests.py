@@ -1,4 +1,4 @@
-"""Finds the docstrings of a file that have examples, and inserts one of them into another file."""
+"""Finds docstrings by the qualified names of their definitions, and inserts one into another file."""
 
 from __future__ import annotations
 

@@ -121,8 +121,8 @@ def gist_error(
 ) -> GistError | None:
     """Return the failure by the first rule that applies to the gist; None if no rule applies.
 
-    A faithful gist also fails if it imports the codebase. `test` is empty for a command that is not a test.
-    `run` is None only if nothing was run.
+    A faithful gist also fails if it imports the codebase. `test` is a test that the gist must define; empty
+    for none. `run` is None only if nothing was run.
     """
     if not gist.strip():
         return GistError(ErrorCategory.FILE_CREATION, evidence="No gist was handed in.")

@@ -152,7 +152,7 @@ def _bound_by_from(node: ast.ImportFrom, modules: Collection[str]) -> dict[str, 
 
 
 def watched(modules: Collection[str], existence: ExistenceReport) -> Watched:
-    """Return the observations of a run; `existence` is the report on the text that is run."""
+    """Return what is observed in a run; `existence` is the report on the text that is run."""
     invented = set[int]()
     observed = set[int]()
     for one in existence.lines:
@@ -351,8 +351,8 @@ def vacuity_mutants(
     """Yield up to `most` (function, text) pairs: the gist with one executed function returning nonsense.
 
     A gist is vacuous if its run is as faithful with each of these texts: then the test does not depend on the
-    contents of the gist. Longer functions come first; the test itself and generators are left alone. Lines
-    keep their numbers.
+    contents of the gist. Functions with more executed lines come first; tests, generators, asynchronous
+    functions and functions on one line are left alone. Lines keep their numbers.
     """
     lines = physical_lines(gist)
     ran_lines = sorted(executed)

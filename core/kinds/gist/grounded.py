@@ -177,11 +177,11 @@ _READING = frozenset(
         *("__annotations__", "environ", "argv"),
     )
 )
-"""Names by which code can read its own source, the test's source, or its caller's variables."""
+"""Names by which code can read sources and other files, its caller's variables, or its environment."""
 
 
 def baked_in(existence: ExistenceReport, execution: ExecutionReport | None, originals: Originals) -> str:
-    """Return the first line with an answer that was written into the gist, after the name of its block.
+    """Return the block's name and the text of the first line with an answer that was written into the gist.
 
     Such a line ran and is not in the codebase. It contains a literal, or reads a string, that no line in the
     codebase's block of the same name contains or reads. Empty if there is no such line.

@@ -271,7 +271,7 @@ class Examination:
         return run
 
     def _require_usable(self, run: OriginalRun) -> None:
-        """Raise `NoGistError` if a run has no outcome to reproduce."""
+        """Raise `NoGistError` if a run took too long, or has no outcome that a task may have."""
         self._require_in_time(run)
         found = run.run
         failure = _failure_of(found)
@@ -388,7 +388,7 @@ def _outcomes(run: TestsRun | CommandRun) -> object:
 
 
 def _failure_of(run: TestsRun | CommandRun) -> str:
-    """Return text about the first failure in a finished run; empty if nothing fails."""
+    """Return a description of the first failure in a finished run; empty if nothing fails."""
     if isinstance(run, CommandRun):
         if run.raised:
             return run.raised.text

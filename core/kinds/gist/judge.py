@@ -171,9 +171,9 @@ class GistHarness(TaskHarness):
         return [f"[{steps} and {scores} left]"]
 
     def ending(self, state: AttemptState) -> EndReason | None:
-        """Return why the attempt ends: the limit that forced the hand-in, or its result.
+        """Return why the attempt ends: what forced the hand-in, a failure of the harness, or the result.
 
-        None without a hand-in, or if a hand-in that no limit forced was given back.
+        None without a hand-in, or if a hand-in that nothing forced was given back.
         """
         if not state.submissions:
             return None
@@ -442,7 +442,7 @@ class GistJudge(GistJudging):
         return tuple(found)
 
     def watched(self, text: str) -> Watched:
-        """Return the observations of a gist's run."""
+        """Return what is observed in a run of `text`."""
         test = self.answer.test
         existence = existence_of(text, self._originals(), test.qualname if test else "")
         if existence is None:
@@ -517,7 +517,7 @@ class _Trials:
         return (*seen.operands, *seen.classes)
 
     def vacuous(self) -> bool | None:
-        """Whether the command still passes if any one of the functions returns nonsense.
+        """Whether the gist stays faithful whichever one of its functions returns nonsense.
 
         At most `MUTANTS` functions are tried. None if no function can be tried.
         """

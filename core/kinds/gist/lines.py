@@ -135,7 +135,7 @@ class GistLineKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogicalLine:
-    """The header of one statement in a file: reflowing the text changes no rate (decision 11)."""
+    """A header, a decorator or one imported name: reflowing the text changes no rate (decision 11)."""
 
     text: str
     first: int
@@ -269,7 +269,7 @@ def header_text(statement: ast.stmt) -> str:
     fields = dict(ast.iter_fields(statement))
     if _BODIES.isdisjoint(fields):
         return ast.unparse(statement)
-    # All fields at once: since Python 3.15, a statement can't be made  without those that it requires.
+    # All fields at once: since Python 3.15, a statement can't be made without those that it requires.
     without_bodies: dict[str, Any] = {n: [] if n in _BODIES else value for n, value in fields.items()}
     shell = type(statement)(**without_bodies)
     return ast.unparse(ast.copy_location(shell, statement))

@@ -127,8 +127,8 @@ class MakeGists(Request):
     def _input(self) -> tuple[str, dict[str, str]]:
         """Return the standard input and the variables that are part of the commands.
 
-        Raises `UserError` if standard input can't be read as UTF-8, if a variable has no value, or if the
-        commands are drawn and not named.
+        Raises `UserError` if standard input can't be read as UTF-8, if a variable has no value, or if either
+        is given for commands that are drawn and not named.
         """
         has_input = self.stdin or self.env
         is_drawn = self.draw.sample or self.draw.hard

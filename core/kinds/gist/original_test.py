@@ -239,7 +239,10 @@ def _lines_of(source: str, qualname: str, owned: Collection[str]) -> list[str]:
 
 
 def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
-    """Return the guard of a test from `source` inserted into code; None if the test is not in the code."""
+    """Return the guard of a test from `source` inserted into code.
+
+    None if the test is not in the code, or for invalid code.
+    """
     try:
         found = find_test(parse(spliced), qualname)
     except (SyntaxError, ValueError):
@@ -292,7 +295,10 @@ def _common_meanings(found: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def pytest_names(source: str) -> dict[str, str]:
-    """Return the names that a file imports from pytest, with their attributes; `""` for pytest itself."""
+    """Return the names that a file's top level imports from pytest, with their attributes.
+
+    The attribute is `""` for pytest itself.
+    """
     found: dict[str, str] = {}
     for node in parse(source).body:
         match node:
@@ -354,10 +360,10 @@ def splice_test(
     """Return `gist` with every definition of the test `qualname` replaced by that of the file `original`.
 
     A function takes the place of the gist's first definition of it, or goes to the end. A method goes into
-    the gist's class of that name, which is created with the original's header if the gist has none. Imports
-    of `owned` names are removed from the test, which is otherwise unchanged. `defined_as` is the name of the
-    definition in the original, if it is different. Raises SyntaxError for a gist that does not parse, and
-    TaskError for an original without that test.
+    the gist's class of that name, which is created with the original's header if the gist has none.
+    Definitions under a main guard are left alone. Imports of `owned` names are removed from the test, which
+    is otherwise unchanged. `defined_as` is the name of the definition in the original, if it is different.
+    Raises SyntaxError for a gist that does not parse, and TaskError for an original without that test.
     """
     definition = _required_test(original, defined_as or qualname)
     test = _test_text(original, definition, owned)
@@ -402,7 +408,8 @@ def _spliced(lines: Sequence[tuple[str, int | None]]) -> SplicedGist:
 def splice_doctest(gist: str, original: str, name: str, owned: Collection[str]) -> SplicedGist:
     """Return a gist with the docstring of `name` from `original`, without its `owned` imports.
 
-    Raises SyntaxError for a gist that does not parse, and TaskError if one of the two has no such definition.
+    Raises SyntaxError for a gist that does not parse, and TaskError if one of the two has no such definition,
+    or if the one in `original` has no docstring.
     """
     return _spliced(spliced_docstring(gist, original, name, lambda text: imports_owned(text, owned)))
 

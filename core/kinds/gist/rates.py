@@ -243,7 +243,7 @@ class Originals:
         return self._blocks.get((block.kind, block.name), [])
 
     def texts_of(self, name: str) -> Iterator[str]:
-        """Yield the lines of all original blocks with a qualified name; empty for the top level."""
+        """Yield the lines of all original blocks with a qualified name, which is empty for the top level."""
         for (_, known), blocks in self._blocks.items():
             if known == name:
                 yield from (line.text for block in blocks for line in block.lines)
@@ -334,7 +334,7 @@ def unfolded(source: str) -> str:
     if not bodies:
         return source
     starts = _logical_starts(lines)
-    # From the end, so that a line break does not move the places before it.
+    # From the end, so that a line break does not move the positions before it.
     for row, column, margin in sorted(_splits(bodies, lines, starts), reverse=True):
         line = lines[row - 1]
         lines[row - 1] = f"{line[:column]}\n{margin}{line[column:]}"
@@ -357,7 +357,10 @@ def _place(statement: ast.stmt, lines: list[str]) -> _Place:
 
 
 def _logical_starts(lines: list[str]) -> dict[_Place, _Place]:
-    """Return, for each token's place, the place of the first token of its logical line; empty on an error."""
+    """Return, by each token's position, the position of the first token of its logical line.
+
+    Empty if the lines can't be tokenised.
+    """
     starts: dict[_Place, _Place] = {}
     first: _Place | None = None
     try:

@@ -1,4 +1,4 @@
-"""Makes reference gists of tasks with a program, judges them like other gists, and reports their figures."""
+"""Makes reference gists of tasks automatically, judges them like other gists, and reports their figures."""
 
 from __future__ import annotations
 
@@ -143,10 +143,10 @@ class ReferenceMaker:
 def reference_of(judge: GistJudge, maker: Callable[[GistJudge], ReferenceMaker]) -> ReferenceGist:
     """Return the reference gist that a maker makes with a judge.
 
-    If the command has several tests, or one that its own file does not define, the text of a faithful gist
-    contains the original tests if they can be inserted; otherwise it is returned without them. Raises
-    `CancelledError` if stopped before a faithful gist was found, and `InfrastructureError` if the isolation
-    failed.
+    If the command has several tests, a doctest, or a test that its own file does not define, the text of a
+    faithful gist contains the original tests if they can be inserted; otherwise it is returned without them.
+    Raises `CancelledError` if stopped before a faithful gist was found, and `InfrastructureError` if the
+    isolation failed.
     """
     test = judge.answer.test
     if test is None or _is_written(test, judge.entrypoint.qualname):

@@ -1,4 +1,4 @@
-"""The brief of a repair: templates by mode, and the values that fill them."""
+"""The brief of a repair, with the values that fill its template, and the editor's initial code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that a repair's workspace leaks nothing, its original scores 1 and its corrupted form scores 0."""
+"""Checks that a repair leaks nothing, that its original scores 1, and that its corrupted form scores 0."""
 
 from __future__ import annotations
 

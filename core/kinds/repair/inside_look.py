@@ -3,8 +3,8 @@
 That file has the name of this one with `.json` added. It contains `packages` that can be imported from the
 workspace, `answer` (the path of a file that must not be readable), `name` of the distribution, `everywhere`
 (whether to search every visible file, or only those that Python imports from) and `targets`, each with the
-`file` of its module as it is imported, the `names` that contain a definition, and `lines` of the original,
-joined by blanks; empty if they are not distinctive.
+`file` of its module as it is imported, the `names` in its qualified name, and `lines` of the original, joined
+by blanks; empty if they are not distinctive.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class TreeSearch:
         self.seen: set[tuple[int, int]] = set()
 
     def below(self, folder: str) -> Iterator[str]:
-        """Yield a sentence for each file, archive or distribution below `folder` that is a copy."""
+        """Yield a sentence for each copy below `folder`: a file, an archive's member, or a distribution."""
         for place, folders, files in os.walk(folder) if self._is_new(folder) else ():
             folders[:] = [name for name in folders if self._is_new(os.path.join(place, name))]
             for name in folders:

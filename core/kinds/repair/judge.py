@@ -56,7 +56,7 @@ class Judgement:
     changed: tuple[str, ...]
     """Corrupted functions that are no longer equivalent to the corrupted version."""
     suspicious: tuple[str, ...] = ()
-    """The reason why a pass has to be read before it counts as solved; such a pass was run twice."""
+    """The reasons why a pass has to be read before it counts as solved; such a pass was run twice."""
 
     @property
     def result(self) -> AttemptResult:
@@ -221,7 +221,10 @@ class RepairJudge:
         report: SuiteReport,
         run: RunContext,
     ) -> SuiteReport:
-        """Return the report of the suite in its own order: a test may fail only because it was moved."""
+        """Return the report of the suite in its own order: a test may fail only because it was moved.
+
+        If the earlier run did not finish, its `report` is returned.
+        """
         if report.status is not RunStatus.FINISHED:
             return report
         return self._controlled.run(replace(request, first=()), run=run)

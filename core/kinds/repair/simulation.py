@@ -98,7 +98,10 @@ class RepairScene(Scene):
         return name, longer
 
     def _elsewhere(self, number: int) -> tuple[str, str] | None:
-        """Return the name and text of a random function that is not corrupted; None if there is none."""
+        """Return the name and text of a random function outside of tests that is neither corrupted nor local.
+
+        None if there is none.
+        """
         targets = {name for name, _ in self.right}
         shuffled = sorted(
             self.functions, key=lambda known: uniform(self.task.id, "elsewhere", number, *known)

@@ -71,7 +71,7 @@ class UnitSelection:
     units: set[Unit] = field(default_factory=set)
     uses: list[Use] = field(default_factory=list)
     entities: dict[Entity, set[Unit]] = field(default_factory=dict)
-    """The units that define each needed entity; none for modules."""
+    """The units that define each needed entity; none unless it is a definition."""
 
 
 class Extractor:

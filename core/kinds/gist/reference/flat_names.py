@@ -15,8 +15,8 @@ _TEST_WEIGHT = 1_000_000
 class FlatNames:
     """The names in a flat file, where each name can belong to one definition only.
 
-    `winners` maps each name to its final entity. An entity that lost its own name has an `alias`. Modules in
-    `boxed` have their own namespaces; all others are the flat file itself.
+    `winners` maps each name to its final entity. An entity that lost its own name has one of `aliases`.
+    Modules in `boxed` have their own namespaces; all others are the flat file itself.
     """
 
     winners: dict[str, Entity]
@@ -109,7 +109,7 @@ def _claims(
 
 
 def _contradicted(fixed: Collection[Use], names: FlatNames, boxed: set[str]) -> set[str]:
-    """Return the modules through which the test reaches something other than the winner of a name."""
+    """Return `boxed` and the modules through which the test reaches something other than a name's winner."""
     found = set(boxed)
     for use in fixed:
         for holder, attribute, entity in steps(use):

@@ -157,7 +157,7 @@ class Breadth(StrEnum):
 
     @property
     def is_everything(self) -> bool:
-        """Whether the extraction includes more code than is reached by names."""
+        """Whether the extraction includes code that ran in the packages without being reached by names."""
         return self in (Breadth.EVERYTHING, Breadth.EVERYTHING_BARE, Breadth.EVERYTHING_WITH_NAMES)
 
     @property

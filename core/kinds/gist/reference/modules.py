@@ -138,7 +138,10 @@ def _done(path: str, last: int, own: Collection[int], trace: Trace) -> float:
 
 
 def _arms_that_ran(statement: ast.stmt, lines: frozenset[int]) -> list[list[ast.stmt]] | None:
-    """Return the executed arms of an `if`, or the parts of a `try` if no handler ran; None for one unit."""
+    """Return the executed arms of an `if`, or the parts of a `try` if no handler ran.
+
+    None for any other statement, which is one unit.
+    """
     match statement:
         case ast.If(body=body, orelse=orelse):
             return [arm for arm in (body, orelse) if _ran(arm, lines)]

@@ -118,7 +118,7 @@ class CutFinder:
         return self._untried(Cut(f"restored {name}", tuple(spans), NAMED) for name, spans in groups.items())
 
     def statements(self) -> list[Cut]:
-        """Return a cut for every statement at the top level and in classes, the last one first.
+        """Return a cut for each statement that may go at the top level and in classes, the last one first.
 
         Functions that ran stay, with all code that ran in them: without that code, they would only look like
         the original's.
@@ -231,7 +231,10 @@ class CutFinder:
                 yield from self._within(statement, prefix)
 
     def _whole_cut(self, statement: ast.stmt, body: list[ast.stmt], prefix: str) -> Cut | None:
-        """Return the cut of a statement with everything in it; None if it ran, or can't be cut alone."""
+        """Return the cut of a statement with everything in it; None if it must stay.
+
+        It must stay if it ran, unless only its header did or its body is empty, or if it can't be cut alone.
+        """
         if not self._whole(statement):
             return None
         if _is_docstring(statement) or _is_future(statement):
@@ -265,7 +268,7 @@ class CutFinder:
     ) -> Cut | None:
         """Return the cut of all functions with a name in a body, such as the parts of a property.
 
-        None if one of them ran or is on one line, or if a line that ran uses the name of a function.
+        None if one of them ran or is on one line, or if a line that ran uses the name, unless it is a method.
         """
         name = function.name
         alike = [one for one in body if isinstance(one, type_of_function) and one.name == name]
