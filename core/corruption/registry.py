@@ -55,7 +55,8 @@ def all_operators() -> tuple[Operator, ...]:
 
     Raises `PluginError` if one can't be loaded, because without it different tasks would be made.
     """
-    # Built-in operators come first: of two that produce the same text, the record names the first.
+    # Built-in operators come first: of two with one prior that produce the same text, the record names the
+    # first.
     added: list[Operator] = []
     for entry in declared(GROUP):
         loaded: Operator | Iterable[Operator] = load(entry, fault_of_operator)

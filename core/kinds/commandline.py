@@ -186,7 +186,7 @@ def _named(tool: Tool, words: Sequence[_Word]) -> tuple[dict[str, str], list[_Wo
     return given, others
 
 
-# Positions
+# Arguments by position
 
 
 def _assign_words(

@@ -28,7 +28,7 @@ class TestSteadiness:
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """The tests of B over the runs that made the task and later trials; only finished runs count."""
+    """The baseline's passing tests over the finished runs that made the task, and over finished trials."""
 
     baseline: Baseline
     original_runs: int
@@ -37,7 +37,7 @@ class Steadiness:
     odd_corrupted: Mapping[str, int]
 
     def of(self, id: str) -> TestSteadiness:
-        """Return how often a test of B passed."""
+        """Return how often one of the baseline's passing tests passed."""
         odd = self.odd_corrupted.get(id, 0)
         passes = id in self.baseline.passed_corrupted
         corrupted = self.corrupted_runs - odd if passes else odd

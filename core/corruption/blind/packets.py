@@ -187,7 +187,10 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 def _answer_in(reply: str) -> _Answer | None:
-    """Return the last answer in a reply; a reply may also be a bare line number, or the word `nothing`."""
+    """Return the last answer in a reply; None if it has none.
+
+    A reply may also be a bare line number, or the word `nothing`.
+    """
     for value in objects_in(reply):
         try:
             return msgspec.convert(value, _Answer)

@@ -89,7 +89,10 @@ def _good_of_commit(
 
 
 def _parts(trial: CandidateTrial, partners: Sequence[str], find: FindGood) -> list[Rated]:
-    """Return a good part of the candidate's first function, and of partners near it."""
+    """Return a good part of the candidate's first function, and of partners near it.
+
+    Raises `CandidateDropped` if they are too few.
+    """
     candidate, library, rules = trial.candidate, trial.library, trial.settings.groups
     if not partners:
         raise CandidateDropped(Reason.NO_PARTNER, "no other candidate is near enough")

@@ -47,7 +47,10 @@ def decide_rewrite(trial: CandidateTrial) -> CandidateVerdict:
 
 
 def _rewritten(trial: CandidateTrial, probing: ModelProbing) -> ModelCorruption:
-    """Return the result of the conversation about the candidate."""
+    """Return the result of the conversation about the candidate.
+
+    Raises `CandidateDropped` if the function's body can't be removed.
+    """
     library, name = trial.library, trial.candidate.name
     tree, ref = library.intake.repository.tree, FunctionRef.parse(trial.candidate.name)
     try:

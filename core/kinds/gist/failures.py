@@ -95,7 +95,7 @@ def _imports(statements: Iterable[ast.stmt]) -> list[str]:
 
 
 def _truth(test: ast.expr) -> bool | None:
-    """Return the value of a condition as far as `TYPE_CHECKING`, which is false at run time, decides it."""
+    """Return the value of a condition if `TYPE_CHECKING`, false at run time, decides it; else None."""
     match test:
         case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
             return False

@@ -196,7 +196,7 @@ class GistHarness(TaskHarness):
     def _hand_in(self, call: AttemptCall, text: str, log: Log, run: RunContext) -> CallOutcome:
         verdict = settled_verdict(self.judge.verdict(text, thorough=True, run=run), log.state.given_back)
         log.append(gist_run(call.call_id, verdict, self.backend))
-        # A hand-in that a limit forces costs no step (decision 28).
+        # A forced hand-in costs no step (decision 28).
         steps = 0 if _is_forced(call) else 1
         return self._scored(call, verdict, log, Remaining(steps, 1))
 

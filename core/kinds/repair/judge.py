@@ -121,12 +121,12 @@ class RepairJudge:
     ) -> Judgement:
         """Run the whole suite on `tree`, whose tests are the original ones, and return the judgement.
 
-        If the baseline allows any order, the ids in `first` run first, then the ids of F0, then the tests
-        that enter a function in `replaced`, and then the rest. A failure outside F0 in such a run counts only
-        if the suite also fails there in its own order. A pass of a suspicious submission counts only if the
-        suite passes again backwards, as the original does; that run is watched (decision 116), and its
-        observations are suspicious too. `watch` requests this run even if the text of the submission is not
-        suspicious.
+        If the baseline allows any order, the ids in `first` run first, then those that fail on the corrupted
+        tree, then the tests that enter a function in `replaced`, and then the rest. If any other test fails
+        in such a run, the suite is run again in its own order, and only that run counts. A pass of a suspicious
+        submission counts only if the suite passes again backwards, as the original does; that run is watched
+        (decision 116), and its observations are suspicious too. `watch` requests this run even if the text of
+        the submission is not suspicious.
         """
         request = RunRequest(
             tree=tree,

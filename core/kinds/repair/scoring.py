@@ -25,11 +25,11 @@ class Score:
     """The score of a run of the suite."""
 
     value: float
-    """1 - |failing now| / |F0|, from 0 to 1."""
+    """1 - (number of `failing`) / (number of the baseline's failing tests), from 0 to 1."""
     failing: frozenset[str]
-    """B without the ids that pass now: missing, skipped and errored tests count as failing."""
+    """The baseline's passing ids that do not pass now, including missing, skipped and errored tests."""
     passing: int
-    """The number of ids in B that pass now."""
+    """The number of the baseline's passing ids that pass now."""
     valid: bool
     """Whether the run finished; otherwise the value is 0 and proves nothing."""
 

@@ -74,7 +74,7 @@ def run_trial(
 
 
 def odd_ids(subject: TrialSubject, baseline: Baseline, judgement: Judgement) -> tuple[str, ...]:
-    """Return the ids of B whose outcome differs from the task's record, sorted.
+    """Return the baseline's passing ids whose outcome differs from the task's record, sorted.
 
     Empty for a fix, and for a run that did not finish.
     """
