@@ -368,9 +368,9 @@ def comment_explains(
     """Whether a comment reveals what the changed lines did.
 
     `remarks` are the comments with their lines; `hunks` are the changed lines of the original, as start and
-    end, counted from 0; `fresh` are the new lines. A comment does so if it is right below the changed header
-    of its block. It also does so if it shares a word with the changed lines, and is on them, or above them
-    without a dedent or a new paragraph in between.
+    end, counted from 0; `fresh` are the new lines. A comment reveals it if it is right below the changed
+    header of its block, or if it shares a word with the changed lines and is on them, or above them without a
+    dedent or a new paragraph in between.
     """
     noted = list(remarks)
     if not noted:

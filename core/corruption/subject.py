@@ -62,7 +62,7 @@ class StatementBlock:
 class CorruptionTarget:
     """A function's text at the left margin, with decorators, and the nodes of its body in source order.
 
-    The nodes do not include the docstring, annotations of variables, the parts of formatted strings (their
+    The nodes do not include the docstring, annotations of variables, or the parts of formatted strings (their
     positions are unreliable before Python 3.12) and of inner functions and classes, which are separate
     targets.
     """

@@ -200,7 +200,7 @@ class ModelCorruption:
         }
 
     def provenance(self) -> dict[str, Any]:
-        """Return the provenance for a task: the record, and the subtlety of the kept corruption."""
+        """Return the provenance for a task: the record, the family, and ratings of the kept corruption."""
         trial = self.result.kept.trial if self.result.kept else None
         rated: dict[str, Any] = {}
         if trial is not None:

@@ -343,7 +343,7 @@ def run_campaign(
     strata: Strata | None = None,
     on_progress: OnProgress = lambda verdicts, keys: None,
 ) -> Counts:
-    """Decide candidates in order until `count` are kept, and return the counts of the verdicts.
+    """Decide candidates in order until the set or its pool is full, and return the counts of the verdicts.
 
     `tasks` is updated after each change. Candidates of a stratum whose share is full are skipped, and tried
     later if the share grows. `on_progress` is called several times a second. Raises `CancelledError`, and any

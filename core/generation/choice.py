@@ -131,7 +131,7 @@ class GroupRules:
     """The rules by which functions are corrupted together, and whether the brief states their number."""
 
     sizes: tuple[int, ...] = ()
-    """Requested sizes, each with an equal share; if empty, the seed chooses 2 to 4, or fewer."""
+    """Requested sizes, each with an equal share; if empty, the seed chooses a maximum of 2 to 4."""
     wanted: tuple[int, ...] = ()
     """The number of tasks of each size; empty for equal shares."""
     chain: bool = False

@@ -12,7 +12,7 @@ from gistpoint.core.generation.verdicts import Reason
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Another call that tries more functions: options to add to the command, and options to leave out."""
+    """Another call that may keep something: options to add to the command, and options to leave out."""
 
     why: str
     """The reason why nothing was kept, in words."""

@@ -76,7 +76,7 @@ class CampaignProgress(RunProgress):
 
 
 _MEASURED = 3
-"""The number of candidates, or of accepted ones, from which the remaining time is estimated."""
+"""The minimum number of candidates, or of accepted ones, from which the remaining time is estimated."""
 _WINDOW_S = 10.0
 _IDLE_S = 1.0
 
@@ -191,7 +191,7 @@ class TrialBoard:
             replace_file(place, msgspec.json.encode(_Line(key, time.time(), trial)), durable=False)
 
     def trials(self, keys: Collection[str]) -> tuple[TrialProgress, ...]:
-        """Return the newest lines about the candidates `keys`, numbered in the order of the workers."""
+        """Return the newest lines about the candidates `keys`, numbered by worker."""
         newest: dict[str, tuple[str, _Line]] = {}
         for place in sorted(self.folder.glob("*.json")):
             with contextlib.suppress(OSError, ValueError, RecursionError):

@@ -380,7 +380,7 @@ def read_batch(text: str, file: str) -> Batch:
 def read_source(fields: Fields, known: Collection[str] = SOURCE_KEYS) -> SourceSpec:
     """Return the source in a table that may have the `known` keys.
 
-    Raises `TaskError`, which names the file and the key.
+    Raises `TaskError`, which names the file and the key, for another key or a bad value.
     """
     fields.only(known)
     spec = fields.record(SourceSpec, optional=SOURCE_KEYS)

@@ -49,11 +49,11 @@ class Reason(StrEnum):
     NOT_ABOUT_IT = "only_failing_test_does_not_use_it"
     """The only failing test does not enter the function, so it proves nothing about it."""
     NO_EARLIER_BODY = "no_earlier_body"
-    """The library's history has no other body of the function."""
+    """No earlier version or failed submission has another body of the function."""
     MISSING_FEATURE = "missing_feature"
-    """The earlier body does not have a feature that the failing tests use."""
+    """The earlier or rewritten body does not have a feature that the failing tests use."""
     NOT_CONFIRMABLE = "not_confirmable"
-    """The passes could not be confirmed, which the campaign requires."""
+    """The passes can't be confirmed, which the campaign or a single failing test requires."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ def parse(line: str, tools: tuple[Tool, ...], shown: Knowledge | None = None) ->
 
 @cache
 def code_arguments() -> frozenset[str]:
-    """Return the names of the arguments that contain code, of all tools."""
+    """Return the names of all tools' arguments that contain code."""
     names = set[str]()
     for tool in all_tools().values():
         names |= {argument.name for argument in tool.arguments if argument.kind is ArgumentKind.CODE}

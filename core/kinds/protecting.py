@@ -1,4 +1,4 @@
-"""Determines on the original what a suite may change in its own tree, and enforces it afterwards.
+"""Determines by runs of the original what a suite may change in its own tree.
 
 Most suites change nothing there, so a read-only tree is tried first.
 """
@@ -23,8 +23,8 @@ NOTHING = Writable()
 def find_protection(request: RunRequest, passed: frozenset[str], run: Run) -> Protection | SuiteReport:
     """Return the strictest protection with which the tests `passed` still pass on the original.
 
-    It takes one run of most suites, two or three of others. If a run is inconclusive (see `is_lost`),
-    its report is returned.
+    Those that also fail without protection are left out. It takes one run of most suites, two or three of
+    others. If a run is inconclusive (see `is_lost`), its report is returned.
     """
     report = run(replace(request, writable=NOTHING), "suite of the original, its tree read-only")
     if is_lost(report):

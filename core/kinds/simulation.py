@@ -1,7 +1,7 @@
 """The simulation of a kind of task: calls that look at code, right and wrong submissions, and scripted runs.
 
 Everything but the clock and the runs is real: calls are answered from the task's own tree, and texts are
-submitted to the kind's own judge. The defaults serve a kind whose answer has `expected` parts and whose suite
+scored by the kind's own rules. The defaults serve a kind whose answer has `expected` parts and whose suite
 judges.
 """
 

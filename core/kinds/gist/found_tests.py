@@ -27,7 +27,7 @@ class NamesClashError(UserError):
 
 
 def found_tests(tree: SourceTree, run: OriginalRun) -> GistTest:
-    """Return the first test of a run that ended, with all other tests in its `others`.
+    """Return the first test that pytest ran, with all other tests in its `others`.
 
     A test that its own file does not define has the text of the function with its code: a mixin in another
     file, or a function that makes tests while the file is imported. Raises `UnwrittenTestError` for a test

@@ -78,7 +78,7 @@ class GistHarness(TaskHarness):
         """Do nothing: the codebase never changes, and the gist is in the state."""
 
     def budgets(self, role: Role) -> Budgets:
-        """Return the task's steps; scores are unlimited unless the attempt counts."""
+        """Return the task's steps and one hand-in; scores are unlimited unless the attempt counts."""
         return gist_budgets(self.task, role)
 
     def with_budgets(self, budgets: Budgets) -> Task:

@@ -123,10 +123,10 @@ class RepairJudge:
 
         If the baseline allows any order, the ids in `first` run first, then those that fail on the corrupted
         tree, then the tests that enter a function in `replaced`, and then the rest. If any other test fails
-        in such a run, the suite is run again in its own order, and only that run counts. A pass of a suspicious
-        submission counts only if the suite passes again backwards, as the original does; that run is watched
-        (decision 116), and its observations are suspicious too. `watch` requests this run even if the text of
-        the submission is not suspicious.
+        in such a run, the suite is run again in its own order, and only that run counts. A pass of a
+        suspicious submission counts only if the suite passes again backwards, as the original does; that run
+        is watched (decision 116), and its observations are suspicious too. `watch` requests this run even if
+        the text of the submission is not suspicious.
         """
         request = RunRequest(
             tree=tree,

@@ -76,7 +76,7 @@ def _binds_global(symbol: symtable.Symbol, *, in_module: bool) -> bool:
 
 
 def pasted(sources: Mapping[str, str], trace: Trace, owned: Collection[str]) -> str:
-    """Return the text of all modules that ran, in the order in which they finished, without owned imports.
+    """Return the text of all modules that ran, in the order in which they ended, without imports of `owned`.
 
     `from __future__` imports come first, once each, as Python requires.
     """
