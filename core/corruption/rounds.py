@@ -74,7 +74,7 @@ class SubmissionVerdict(StrEnum):
 
     @property
     def tried(self) -> bool:
-        """Whether the tests were run on the submission."""
+        """Whether a run of the tests was tried for the submission."""
         return self not in (
             SubmissionVerdict.NO_DEFINITION,
             SubmissionVerdict.UNCHANGED,

@@ -107,7 +107,7 @@ class SetSpending:
         """Return the spending of the set that these settings make from these sources.
 
         Settings and sources identify the file in the folder `campaigns`, so the same command with other caps
-        or counts continues it.
+        continues it, and also with another count unless that changes the size of a pool.
         """
         key = sha256_of_json([settings.to_json(), sorted(spec.source for spec in sources)])[:16]
         return cls(campaigns / f"spent-{settings.mode.value}-{key}.jsonl", max_tokens, max_cost_usd)

@@ -36,7 +36,8 @@ def normalise_output(text: str, places: Mapping[str, str] | None = None) -> str:
 
     Times, durations, addresses, process ids, seeds, temporary paths and line numbers of tracebacks are
     masked. `places` maps paths and file names of this run (working folder, gist, interpreter) to the words
-    that replace them; longer ones are replaced first. ANSI sequences and carriage returns are removed.
+    that replace them; longer ones are replaced first. ANSI sequences are removed, and all line endings become
+    line feeds.
     """
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     named = dict(places or {})
