@@ -111,7 +111,7 @@ def _matched(parent: ast.AST, node: ast.expr) -> bool:
 
 @at_each(ast.Call)
 def lost_limit(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Yield edits that leave out a last argument that limits a search, a split or a rounding."""
+    """Yield edits that leave out a last argument that limits a call such as a search, split or rounding."""
     name = name_of(node.func)
     has_limit = _LIMITED.get(name) == len(node.args) and not node.keywords
     if has_limit and _is_limit(subject, name, node):

@@ -151,7 +151,7 @@ class _Search:
         return _PROBES_AT_IMPORT if at_import else MOST_PROBES
 
     def search(self, body: EarlierBody, changes: Sequence[ChangeBack]) -> None:
-        """Rate all changes together, or else the first that fails alone; if not good, the smallest failing part.
+        """Rate all changes, or else the first that fails alone; if not good, rate the smallest failing part.
 
         A wholly earlier body hides its fault better than a single earlier line, which the current lines
         around it contradict (decision 181).

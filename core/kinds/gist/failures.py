@@ -15,7 +15,7 @@ from gistpoint.core.kinds.gist.original_test import imports_owned, missing_test
 from gistpoint.core.outcomes import Outcome, RunStatus
 
 MAX_CHARACTERS = 4_000_000
-"""The maximum number of characters in a gist; longer gists are refused."""
+"""The maximum number of characters in a gist; longer gists fail without being examined."""
 
 
 class ErrorCategory(StrEnum):
