@@ -223,7 +223,7 @@ def _too_few(counts: Floats, value: float, low: float) -> str:
 
 
 def _for_a_first_interval(value: float, labels: float, runs: float) -> int | None:
-    """Return the number of further labels with which enough runs with and without the label are expected."""
+    """Return the number of further labels for enough expected runs on both sides; None if none suffices."""
     rarer = min(value, 1 - value)
     if not rarer > 0:
         return None

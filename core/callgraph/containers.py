@@ -48,7 +48,7 @@ class Containers:
         return container.unplaced if key is None else self.program.place(container, key)
 
     def get(self, base: Variable, key: Key) -> Variable:
-        """Return the variable of the values that the containers in `base` hold under a constant key."""
+        """Return the variable of the values that the containers in `base` hold under a key; None for all."""
         result = self.solver.variable()
         self.solver.watch(base, partial(self._get, key, result))
         return result

@@ -40,8 +40,8 @@ class FunctionName:
 def changed_functions(original: SourceTree, submitted: SourceTree) -> tuple[FunctionName, ...]:
     """Return the outermost functions whose bodies differ in more than their docstrings.
 
-    Raises `NotConfirmableError` if anything else differs, except the annotations of functions and parameters
-    that no caller needs to give.
+    Raises `NotConfirmableError` if anything else differs, except annotations in headers, and parameters and
+    defaults that were added without affecting any earlier call.
     """
     found: list[FunctionName] = []
     for path in sorted({*original.overlay, *submitted.overlay}):
@@ -260,7 +260,7 @@ def answering_nothing(tree: SourceTree, functions: Sequence[FunctionName]) -> So
 
 
 def does_nothing(code: str) -> bool:
-    """Return whether a function, given as its text at the left margin, has nothing in its body but `pass`."""
+    """Return whether a function, as text at the left margin, has only `pass` besides any docstring."""
     function = next((part for part in parse(code).body if isinstance(part, _Function)), None)
     if function is None:
         return False

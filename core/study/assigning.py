@@ -326,7 +326,7 @@ class _Choice:
     def leaves_enough(self, task: str, others: Sequence[str]) -> bool:
         """Return whether the quotas can still be met after a task, given what each library may still supply.
 
-        Returns true without computing this without `per_source`, or if a task counts in several quotas.
+        True, without a check, if there is no `per_source`, or if a task counts in several quotas.
         """
         planning = self.planning
         design = self.planning.study.design
