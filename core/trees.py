@@ -91,7 +91,7 @@ class SourceTree:
     def resolve(self, path: str) -> str | None:
         """Return a path after following links in the tree; None if they lead out or in a circle.
 
-        Nothing need exist at the returned path.
+        More than 16 links count as a circle. Nothing need exist at the returned path.
         """
         current = path
         for _ in range(_MAX_LINKS):

@@ -99,7 +99,7 @@ class TokenPrice(msgspec.Struct, frozen=True):
         return (sent + usage.completion_tokens * self.output) / 1e6
 
     def highest(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the highest possible cost of a request, all of which may be written to a cache."""
+        """Return the highest possible cost of a request, whose whole prompt may be written to a cache."""
         usages = (Usage(prompt_tokens, completion_tokens, written_tokens=n) for n in (0, prompt_tokens))
         return max(map(self.cost, usages))
 

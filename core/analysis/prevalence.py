@@ -223,7 +223,7 @@ def _too_few(counts: Floats, value: float, low: float) -> str:
 
 
 def _for_a_first_interval(value: float, labels: float, runs: float) -> int | None:
-    """Return the number of further labels for enough expected runs on both sides; None if none suffices."""
+    """Return the number of further labels that a first interval needs; None if there are too few runs."""
     rarer = min(value, 1 - value)
     if not rarer > 0:
         return None

@@ -227,7 +227,7 @@ def stubbed(tree: SourceTree, functions: Sequence[FunctionName], module: str) ->
     for place, function in enumerate(functions):
         index = index_source(function.path, tree.read(function.path))
         definition = index.get(function.qualname)
-        node = _functions_at(index, definition)
+        node = _function_at(index, definition)
         if isinstance(node, ast.AsyncFunctionDef):
             raise NotConfirmableError(Unconfirmable.ASYNCHRONOUS, f"{function} is a coroutine.")
         ask = f'__import__("{module}")'
@@ -249,7 +249,7 @@ def answering_nothing(tree: SourceTree, functions: Sequence[FunctionName]) -> So
     for function in functions:
         index = index_source(function.path, tree.read(function.path))
         definition = index.get(function.qualname)
-        node = _functions_at(index, definition)
+        node = _function_at(index, definition)
         empty = remove_body(index, definition).rpartition("\n")
         indentation = empty[2][: len(empty[2]) - len(empty[2].lstrip())]
         statement = "yield from ()" if _yields(node) else "return None"
@@ -268,7 +268,7 @@ def does_nothing(code: str) -> bool:
     return all(isinstance(part, ast.Pass) for part in body)
 
 
-def _functions_at(index: FileIndex, definition: Definition) -> _Function:
+def _function_at(index: FileIndex, definition: Definition) -> _Function:
     module = parse(index.document.encode(index.document.text))
     found = (
         node

@@ -61,9 +61,10 @@ class Piece:
 
 
 def pieces_of(passages: Iterable[RunPassage], most: int) -> Iterator[Piece]:
-    """Yield the pieces of a run, each of at most `most` characters; a longer passage is divided at lines.
+    """Yield the pieces of a run, each of at most `most` characters.
 
-    A `most` below `LEAST_PIECE` counts as `LEAST_PIECE`.
+    Longer passages are divided, if possible at the end of a line. A `most` below `LEAST_PIECE` counts as
+    `LEAST_PIECE`.
     """
     number, taken, length = 0, list[RunPassage](), 0
     for passage in _divided(passages, max(most, LEAST_PIECE) - _HEADING):
