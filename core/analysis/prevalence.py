@@ -177,7 +177,7 @@ def _interval(counts: Floats, alone: bool) -> tuple[float, float, float]:
 
 
 def _pairs(total: Floats, added: float) -> Floats:
-    """Return how often person and judge gave each pair of answers: both, only one of them, and neither."""
+    """Return the counts of each pair of answers plus `added`: both, person alone, judge alone, neither."""
     n, present, judged, both = total[:ALONE]
     return np.array([both, present - both, judged - both, n - present - judged + both]) + added
 
