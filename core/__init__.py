@@ -1,1 +1,1 @@
-"""The core: tasks, code model, tools, attempts, scoring. It uses no terminal, process or network."""
+"""The core: tasks, code, tools, attempts, agents, studies. It uses no terminal, process or network."""

@@ -1,4 +1,4 @@
-"""A series of requests to a model, which ends early without usable answers, an endpoint or money."""
+"""A series of requests to a model, which ends early at unusable answers, a failing endpoint or a cost cap."""
 
 from __future__ import annotations
 

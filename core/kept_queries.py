@@ -43,8 +43,9 @@ def kept_queries(config: Path) -> KeptQueries:
 def keep_query(config: Path, name: str, query: str) -> None:
     """Keep a query under a name, in place of an earlier one.
 
-    Raises `UserError` for a name that can't be written as `@NAME`, `QueryError` if the query would name
-    itself, also through others, and `SettingsError` if the file can't be read or written.
+    Raises `UserError` for a name that can't be written as `@NAME`, and for a query that is too long or one
+    too many; `QueryError` if the query can't be understood or would name itself, also through others; and
+    `SettingsError` if the file can't be read or written.
     """
     if not KEPT_NAME.fullmatch(name):
         raise UserError(
@@ -62,7 +63,7 @@ def keep_query(config: Path, name: str, query: str) -> None:
 
 
 def forget_query(config: Path, name: str) -> None:
-    """Remove a kept query. Raises `UserError` if there is none with the name, or as `keep_query` does."""
+    """Remove a kept query. Raises `UserError` if there is none, and `SettingsError` as `keep_query` does."""
     known, lines = _read(config / FILE)
     broken = {line.name for line in lines}
     if name not in known and name not in broken:

@@ -26,7 +26,7 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
     """The name of the person."""
     utc_ms: Annotated[int, msgspec.Meta(ge=0, lt=_YEAR_9999)]
     subject: Text
-    """The run or task concerned; each codec has its own stored name for it."""
+    """The subject, such as a run, a task or a person; each codec has its own stored name for it."""
     kind: Text
     data: dict[str, Any] = {}
     extra: dict[str, Any] = {}

@@ -98,7 +98,7 @@ class QueryLanguage(Generic[Row]):
         return RowQuery(decide, tuple(found))
 
     def _find(self, name: str) -> QueryField[Row] | None:
-        """Return the field with a name, or else the first one whose name begins with it."""
+        """Return the field with a name, or else the first one whose name begins with it; None without any."""
         wanted = name.lower()
         exact = (one for one in self.fields if wanted in one.names)
         begun = (one for one in self.fields if any(known.startswith(wanted) for known in one.names))
@@ -229,9 +229,9 @@ _UNITS = {"": 1.0, "%": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 
 
 def number_of(text: str) -> float | None:
-    """Parse a number as printed in tables: `1,234`, `111k`, `1.5M`, `$0.25`, `40%`, or `1:30` in seconds.
+    """Return a number as printed in tables: `1,234`, `111k`, `1.5M`, `$0.25`, `40%`, or `1:30` in seconds.
 
-    Returns None for anything else.
+    None for anything else.
     """
     if found := _TIME.fullmatch(text):
         hours, minutes, seconds = (int(part or 0) for part in found.groups())

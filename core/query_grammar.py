@@ -2,7 +2,7 @@
 
     error:"TimeoutError" and tool:bash > 5 and not edited
 
-`or` binds least, then `and`, which may be left out, then `not` and a minus sign. A part is a word, a quoted
+`or` binds least, then `and`, which may be left out, then `not` and a minus sign. A part is a word, quoted
 text, `field:text`, a comparison such as `steps>20`, a kept query `@name`, or a query in parentheses.
 """
 
@@ -33,7 +33,7 @@ class QueryError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word or a quoted text that any column may contain."""
+    """A word or quoted text that any column may contain."""
 
     text: str
     quoted: bool = False
@@ -95,7 +95,7 @@ _QUOTES: Mapping[str, str] = {
     "\u2018": "\u2019",
     "\u00ab": "\u00bb",
 }
-"""The signs that open a quoted text, each with those that close it; editors and chats put in curved ones."""
+"""The signs that open quoted text, each with those that close it; editors and chats put in curved ones."""
 _OPERATOR = re.compile(rf"{_COMPARE}|:(?!:)")
 _COMPARISON = re.compile(rf"\s*({_COMPARE})")
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[\w.\-/]+(?=[<>=!:\s]))?")
@@ -298,7 +298,7 @@ class _Parser:
             self._refuse(start, f"a blank is after {name}:", f"Write {shown}.")
 
     def _spaced_operator(self, name: str, at: int) -> re.Match[str] | None:
-        """Return the comparison after blanks, if a field is named before them and a value follows."""
+        """Return the comparison after blanks; None if there is none, or no field is named before them."""
         found = _COMPARISON.match(self._text, at)
         return found if found is not None and self._grammar.is_field(name) else None
 

@@ -30,7 +30,7 @@ class Mistake(NamedTuple):
 
 
 def mistake_in_word(word: str, before: str, is_field: Callable[[str], bool]) -> Mistake | None:
-    """Return what is wrong with a word without quotes; None if it is a word.
+    """Return what is wrong with a word without quotes; None if nothing is.
 
     `before` is the query up to the word.
     """
@@ -55,7 +55,7 @@ def _joining(word: str) -> Mistake | None:
 
 
 def _comparing(word: str, before: str) -> Mistake | None:
-    """Return what is wrong with a sign of comparison that compares no field, or with a number before it."""
+    """Return what is wrong with signs of comparison that follow no field, or follow a number; else None."""
     if turned := _NUMBER_FIRST.match(word):
         name = turned[2] or "steps"
         return Mistake(
@@ -89,7 +89,7 @@ def _double(word: str, is_field: Callable[[str], bool]) -> Mistake | None:
 
 
 def _spaced(word: str, before: str, is_field: Callable[[str], bool]) -> Mistake | None:
-    """Return what is wrong with a word after a field or a number."""
+    """Return what is wrong with a word after a field or a number; None if nothing is."""
     name = _NAME_BEFORE.search(before)
     if name is not None and is_field(name[1]):
         if word.startswith(":") and not word.startswith("::"):

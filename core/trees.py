@@ -91,7 +91,7 @@ class SourceTree:
     def resolve(self, path: str) -> str | None:
         """Return a path after following links in the tree; None if they lead out or in a circle.
 
-        Nothing need exist at the returned path.
+        16 links or more count as a circle. Nothing need exist at the returned path.
         """
         current = path
         for _ in range(_MAX_LINKS):
@@ -229,9 +229,9 @@ def _inside(path: str) -> str | None:
 def write_tree(folder: Path, tar: Path, *, leave_out: Iterable[str] = ()) -> str:
     """Write the files and links below `folder` into a deterministic tar and return its sha256.
 
-    The tar is sorted by path, without times, owners or group names, with modes 0644 or 0755. Caches,
-    bytecode, git folders that could lead back to an answer, every path in `leave_out`, and links that lead
-    out of the folder are left out.
+    The tar is sorted by path, without times, owners or group names; files have mode 0644 or 0755. Caches,
+    bytecode, build results, virtual environments, version history, every path in `leave_out`, and links
+    that lead out of the folder are left out.
     """
     left_out = set(leave_out)
     tar.parent.mkdir(parents=True, exist_ok=True)
@@ -290,7 +290,7 @@ _BUILT = {"build", "dist", ".tox", ".nox"}
 
 
 def is_left_out(path: str) -> bool:
-    """Return whether `write_tree` leaves out a path by its name alone: history, caches and bytecode."""
+    """Return whether `write_tree` leaves out a path by its name: history, caches, builds and bytecode."""
     return _is_left_out_folder(path) or path.endswith((".pyc", ".pyo"))
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 _MARKED = re.compile(
     r"\.(?:.*[.-])?gp(?P<host>[0-9a-f]{6})-(?P<process>\d{1,10})(?:-[^/]*)?(?:\.part)?", re.DOTALL
 )
-"""A hidden name with a mark. Its first letters keep dates and times in names of the user's from being one."""
+"""A hidden name with a mark, whose first letters distinguish it from dates and times in users' own names."""
 OLD_S = 24 * 3600.0
 """The age, in seconds, after which anything unfinished of this user is a leftover."""
 SCRATCH = "gistpoint-"
@@ -98,7 +98,10 @@ def scratch_folder(what: str, below: Path | None = None) -> Iterator[str]:
 
 
 def leftovers_below(roots: Iterable[Path]) -> list[Path]:
-    """Return what is unfinished below some folders, this user's, older than `OLD_S`, and not being made."""
+    """Return this user's unfinished files and folders below `roots` that are older than `OLD_S`.
+
+    Those of processes that run on this machine are left out.
+    """
     found = []
     for root in roots:
         for place, folders, files in os.walk(root):
@@ -111,7 +114,10 @@ def leftovers_below(roots: Iterable[Path]) -> list[Path]:
 
 
 def scratch_leftovers() -> list[Path]:
-    """Return this user's temporary folders of killed processes, and those older than `OLD_S`."""
+    """Return this user's temporary folders of killed processes, and those older than `OLD_S`.
+
+    Those of processes that run on this machine are left out.
+    """
     entries = _entries(Path(tempfile.gettempdir()))
     marked = [path for path in entries if path.name.startswith(SCRATCH) and _process_of(f".{path.name}")]
     return [
@@ -172,7 +178,7 @@ def _is_own(path: Path) -> bool:
 
 
 def is_running(process: int) -> bool:
-    """Whether a process of this machine is alive, whoever's it is."""
+    """Whether a process of this machine is alive, whoever owns it."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

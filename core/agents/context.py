@@ -68,7 +68,7 @@ def history_cut(state: AttemptState, messages: Sequence[ChatMessage], turn: Mode
     before (Ollama). But templates of reasoning models also drop earlier thinking: some with each reply, and
     others when a user writes (Qwen3), as this loop does after a reply without a call. So a request that ends
     with a user's message proves nothing, and thinking that was sent accounts for as many missing tokens as it
-    had. A change of the offered tools also makes a request shorter, and estimates prove nothing.
+    had. A change of the offered tools can also make a request shorter, and estimates prove nothing.
     """
     if not state.turns or turn.tools is not UNSET or messages[-1].role == "user":
         return None

@@ -76,7 +76,7 @@ class Left:
 
     how: Leaving
     problem: str = ""
-    """The obstacle: a `ChatProblem`, `history_cut` or `infrastructure`; empty unless halted."""
+    """The obstacle: a `ChatProblem`, `history_cut`, `infrastructure` or `scaffold`; empty unless halted."""
     message: str = ""
     """The obstacle, in a sentence."""
     stops_run: bool = False
@@ -287,7 +287,7 @@ class ModelWork:
         return left
 
     def _step(self) -> Left | None:
-        """Do the next step that the journal requires; return the end of the work, if it ends."""
+        """Do the next step that the journal requires; return the end of the work, or None if it continues."""
         attempt = self.attempt
         attempt.check_time()
         state = attempt.state
@@ -400,7 +400,7 @@ class ModelWork:
         return conversation(self.attempt.state, self.settings, self.attempt.tools, offered)
 
     def _failed(self, failure: ChatFailure) -> Left | None:
-        """End the attempt if the conversation is too long; otherwise return that the work halts.
+        """End the attempt if the conversation is too long, and return None; else return that the work halts.
 
         All other failures are the endpoint's and not the solver's (decision 74).
         """

@@ -225,7 +225,10 @@ class Seat:
     # For scaffolds that send requests themselves, through a proxy
 
     def may_send(self, characters: int) -> bool:
-        """Return whether a request of this length may be sent. At the limit on tokens, the attempt ends."""
+        """Return whether a request of this length may be sent.
+
+        At the limit on tokens, the attempt ends; at that on cost, the work.
+        """
         with self._lock:
             if self.over:
                 return False
@@ -382,7 +385,10 @@ class InstalledScaffold:
 
     @classmethod
     def made(cls, entry: metadata.EntryPoint, make: Callable[[], Scaffold]) -> InstalledScaffold:
-        """Return the scaffold that a function of the package makes; raises whatever its code raises."""
+        """Return the scaffold that a function of the package makes.
+
+        Raises whatever its code raises, and `TypeError` if its identity is not a `ScaffoldIdentity`.
+        """
         scaffold = make()
         identity: object = scaffold.identity
         if not isinstance(identity, ScaffoldIdentity):

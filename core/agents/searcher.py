@@ -198,7 +198,7 @@ class _Search:
     def reading(self) -> tuple[str, dict[str, str]] | None:
         """Return the tool and the arguments of the next look; None if nothing is left, or enough was read.
 
-        It reads the failing tests, searches for the names that they use, and reads the files that define
+        The looks read the failing tests, search for the names that they use, and read the files that define
         those names.
         """
         asked = {str(call.arguments.get("file_path")) for call in self.made if call.tool == _READ}
@@ -225,7 +225,10 @@ class _Search:
         return Counter({path: count for path, count in found.items() if not is_test_path(path)})
 
     def _undefined(self) -> set[str]:
-        """Return the names used by failing tests, directly or not, that no file read so far defines."""
+        """Return names used by failing tests, directly or not, that no file read defines and no search named.
+
+        Built-in, special and very short names are left out.
+        """
         used: set[str] = set()
         for path, name, test in self._tests():
             if (path, name) in self.failing:

@@ -70,7 +70,7 @@ def prompt_hashes(version: int = TEXT_VERSION, *, as_text: bool = False) -> dict
     """Return the hashes of a version's messages, by their names; those of the task kinds come last.
 
     Version 1 keeps exactly the messages that it has always had, so that its settings keep their digest.
-    `as_text` is whether the calls are written as text.
+    `as_text` says whether the calls are written as text.
     """
     stems = (TEXT_SYSTEM, *_TEXTS) if as_text else ("agent", *_REPLIES)
     names = [f"{stem}-{version}" for stem in stems]
@@ -99,7 +99,7 @@ class TokenPrice(msgspec.Struct, frozen=True):
         return (sent + usage.completion_tokens * self.output) / 1e6
 
     def highest(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the highest possible cost of a request, all of which may be written to a cache."""
+        """Return the highest possible cost of a request, whose whole prompt may be written to a cache."""
         usages = (Usage(prompt_tokens, completion_tokens, written_tokens=n) for n in (0, prompt_tokens))
         return max(map(self.cost, usages))
 
@@ -128,7 +128,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The form of the model's calls; unset for native ones, to keep the digest of their settings."""
 
     def __post_init__(self) -> None:
-        """Set the hashes of the prompts, unless they are given, as in the settings of a stored run.
+        """Set the hashes of the prompts and the loop's version, unless hashes are given, as by a stored run.
 
         Raises `ValueError` for settings that can't be combined with calls as text.
         """

@@ -115,7 +115,7 @@ def _end_of_object(text: str, start: int) -> int | None:
 def _call(text: str, *, explicit: bool) -> ToolRequest | None:
     """Return the call in the text of a block; None if it contains none.
 
-    Without marks of a call, an object is one if it has a name and arguments, or a name alone.
+    Without marks of a call, an object is one if it has a name and either arguments or only members of a call.
     """
     text = _without_fence(text.strip())
     found = _object(text)

@@ -39,7 +39,7 @@ def beyond_tests(data: StudyData) -> Findings:
     )
     for group in groups(data):
         _add_group(found, table, group, verdicts, readings)
-    # Originals were read among the repairs without a mark, so the share of them that was merged measures how
+    # Unmarked originals were read among the repairs, so the share of them that was merged measures how
     # strict the readers are (decision 80).
     if readings[""]:
         golden = found.number(f"{ORIGINALS}/{READERS}", _of_originals(readings[""]))

@@ -206,7 +206,10 @@ class _Batch:
         return np.where((inverse > 0) & np.isfinite(value), value, -np.inf)
 
     def derivatives(self, at: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
-        """Return the gradient and the negative Hessian, each in blocks: front, tasks; front, mixed, tasks."""
+        """Return the gradient and the negative Hessian, each in blocks, and the slope of each row.
+
+        The blocks are front and tasks; and front, mixed and tasks.
+        """
         left = self.left(at)
         mills = np.exp(-0.5 * left**2 - _HALF_LOG_2_PI - log_ndtr(-left))
         pull = self.kept * np.where(self.rows.solved, left, mills)

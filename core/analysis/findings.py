@@ -84,7 +84,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line with a band; with `steps` it is drawn as a step function, with `dashed` as a dashed line."""
+    """A line, with a band if it has bounds; with `steps` it is a step function, with `dashed` dashed."""
 
     series: str
     x: tuple[float, ...]

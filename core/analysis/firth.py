@@ -127,7 +127,7 @@ def null_from_fit(aic: float, r_squared: float, parameters: int) -> float:
 
 @dataclass(frozen=True)
 class _State:
-    """The log-likelihood, with and without the penalty, the score of one, and Fisher's information."""
+    """The log-likelihood, with and without the penalty, the score of the one used, and the information."""
 
     likelihood: float
     penalised: float

@@ -1,4 +1,4 @@
-"""Compares gists between conditions that differ in tools or in the given test (Gistify, 3.4 and 4.3)."""
+"""Compares gists between conditions, and their test scores with fidelity (Gistify, 3.4, 4.3 and A.5)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def given_test(data: StudyData) -> Findings:
 
 
 def named_parameter(data: StudyData) -> Findings:
-    """Return the comparison of conditions in which the brief names one parameter or all (Gistify, A.5)."""
+    """Return the comparison of conditions whose briefs name one parameter or none (Gistify, A.5)."""
 
     def differs(one: Condition, other: Condition) -> bool:
         names_only_first = one.parameter is True and other.parameter is not True

@@ -82,8 +82,8 @@ def fit_horizon(
     """Return the penalised logistic regression, fitted by Newton's method; a score is between 0 and 1.
 
     A fractional score counts partly as a success, and otherwise as a failure. None if there is no single
-    finite maximum: without the penalty, if all times are equal or times separate successes from failures.
-    Also None if 100 rounds don't reach it.
+    finite maximum: if all scores are 0 or all are 1 and, without the penalty, if all times are equal or times
+    separate successes from failures. Also None if 100 rounds don't reach it.
     """
     x = np.column_stack([np.log2(minutes), np.ones(len(minutes))])
     w = weights / weights.sum()
@@ -290,7 +290,7 @@ def _horizons(
 ) -> list[Number]:
     """Return the horizons at `CHANCES` in minutes, with jackknife intervals over tasks on the log scale.
 
-    `whole` is the fit of all rows. A horizon that is not a number has a note with the reason.
+    `whole` is the fit of all rows. A horizon without a finite value has a note with the reason.
     """
     units = Units.of(timed.rows)
 
@@ -347,7 +347,7 @@ class MeasuredMinutes:
 
     @classmethod
     def of(cls, data: StudyData, found: Sequence[PooledRows]) -> MeasuredMinutes | None:
-        """Return the minutes of people without assistance; None if too few attempts are solved."""
+        """Return the minutes of people without assistance; None if too few are solved, or no model fits."""
         rows = Times.of(unassisted(data, found)).rows
         solved = np.array([row.solved for row in rows], dtype=bool)
         if solved.sum() < LEAST_SOLVED_OF_TIMES:
@@ -376,7 +376,7 @@ def _add_measured(
     measured: MeasuredMinutes,
     rows: Sequence[AttemptRow],
 ) -> list[Mark]:
-    """Add the horizons of a model with human minutes as distributions, and return the marks of its plot."""
+    """Add a model's horizons with human minutes as distributions; return the marks of its plot, if any."""
     mine, runs = measured.runs(rows)
     solved = len(solved_of(mine))
     needs = (

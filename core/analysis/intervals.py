@@ -192,12 +192,12 @@ class Spread:
     by_persons: Floats
     by_tasks: Floats
     by_rows: Floats
-    """V_A: over single attempts of persons, or the fit's own variance; zero if all rows are of models."""
+    """V_A: over single attempts of persons (zero if all rows are of models), or the fit's own variance."""
     units: Units
     asked: bool = True
     """Whether an interval was requested; otherwise the variances are NaN."""
     degrees: Floats | None = None
-    """The effective degrees of freedom of the variance; None for one less than persons or tasks."""
+    """The effective degrees of freedom of the variance; None for min(P, T) - 1."""
     by_model: Floats | None = None
     """V_M: the variance by a model with random persons and tasks; None where V_P and V_T are the floor."""
 

@@ -123,7 +123,10 @@ def _fitted(
     columns: Mapping[str, Floats],
     asked: Mapping[str, float],
 ) -> dict[str, Number]:
-    """Return the requested effects, each a multiple of a column's; `RANGE` is a multiple of `PLACE`."""
+    """Return the requested effects, each a multiple of a column's; `RANGE` is a multiple of `PLACE`.
+
+    Empty if they can't be separated or fitted.
+    """
     # A constant column, such as the position if all rows have the same, has no effect.
     known = {name: column for name, column in columns.items() if np.ptp(column) > 0}
     x = np.column_stack([np.ones(len(rows)), *known.values()])

@@ -177,7 +177,7 @@ def _interval(counts: Floats, alone: bool) -> tuple[float, float, float]:
 
 
 def _pairs(total: Floats, added: float) -> Floats:
-    """Return how often person and judge gave each pair of answers: both, only one of them, and neither."""
+    """Return the counts of each pair of answers plus `added`: both, person alone, judge alone, neither."""
     n, present, judged, both = total[:ALONE]
     return np.array([both, present - both, judged - both, n - present - judged + both]) + added
 
@@ -223,7 +223,7 @@ def _too_few(counts: Floats, value: float, low: float) -> str:
 
 
 def _for_a_first_interval(value: float, labels: float, runs: float) -> int | None:
-    """Return the number of further labels with which enough runs with and without the label are expected."""
+    """Return the number of further labels that a first interval needs; None if there are too few runs."""
     rarer = min(value, 1 - value)
     if not rarer > 0:
         return None

@@ -209,7 +209,7 @@ def sensitivity(data: StudyData) -> Findings:
 
 
 def variants(data: StudyData) -> tuple[Variant, ...]:
-    """Return the variants of the study that differ from it; empty if no other decision changes anything."""
+    """Return the study under other decisions on exclusions, times and unused chats; empty without any."""
     return (*_without_rules(data), *_other_times(data), *_without_silent(data))
 
 

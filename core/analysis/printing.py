@@ -27,8 +27,8 @@ NOTHING = "–"
 def value_words(value: Value) -> str:
     """Return a value as text: an integer in full, a string on one line, `NOTHING` for None and NaN.
 
-    Other numbers have three significant digits; from 1,000 on, all digits before the point are shown, and
-    below 0.001, two digits.
+    Other numbers have three significant digits, at most three of them after the point; from 1,000 on, all
+    digits before the point are shown, and below 0.001, two significant digits.
     """
     if value is None:
         return NOTHING
@@ -50,7 +50,7 @@ def value_words(value: Value) -> str:
 
 
 _DIGITS = ((100, 0), (10, 1), (1, 2), (0.001, 3), (0, 2))
-"""The digits after the point from each absolute value on: three significant digits, and two for 0."""
+"""The digits after the point from each absolute value on: for three significant digits, but at most three."""
 
 
 def interval_words(number: Number) -> str:
@@ -130,7 +130,7 @@ def extent_of_table(table: FindingsTable, findings: Findings, of_study: Extent) 
 
 
 def extent_of_plot(plot: Plot, findings: Findings, of_study: Extent) -> Extent:
-    """Return the counts that a plot has itself, or the range of those of its own series or of the analysis.
+    """Return the counts that a plot has itself, or the extent of its own series' numbers or of the analysis.
 
     The key of a number begins with the name of its series; one part of it can be the mode, which also ends
     the id of the plot.

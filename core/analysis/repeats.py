@@ -60,7 +60,7 @@ def over_tasks(tasks: Sequence[RepeatedTask], values: Sequence[float]) -> Number
 def repeated_runs(data: StudyData) -> Findings:
     """Return pass@1, pass@k and all-k of models with repeats (`pass-k`).
 
-    k is the smallest number of runs among the tasks that were run more than once.
+    k is the smallest number of runs among a model's tasks that were run more than once.
     """
     found = FindingsBuilder()
     table = found.table(

@@ -41,7 +41,7 @@ class RankTest:
 
     p: float
     r: float
-    """z / sqrt(N), positive if the first sample is larger."""
+    """z / sqrt(N), positive if the first sample has the higher values."""
     d: float | None
     """Cohen's d; None if nothing varies."""
 

@@ -70,7 +70,7 @@ class TimeRegression:
     spread: Spread
     """The estimates and jackknife variances of the effects, on the log scale."""
     errors: Floats
-    """Standard errors by the likelihood, as if attempts were independent."""
+    """Standard errors by the model's own likelihood."""
     sigma: float
     solved: int
 

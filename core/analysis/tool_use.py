@@ -84,7 +84,7 @@ def calls_by_tool(data: StudyData) -> Findings:
 def kinds_of_calls(data: StudyData) -> Findings:
     """Return the mean calls of a gist attempt, and the percentage of each kind of call (Gistify, table 7).
 
-    As in the paper, the rows with and without execution are also averaged where a solver has both.
+    As in the paper, the rows with and without execution are also averaged where a solver has one of each.
     """
     found = FindingsBuilder()
     columns = ("solver", "execution", "gists", "calls", *(f"{kind} %" for kind in KINDS))

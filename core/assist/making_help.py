@@ -39,9 +39,9 @@ def make_help(
 ) -> HelpGist:
     """Return the gist of the first failing test that yields one, or the reason why none does.
 
-    Tests are tried in the order of the brief, all parameters of a test at once. The reason is that of the
-    last test. Raises `EntrypointError` for a failing test that no command can name, such as a doctest, and
-    `CancelledError` when cancelled.
+    Tests are tried in the order of the brief, all parameters of a test at once; one that no command can name,
+    such as a doctest, yields none. The reason is that of the last test. Raises `CancelledError` when
+    cancelled.
     """
     tree = SourceTree.open(task.tree_path)
     repository = Repository(task.source, tree, task.environment)

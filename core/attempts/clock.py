@@ -52,7 +52,7 @@ class Doubt:
         return sum(ms for _, ms in self.stopped(clock, idle=self.idle).spans)
 
     def stopped(self, clock: Clock, *, idle: bool) -> Doubt:
-        """Return the doubt with its current span ended; `idle` is whether there is still no input."""
+        """Return the doubt with its current span ended; `idle` says whether there is still no input."""
         if self.grows is None:
             return replace(self, idle=idle)
         return Doubt((*self.spans, (self.grows, clock.idle - self.idle_before_ms)), idle)

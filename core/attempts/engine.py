@@ -414,7 +414,7 @@ class Attempt:
     def pasted(self, text: str, *, outside: bool) -> None:
         """Record a paste, and whether the brief or a result had shown the text; ignored after the end.
 
-        `outside` is whether it came through the terminal rather than from the program's own clipboard.
+        `outside` says whether it came through the terminal rather than from the program's own clipboard.
         """
         if not self.state.ended:
             answers = (call.text for call in self.state.calls if call.text)
@@ -523,7 +523,7 @@ class Attempt:
     ) -> ToolResult:
         """Answer a call, and return the result; an unbound call, such as a dead process's, is bound again.
 
-        `ends` is whether the attempt ends if nothing is left to do afterwards.
+        With `ends`, the attempt ends if nothing is left to do afterwards.
         """
         started = self._time.mono_ms()
         try:

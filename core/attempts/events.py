@@ -294,7 +294,7 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     retried: tuple[str, ...] = ()
     """The failures of earlier attempts at the request (`chat.ChatProblem`)."""
     tools: tuple[str, ...] | UnsetType = UNSET
-    """The names of the tools offered, if they differ from those of the previous turn."""
+    """The names of the tools offered, if they differ from those offered before."""
     extra: dict[str, Any] | UnsetType = UNSET
     """The message's other members, such as signed reasoning, as received."""
     host: str | UnsetType = UNSET
@@ -421,7 +421,7 @@ class AffordanceUsed(EventData, frozen=True):
     def paste(cls, text: str, shown_texts: Iterable[str], *, outside: bool) -> AffordanceUsed:
         """Return the event of a paste; `shown_texts` are all texts shown to the solver.
 
-        `outside` is whether it came through the terminal rather than from the program's own clipboard.
+        `outside` says whether it came through the terminal rather than from the program's own clipboard.
         """
         wanted = _without_layout(text)
         shown = any(wanted in _without_layout(known) for known in shown_texts)

@@ -14,7 +14,7 @@ class AttemptResult(StrEnum):
 
     SOLVED = "solved"
     TO_BE_READ = "solved, to be read"
-    """The tests pass, but the suspicious submission has not been reviewed: it does not count as solved."""
+    """The tests pass, but reviewers have not decided on the suspicious pass: it does not count as solved."""
     NOT_SOLVED = "not solved"
 
     @property
@@ -26,7 +26,7 @@ class AttemptResult(StrEnum):
 def result_of(solved: bool, suspicious: Collection[str], accepted: bool | None = None) -> AttemptResult:
     """Return the result of a run.
 
-    `solved` is whether its tests passed; `suspicious` are the reasons why the pass needs review; `accepted`
+    `solved` says whether its tests passed; `suspicious` are the reasons why the pass needs review; `accepted`
     is the reviewers' decision, or None if there is none yet or they disagree.
     """
     if not solved or accepted is False:

@@ -48,7 +48,7 @@ class Containers:
         return container.unplaced if key is None else self.program.place(container, key)
 
     def get(self, base: Variable, key: Key) -> Variable:
-        """Return the variable of the values that the containers in `base` hold under a constant key."""
+        """Return the variable of the values in the containers of `base` under a key; None means any key."""
         result = self.solver.variable()
         self.solver.watch(base, partial(self._get, key, result))
         return result
@@ -88,7 +88,7 @@ class Containers:
                 self.solver.copy(source.keys, target.keys)
 
     def subscript(self, scope: AnalysisScope, base: Variable, key: Key, index: Variable) -> Variable:
-        """Return the variable of `base[index]`; `key` is the key of a constant index; None for any other."""
+        """Return the variable of `base[index]`; `key` is the key of a constant index, None for any other."""
         result = self.solver.variable()
         call = CallSite(scope, "__getitem__", Arguments([index]), result, CallEvidence.PROTOCOL)
         self.solver.watch(base, partial(self._subscript, call, key, index))

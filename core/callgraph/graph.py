@@ -55,7 +55,7 @@ SURENESS: Mapping[CallEvidence, float] = {
 
 @dataclass(frozen=True, slots=True)
 class FunctionNode:
-    """A function, method or property, or the module code outside of all functions.
+    """A function, method, property or lambda, or the module code outside of all functions.
 
     `id` is `path::qualname`. Lines count from 1; `first_line` is that of the first decorator, `def_line` that
     of the `def` itself.
@@ -261,7 +261,7 @@ def resolve_calls(graph: CallGraph, calls: Iterable[ObservedCall]) -> Iterator[t
 
 
 class _Places:
-    """Functions by file and line; among several of one name, the one that contains the line."""
+    """Functions by file and qualified name; among several of one name, the one that contains the line."""
 
     def __init__(self, graph: CallGraph) -> None:
         self._named: dict[tuple[str, str], list[FunctionNode]] = {}

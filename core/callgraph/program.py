@@ -181,7 +181,7 @@ class Program:
 
 
 def class_of(value: Value) -> Class | None:
-    """Return the class of an instance, or the class that a class value represents; None for others."""
+    """Return the class of an instance or a `super()`, or the one that a class value represents; else None."""
     if isinstance(value, Class):
         return value
     return getattr(value, "cls", None) if not isinstance(value, Function) else None

@@ -19,7 +19,7 @@ Callable = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @dataclass(slots=True)
 class Definitions:
-    """All functions and classes of the sources, by syntax node."""
+    """The functions, classes and scopes of the sources by syntax node, nodes by id, and modules by path."""
 
     nodes: dict[str, FunctionNode] = field(default_factory=dict)
     functions: dict[ast.AST, Function] = field(default_factory=dict)

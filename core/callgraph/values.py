@@ -198,7 +198,7 @@ class BuiltinMethod(Value):
 
 @dataclass(slots=True, eq=False)
 class Constant(Value):
-    """A short string, number, boolean or None that may be a key."""
+    """A short string, integer, boolean or None that may be a key."""
 
     value: object
 
@@ -239,7 +239,7 @@ class AnalysisScope:
     """A module, class, function or comprehension: the names it binds and the enclosing scope.
 
     `owner` is the id of the function or module code to which calls in this scope belong. `variables` holds
-    all values of a name over time, as other scopes see them; `captured` is whether such scopes exist, and
+    all values of a name over time, as other scopes see them; `captured` says whether such scopes exist, and
     `written_inside` names what they assign. `definers` holds the class, import or expression behind a name.
     """
 

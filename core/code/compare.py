@@ -46,7 +46,10 @@ def normalised(code: str) -> ast.Module:
 
 
 def same_tree(a: ast.AST, b: ast.AST) -> bool:
-    """Return whether two syntax trees are equal, ignoring positions. Works at any depth."""
+    """Return whether two syntax trees are equal, ignoring positions, contexts, type comments and `u` marks.
+
+    Works at any depth.
+    """
     stack: list[tuple[object, object]] = [(a, b)]
     while stack:
         left, right = stack.pop()
@@ -161,7 +164,7 @@ def _number_locals(tree: ast.Module) -> None:
 
 
 def _imported_with_dot(node: ast.AST) -> list[str]:
-    """Return the names bound by `import a.b`: `a`, which can't be renamed."""
+    """Return the names bound by `import a.b`: `a`, which can't be renamed; empty for other nodes."""
     if not isinstance(node, ast.Import):
         return []
     return [item.name.partition(".")[0] for item in node.names if item.asname is None and "." in item.name]

@@ -51,7 +51,7 @@ class NameScope:
 
 
 def scoped(tree: ast.AST) -> list[tuple[ast.AST, NameScope]]:
-    """Return the nodes below `tree`, the outermost scope, in source order, each with its scope.
+    """Return the nodes below `tree`, the outermost scope, depth first, each with its scope.
 
     A node's scope is the one in which it runs. All names are bound when this returns. Works at any depth.
     """

@@ -39,7 +39,8 @@ class Snippet:
 def read_snippet(code: str) -> Snippet:
     """Return the snippet in code that is exactly one function, method or class, with any indentation.
 
-    Comments and blank lines around it are allowed. Raises `CodeError`, with the line, for any other code.
+    Comments and blank lines around it are allowed. Raises `CodeError` for any other code, with the line
+    unless the code is empty.
     """
     text, statements, first_line = _statements(code)
     node = statements[0] if statements else None

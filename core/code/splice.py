@@ -122,8 +122,8 @@ def replace_definition(
     The new code is one definition of the same name and kind, with any indentation and line endings. Without
     decorators it keeps those of the file; with decorators they must be the same, unless
     `allow_decorator_change`. Encoding, byte order mark, line endings and everything outside of the definition
-    stay. Raises `CodeError`, with the line, for any other code, or if the structure of the file around it
-    would change.
+    stay. Raises `CodeError`, with the line if it is known, for any other code, if the structure of the file
+    around it would change, or if the definition can't be replaced in place.
     """
     new = read_snippet(new_code)
     _check_name(definition, new.definition)

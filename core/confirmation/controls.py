@@ -45,8 +45,8 @@ def read_controls(folder: Path) -> Controls:
 def controls_of_here(folder: Path) -> Controls | None:
     """Return the controls of the task in `folder` if this machine made them for its present answer.
 
-    None if they come from elsewhere or from an earlier version, or if the controls, the original functions or
-    the way in which the tests are run were changed: then they have to be made again (decision 158). Raises
+    None if there are none, if they come from elsewhere or from an earlier version, or if the controls, the
+    original functions or the way in which the tests are run were changed (decision 158). Raises
     `TaskError` if the file can't be read or is damaged.
     """
     controls, is_own = _read(folder)

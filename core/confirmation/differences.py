@@ -40,8 +40,8 @@ class FunctionName:
 def changed_functions(original: SourceTree, submitted: SourceTree) -> tuple[FunctionName, ...]:
     """Return the outermost functions whose bodies differ in more than their docstrings.
 
-    Raises `NotConfirmableError` if anything else differs, except the annotations of functions and parameters
-    that no caller needs to give.
+    Raises `NotConfirmableError` if anything else differs, except annotations in headers, and parameters and
+    defaults that were added without affecting any earlier call.
     """
     found: list[FunctionName] = []
     for path in sorted({*original.overlay, *submitted.overlay}):
@@ -227,7 +227,7 @@ def stubbed(tree: SourceTree, functions: Sequence[FunctionName], module: str) ->
     for place, function in enumerate(functions):
         index = index_source(function.path, tree.read(function.path))
         definition = index.get(function.qualname)
-        node = _functions_at(index, definition)
+        node = _function_at(index, definition)
         if isinstance(node, ast.AsyncFunctionDef):
             raise NotConfirmableError(Unconfirmable.ASYNCHRONOUS, f"{function} is a coroutine.")
         ask = f'__import__("{module}")'
@@ -249,7 +249,7 @@ def answering_nothing(tree: SourceTree, functions: Sequence[FunctionName]) -> So
     for function in functions:
         index = index_source(function.path, tree.read(function.path))
         definition = index.get(function.qualname)
-        node = _functions_at(index, definition)
+        node = _function_at(index, definition)
         empty = remove_body(index, definition).rpartition("\n")
         indentation = empty[2][: len(empty[2]) - len(empty[2].lstrip())]
         statement = "yield from ()" if _yields(node) else "return None"
@@ -260,7 +260,7 @@ def answering_nothing(tree: SourceTree, functions: Sequence[FunctionName]) -> So
 
 
 def does_nothing(code: str) -> bool:
-    """Return whether a function, given as its text at the left margin, has nothing in its body but `pass`."""
+    """Return whether a function, as text at the left margin, has only `pass` besides any docstring."""
     function = next((part for part in parse(code).body if isinstance(part, _Function)), None)
     if function is None:
         return False
@@ -268,7 +268,7 @@ def does_nothing(code: str) -> bool:
     return all(isinstance(part, ast.Pass) for part in body)
 
 
-def _functions_at(index: FileIndex, definition: Definition) -> _Function:
+def _function_at(index: FileIndex, definition: Definition) -> _Function:
     module = parse(index.document.encode(index.document.text))
     found = (
         node

@@ -25,10 +25,10 @@ _ABSENT = object()
 
 
 def same_data(request: Message, first: Message, second: Message) -> bool:
-    """Whether two answers to one request hold the same data, and the arguments after the call do too.
+    """Whether two answers to one request hold the same data, and so do the arguments after the call.
 
-    Answers that can't be compared, such as a call-back or a missing answer, count as the same. Malformed ones
-    never do.
+    Answers that can't be compared, such as a call-back or a missing answer, count as the same. Those that are
+    too malformed to be compared do not.
     """
     if not _UNANSWERED.isdisjoint((first.get("re"), second.get("re"))):
         return True

@@ -170,7 +170,7 @@ def kept_numbers(reply: Message) -> list[str]:
 
 
 def with_kept_numbers(message: Message, numbers: Mapping[str, str]) -> Message | None:
-    """Return a message with the objects that the submission keeps renumbered; None if one has none."""
+    """Return a message with the objects that the submission keeps renumbered; None if a number is missing."""
     given = str(message.get("of", ""))
     text = json.dumps(message)
     known = {*_KEPT.findall(text), *([given] if given.startswith("-") else [])}

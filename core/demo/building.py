@@ -67,7 +67,7 @@ def build_demo(
     controls_of: ControlsOf = lambda task, answer: None,
     run: RunContext = UNATTENDED,
 ) -> Iterator[Task]:
-    """Prove every task of the recipe, write its archive into `into`, and yield the task.
+    """Make every task of the recipe, write its archive into `into`, and yield the task.
 
     The library's suite is run and recorded first. `entrypoints` runs the test of the gist, whose reference
     gist is also made; `controls_of` makes the controls of the other tasks.

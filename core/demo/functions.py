@@ -144,7 +144,7 @@ class DemoLibrary:
         )
 
     def write(self, target: Target, mode: Mode, into: Path) -> Task:
-        """Write the task of a corrupted function and return it; all tests that enter it count as failing."""
+        """Write the task of a target and return it; all tests that enter the function count as failing."""
         failing = frozenset(self.known.entered[target.name]) & self.intake.passed
         results = {
             id: TestResult(id, Outcome.FAILED if id in failing else Outcome.PASSED)

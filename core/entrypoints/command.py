@@ -181,7 +181,7 @@ def parse_entrypoint(command: str) -> Entrypoint:
 
 
 def parameter_in(command: str) -> str:
-    """Return the parameter of the test that a command line names; empty if it names none."""
+    """Return the parameter of the test that a command line names; empty unless it names exactly one."""
     named = [word for word in shlex.split(command) if "::" in word and word.endswith("]")]
     return named[0].partition("[")[2][:-1] if len(named) == 1 else ""
 

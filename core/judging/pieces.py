@@ -18,7 +18,7 @@ from gistpoint.core.judging.rubric import RubricLabel
 
 TEMPLATE = "judge-1"
 LEAST_PIECE = 2_000
-"""The minimum length of a piece in characters."""
+"""The lowest possible maximum length of a piece, in characters."""
 CHARACTERS_AROUND = 4_000
 """An upper bound on the characters of a request without its piece and its codebook."""
 _HEADING = 80
@@ -61,7 +61,11 @@ class Piece:
 
 
 def pieces_of(passages: Iterable[RunPassage], most: int) -> Iterator[Piece]:
-    """Yield the pieces of a run, each of at most `most` characters; a longer passage is divided at lines."""
+    """Yield the pieces of a run, each of at most `most` characters.
+
+    Longer passages are divided, if possible at the end of a line. A `most` below `LEAST_PIECE` counts as
+    `LEAST_PIECE`.
+    """
     number, taken, length = 0, list[RunPassage](), 0
     for passage in _divided(passages, max(most, LEAST_PIECE) - _HEADING):
         size = len(passage.text) + _HEADING

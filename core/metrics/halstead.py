@@ -58,7 +58,7 @@ _SIGNS: Mapping[type[ast.AST], str] = {
     ast.ClassDef: "class",
 }
 _NOT_CODE = {"annotation", "returns", "decorator_list", "type_comment", "type_params"}
-"""The fields that do not contribute to a function's behaviour."""
+"""The fields whose content is not counted."""
 
 
 @dataclass(frozen=True, slots=True)

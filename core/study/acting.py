@@ -105,7 +105,8 @@ class Performance:
     def _submissions(self) -> Iterator[tuple[float, bool, str, str, float]]:
         """Yield each submission as (time, whether it solves the task, name, text, share of tests repaired).
 
-        The times are seconds of active time; the share is of the tests that fail at first.
+        The times are seconds of active time. The share is of the tests that fail at first, and has no
+        effect if the task is solved.
         """
         course = self.course
         for number, (at, near) in enumerate(zip(course.wrong_at, course.near, strict=True), start=1):

@@ -62,7 +62,7 @@ def _is_left(person: Person, assignment: Assignment) -> bool:
 
 
 def late_assignments(study: Study, ledger: Ledger, now_ms: int) -> tuple[Assignment, ...]:
-    """Return the open assignments of people without a record for longer than the design allows."""
+    """Return the open assignments of people who made no record for longer than the design allows."""
     before_ms = now_ms - study.design.return_after_hours * _HOUR_MS
     return tuple(
         given
@@ -203,8 +203,6 @@ class _Planning:
         found = self.tasks[task]
         return frozenset((found.source, target) for target in found.targets)
 
-    # In which conditions
-
     def _rated(self, source: str) -> int:
         """Return the person's highest rating of a library; 0 if there is none."""
         highest = 0
@@ -217,6 +215,8 @@ class _Planning:
                 if isinstance(rating, int):
                     highest = max(highest, rating)
         return highest
+
+    # In which conditions
 
     def _with_conditions(self, tasks: Sequence[str]) -> dict[str, str]:
         conditions = [condition.id for condition in self.study.conditions_of_people]
@@ -326,7 +326,7 @@ class _Choice:
     def leaves_enough(self, task: str, others: Sequence[str]) -> bool:
         """Return whether the quotas can still be met after a task, given what each library may still supply.
 
-        Returns true without computing this without `per_source`, or if a task counts in several quotas.
+        True, without a check, if there is no `per_source`, or if a task counts in several quotas.
         """
         planning = self.planning
         design = self.planning.study.design

@@ -110,7 +110,7 @@ class ChecklistEvidence:
         return count
 
     def compared(self, name: str) -> ComparedHashes:
-        """Return for how many tasks, by condition, an attribute of people's and models' rows is equal."""
+        """Return how many tasks, by condition, have an equal attribute in people's and models' rows."""
         values: dict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
         for row in (*self.people, *self.models):
             values[row.task, row.condition][bool(row.solver)].add(str(getattr(row, name)))

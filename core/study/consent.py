@@ -80,7 +80,7 @@ def _chat(study: Study) -> Iterator[str]:
 def consent_copy(study: Study, ticked: Sequence[bool] | None, agreed_ms: int | None, program: str) -> str:
     """Return a copy of the consent to keep: the text, the items, and when it was agreed to.
 
-    `ticked` is whether each item is ticked; None for a copy without an answer. `program` is the version of
+    `ticked` says whether each item is ticked; None for a copy without an answer. `program` is the version of
     gistpoint.
     """
     marks = ticked if ticked is not None else [False] * len(study.texts.consent_items)

@@ -119,7 +119,10 @@ class AttemptEvidence:
 
     @cached_property
     def protocol_then(self) -> str:
-        """The hash of the protocol in force when the attempt began; empty if the study was not open."""
+        """The hash of the protocol in force when the attempt began; empty if the study was never opened.
+
+        For an attempt from before the opening, the opening's protocol.
+        """
         opened = self.ledger.opened
         amended = [
             amendment for amendment in self.ledger.study.all(Amended) if amendment.utc_ms <= self.started_ms

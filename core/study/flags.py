@@ -36,7 +36,7 @@ from gistpoint.core.study.timeline import ON_THE_CLOCK, FirstTime, milliseconds
 from gistpoint.core.tools.declaration import Group
 
 LARGE_PASTE = 80
-"""The maximum length, in characters, of a paste of text that no result had shown and that is not flagged."""
+"""The maximum length, in characters, of a paste that is not flagged although no result had shown its text."""
 _EVENTS = 20
 """The maximum number of events that one flag lists."""
 SEEN = "seen_before"

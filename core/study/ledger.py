@@ -205,9 +205,7 @@ class Person:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the person has ended all assignments, and none was freed because the person did not
-        continue.
-        """
+        """Whether `is_done`, and no assignment was freed because the person did not continue."""
         return self.is_done and not any(fact.late for fact in self.returned.values())
 
     def answers(self, questionnaire: str, assignment: str = "") -> Answers | None:

@@ -54,7 +54,7 @@ class PersonAtWork:
 
 @dataclass(frozen=True, slots=True)
 class PersonWaited:
-    """A person who is enrolled and has begun no task, with the stage reached."""
+    """An enrolled person who has neither begun a task nor left the study, with the stage reached."""
 
     code: str
     state: str

@@ -29,7 +29,7 @@ def _is_here(person: Person) -> bool:
 
 
 def _ticked(place: int | None, protocol: str, person: Person) -> bool | None:
-    """Return whether the item at a place is ticked; None if the person's consent does not have the item."""
+    """Return whether the item at a place is ticked; None if no consent to this protocol has the item."""
     consent = person.consent
     if place is None or consent is None or consent.protocol != protocol:
         return None

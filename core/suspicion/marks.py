@@ -184,7 +184,7 @@ class _Piece:
     def _path(self, path: str, *, whole: bool = False) -> _Marks:
         """Yield marks for a module, function or class by its path.
 
-        `whole` is whether an `import` names it as a module.
+        `whole` says whether an `import` names it as a module.
         """
         root, *rest = path.split(".")
         short = ".".join([root, *rest[:1]]).removeprefix("builtins.")

@@ -79,7 +79,7 @@ class LibraryWords:
 
 
 def _named(node: ast.AST, meaning: Meaning) -> Iterator[str]:
-    """Yield the name that a node uses as an attribute, defines or assigns to."""
+    """Yield the name that a node uses as an attribute or a keyword, defines or assigns to."""
     match node:
         case ast.Attribute(attr=name):
             modules = {path.partition(".")[0] for path in meaning.paths(node)}

@@ -155,7 +155,7 @@ def _absent(written: object, given: Any, key: str = "") -> Iterator[str]:
             if name not in given:
                 if value is not None:
                     yield f"{key}{name}"
-            # Equal values have the same members, and to compare them is faster: lists read thousands.
+            # Equal values have the same members, and comparing them is faster: lists of tasks read thousands.
             elif isinstance(value, dict | list | tuple) and value != given[name]:
                 yield from _absent(value, given[name], f"{key}{name}.")
     elif isinstance(written, list | tuple) and written and isinstance(written[0], dict):

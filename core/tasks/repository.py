@@ -1,4 +1,4 @@
-"""A repository from which a task is made, and the runs of its suite on the original."""
+"""A repository from which a task is made, with the default number and duration of its suite's runs."""
 
 from __future__ import annotations
 
