@@ -127,7 +127,7 @@ class TreeStates:
         return replace(ended, altered=altered, writes=writes)
 
     def _altered(self, now: States) -> tuple[str, ...]:
-        """Return the changed paths that are not writable, then the folders with added or removed entries."""
+        """Return the changed paths that are not writable, then such folders with added or removed entries."""
         folders = [path for path in changed_folders(self.before, now) if path not in self.parts.folders]
         changed = dict.fromkeys((*changed_entries(self.before, now), *folders))
         return tuple(path for path in changed if not self.parts.is_own(path))

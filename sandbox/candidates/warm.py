@@ -359,7 +359,7 @@ def _enclosing(index: FileIndex, definition: Definition) -> list[Definition]:
 def _outermost_function(index: FileIndex, definition: Definition) -> Definition:
     """Return the outermost function around a definition, which can be compiled alone.
 
-    It may be the definition itself.
+    If there is none, it is the definition itself.
     """
     return next(
         (d for d in [*_enclosing(index, definition), definition] if d.kind is not DefinitionKind.CLASS),

@@ -87,7 +87,7 @@ class MessageStream(NativeStream):
 
     @property
     def complete(self) -> bool:
-        """Whether the reason for the message's end was received."""
+        """Whether the stream is over, or the reason for the message's end was received."""
         return self.over or self._top.get("stop_reason") is not None
 
     @property
@@ -160,7 +160,7 @@ class CandidateStream(NativeStream):
 
     @property
     def complete(self) -> bool:
-        """Whether the reason for the response's end was received, or the response was blocked."""
+        """Whether the stream is over, the reason for the response's end was received, or it was blocked."""
         is_blocked = bool(table_of(self._top.get("promptFeedback")).get("blockReason"))
         return self.over or is_blocked or bool((self._candidate or {}).get("finishReason"))
 

@@ -125,7 +125,7 @@ def _round_robin(places: Sequence[_Place], hints: Hints) -> Iterator[list[Encode
         yield from (made for made in row if made is not None)
 
 
-# Places
+# Positions
 
 
 def _pools(examples: Sequence[Sequence[Encoded]]) -> Pools:

@@ -146,7 +146,11 @@ class GistRunner:
     def tests(
         self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken = NEVER
     ) -> tuple[str, ...]:
-        """Return the ids of all tests. Raises `InfrastructureError` if they can't be collected."""
+        """Return the ids of all tests.
+
+        Raises `InfrastructureError` if they can't be collected, `CancelledError` if stopped, and
+        `HarnessFailedError` if the isolation can't be started.
+        """
         with run_folder() as base:
             lay_out(tree, base / "files")
 

@@ -28,7 +28,7 @@ def may_run_text(event: str) -> bool:
 
 
 def texts_of(event: str, arguments: tuple[Any, ...]) -> Iterator[str]:
-    """Yield the strings among the arguments of an event; for an import, only the name."""
+    """Yield the strings, and bytes as strings, among the arguments of an event; only the name for an import."""
     if event == "import":
         arguments = arguments[:1]
     for part in arguments:
@@ -41,7 +41,7 @@ def texts_of(event: str, arguments: tuple[Any, ...]) -> Iterator[str]:
 
 
 def what_runs(event: str, arguments: tuple[Any, ...]) -> bytes:
-    """Return the code that an event runs, as bytes that can be compared; empty if it runs none.
+    """Return the code that an event runs, as bytes to be compared; empty if none, or reported by another event.
 
     Raises `RecursionError`, `TypeError` or `ValueError` if its arguments can't be compared.
     """
