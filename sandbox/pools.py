@@ -1,4 +1,4 @@
-"""Makes processes of this machine that judge candidates, and runs ruff on corruptions."""
+"""The sandbox as generation's harness, local processes that judge candidates, and ruff as linter."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def local_workers(size: int) -> Iterator[Workers]:
 
 
 def _begin(receiving: Connection) -> None:
-    """Prepare a process of the pool, which ignores Ctrl+C and ends with the pool or the first process."""
+    """Prepare a process of the pool, which ignores Ctrl+C and ends with the pool or with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -117,7 +117,7 @@ class StreamedReply:
             self._add_choice(choice)
 
     def _note(self, members: dict[str, Any], given: Mapping[str, Any]) -> None:
-        """Keep the numbers and short strings around a message, not its lists and tables, such as probabilities."""
+        """Keep the numbers and short strings around a message, not lists and tables such as probabilities."""
         for name, value in given.items():
             is_short = isinstance(value, str) and 0 < len(value) <= _SHORT
             if not is_short and not isinstance(value, int | float):

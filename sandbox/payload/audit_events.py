@@ -28,7 +28,7 @@ def may_run_text(event: str) -> bool:
 
 
 def texts_of(event: str, arguments: tuple[Any, ...]) -> Iterator[str]:
-    """Yield the strings, and bytes as strings, among the arguments of an event; only the name for an import."""
+    """Yield the strings and bytes among an event's arguments, as strings; for an import, only the name."""
     if event == "import":
         arguments = arguments[:1]
     for part in arguments:
@@ -41,7 +41,7 @@ def texts_of(event: str, arguments: tuple[Any, ...]) -> Iterator[str]:
 
 
 def what_runs(event: str, arguments: tuple[Any, ...]) -> bytes:
-    """Return the code that an event runs, as bytes to be compared; empty if none, or reported by another event.
+    """Return the code that an event runs, as bytes; empty if it runs none, or another event reports the code.
 
     Raises `RecursionError`, `TypeError` or `ValueError` if its arguments can't be compared.
     """

@@ -88,7 +88,7 @@ class _Reply:
         self.texts: list[str] = []
         self.thoughts: list[str] = []
         self.calls: dict[object, list[str]] = {}
-        """Id, name and arguments of each call, by its place."""
+        """The id, the name and the arguments of each call, by its position."""
         self.finish = self.model = self.id = ""
         self.counts: dict[str, int] = {}
 
