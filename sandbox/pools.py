@@ -53,7 +53,8 @@ if TYPE_CHECKING:
 class SandboxHarness:
     """An implementation of `gistpoint.core.generation.context.FetchingHarness` on one backend.
 
-    `runner`, `mapper`, `confirmer` and `prober` raise `SandboxUnavailableError` if there is no such backend.
+    `fetch`, `runner`, `mapper`, `confirmer` and `prober` raise `SandboxUnavailableError` if there is no such
+    backend, or if it does not work.
     """
 
     backend: str
@@ -104,7 +105,8 @@ class SandboxHarness:
     ) -> EarlierFiles:
         """Return the earlier versions of the files with these paths.
 
-        Raises `SourceError` if the source has no history, or it can't be fetched.
+        Raises `SourceError` if the source has no history, or if that can't be fetched, and `CancelledError`
+        if stopped.
         """
         from gistpoint.sandbox.environments.histories import collect_history
 

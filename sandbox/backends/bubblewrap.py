@@ -183,7 +183,7 @@ def _plan_programs(plan: BubblewrapCall, command: Command, cache: RuntimeCache) 
 
 
 def _show_runtime(plan: BubblewrapCall, runtime: Runtime, cache: RuntimeCache) -> None:
-    """Show a previously prepared folder as the root, with the system's own data folders in it."""
+    """Show a prepared folder as the root, with the folders that `runtime` shows whole in it."""
     plan.show(cache.laid_out(runtime, _MOUNTED, _WRITTEN), "/")
     for part in runtime.system:
         if part.folder:

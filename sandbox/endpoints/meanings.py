@@ -317,7 +317,7 @@ def errors_in(body: object) -> Iterator[Mapping[str, object]]:
 
 
 def _opened(raw: object) -> object:
-    """Return the JSON object in a string; another value as it is."""
+    """Return the JSON object or list in a string; any other value as it is."""
     try:
         value = json.loads(raw) if isinstance(raw, str) else raw
     except (ValueError, RecursionError):

@@ -45,7 +45,11 @@ class NativeStream(ABC):
         return self._merger.room.written
 
     def add(self, event: ServerEvent) -> None:
-        """Add an event. Raises `ValueError` for data that are not JSON objects, and `EndlessReplyError`."""
+        """Add an event.
+
+        Raises `ValueError` for data that are not a JSON object, and `EndlessReplyError` if a limit is
+        exceeded.
+        """
         if self.over or not event.data.strip():
             return
         value = chunk_in(event.data)

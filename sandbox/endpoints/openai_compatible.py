@@ -94,7 +94,7 @@ def refused_way(way: Way, status: int, body: str) -> Way | None:
 class OpenAICompatibleModel:
     """A model behind an endpoint; implements `gistpoint.core.ports.ChatModel`.
 
-    Each call sends one request, and another if the host refuses to send a reply in pieces.
+    Each call sends one request, and at most two more if the host refuses a stream, or usage at its end.
     """
 
     def __init__(self, settings: EndpointSettings, gate: HostGate | None = None) -> None:

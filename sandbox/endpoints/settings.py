@@ -172,7 +172,7 @@ class EndpointSettings:
         return self.timeout_s or (LONGEST_STREAM_S if streamed else VENDORS[self.api].longest_whole_s)
 
     def paced(self, pace: RequestPace) -> EndpointSettings:
-        """Return the settings after replacing the user's limits with those that a run sets."""
+        """Return the settings with the limits that a run sets, and without streams if the run wants none."""
         requests = pace.requests_per_minute or self.limits.requests
         tokens = pace.tokens_per_minute or self.limits.tokens
         return replace(

@@ -81,7 +81,10 @@ class StreamedReply:
         return self._merger.room.written
 
     def add(self, event: ServerEvent) -> None:
-        """Add an event. Raises `ValueError` for data that are not a chunk, and `EndlessReplyError`."""
+        """Add an event.
+
+        Raises `ValueError` for data that are not a chunk, and `EndlessReplyError` if a limit is exceeded.
+        """
         for data in map(bytes.strip, _values_in(event)):
             if self.over:
                 return

@@ -302,7 +302,10 @@ class _FunctionComparison:
         return not calls.isdisjoint(self.calls.incomplete)
 
     def _smallest(self, differing: Sequence[_Pair]) -> _Pair:
-        """Return the smallest difference, simplified step by step while it remains a difference."""
+        """Return the smallest difference, simplified step by step while it remains a difference.
+
+        If no difference has known arguments, return the first one.
+        """
         known = [pair for pair in differing if pair.values is not None]
         if not known:
             return differing[0]

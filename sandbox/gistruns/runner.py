@@ -465,7 +465,7 @@ def _argv_of(
 def _pytest_words(
     places: MountPaths, pins: EnvironmentPins, *, alone: bool, settings: bool, root: str = ""
 ) -> list[str]:
-    """Return pytest's options; `alone` ignores `conftest.py`, `settings` uses the repository's settings."""
+    """Return `pytest` and its options; `alone` ignores `conftest.py`, `settings` uses the repository's."""
     root = root or places.workspace
     words = ["pytest", *_PYTEST, f"--rootdir={root}", f"--confcutdir={root}"]
     for plugin in pins.plugins:

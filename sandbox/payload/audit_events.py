@@ -19,7 +19,7 @@ _STARTING = frozenset(
 )
 _HERE = os.path.dirname(__file__)
 _LOADERS = ("<frozen importlib", os.path.join("_pytest", "assertion", "rewrite.py"))
-"""Files of the code that loads modules; module files from before the run can't contain an answer."""
+"""Parts of the names of files with code that loads modules."""
 
 
 def may_run_text(event: str) -> bool:

@@ -49,7 +49,7 @@ def reply_in(path: str, request: Table, body: bytes, seconds: float) -> ModelTur
 
 
 def _items(body: bytes) -> Iterator[Any]:
-    """Yield the objects of a body: of each event, or the only one."""
+    """Yield the JSON values in a body: those of its events, the items of its list, or the only one."""
     text = body.decode("utf-8", "replace")
     if text.lstrip().startswith(("{", "[")):
         try:
