@@ -37,7 +37,7 @@ class TreeParts:
 
     @classmethod
     def of(cls, tree: Path, writable: Writable) -> TreeParts:
-        """Return the parts of `tree`, without missing paths and those that lead out of it or through a link."""
+        """Return the parts of `tree`, without missing paths and those that lead out or through a link."""
         paths = sorted({path for path in writable.paths if _is_plain(tree, path)})
         # A path below another path in `paths` already belongs to the run.
         own = [path for path in paths if _parents(path).isdisjoint(paths)]
