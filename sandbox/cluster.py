@@ -63,7 +63,7 @@ _MOST_CHARACTERS = 1_000
 def connected(address: str) -> Iterator[Any]:
     """Yield a client of the Dask scheduler at `address`.
 
-    Raises `UserError` if Dask is not installed, and `InfrastructureError` if there is no scheduler.
+    Raises `UserError` if Dask is not installed, and `InfrastructureError` if the connection fails.
     """
     try:
         distributed = import_module("distributed")  # not by `import`: it claims to be typed but has few types
@@ -108,7 +108,7 @@ def open_to_all(address: str) -> str:
 def worker_pool_at(address: str, tell: Callable[[str], None]) -> Iterator[ClusterWorkerPool]:
     """Yield the workers of a cluster; first pass a warning to `tell` if the connection is open to all.
 
-    Raises `UserError` if Dask is not installed, and `InfrastructureError` if there is no scheduler.
+    Raises `UserError` if Dask is not installed, and `InfrastructureError` if the connection fails.
     """
     with connected(address) as client:
         if warning := open_to_all(address):

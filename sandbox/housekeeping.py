@@ -1,4 +1,4 @@
-"""Lists and empties gistpoint's caches: environments, wheels, runtimes, images, unpacked tasks, leftovers."""
+"""Lists and removes what gistpoint caches, such as environments and images, and what dead programs left."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def clean(cache: Path, homes: Sequence[Path] = (), unused_s: float = 0.0) -> tup
 
 
 def _remove_folders(cache: Path, unused_s: float) -> None:
-    """Remove what was not used for so many seconds; locks and lists of the cache stay while anything may."""
+    """Remove what was not used for so many seconds, and, if that is 0, also the cache's locks and lists."""
     for entry in (entry for place in _FROZEN.values() for entry in (cache / place).glob("*")):
         if not entry.is_dir():
             if not unused_s:

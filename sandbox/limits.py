@@ -64,7 +64,7 @@ _ALWAYS = {"time": WATCHED, "output": WATCHED}
 def held(*, memory: str, processes: str, disk: str, files: str, network: str) -> Mapping[str, str]:
     """Return how each of `LIMITS` is enforced: by the kernel, by gistpoint's watching, or not.
 
-    A watched limit is checked ten times a second; a run that exceeds it is ended. Time and output are always
+    A watched limit is checked while the run lasts, that on files only after it. Time and output are always
     watched.
     """
     return {

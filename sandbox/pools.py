@@ -1,4 +1,4 @@
-"""Makes processes of this machine that judge candidates, and runs ruff on corruptions."""
+"""The sandbox as generation's harness, local processes that judge candidates, and ruff as linter."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ if TYPE_CHECKING:
 class SandboxHarness:
     """An implementation of `gistpoint.core.generation.context.FetchingHarness` on one backend.
 
-    `runner`, `mapper`, `confirmer` and `prober` raise `SandboxUnavailableError` if there is no such backend.
+    `fetch`, `runner`, `mapper`, `confirmer` and `prober` raise `SandboxUnavailableError` if there is no such
+    backend, or if it does not work.
     """
 
     backend: str
@@ -104,7 +105,8 @@ class SandboxHarness:
     ) -> EarlierFiles:
         """Return the earlier versions of the files with these paths.
 
-        Raises `SourceError` if the source has no history, or it can't be fetched.
+        Raises `SourceError` if the source has no history, or if that can't be fetched, and `CancelledError`
+        if stopped.
         """
         from gistpoint.sandbox.environments.histories import collect_history
 
@@ -205,7 +207,7 @@ def local_workers(size: int) -> Iterator[Workers]:
 
 
 def _begin(receiving: Connection) -> None:
-    """Prepare a process of the pool, which ignores Ctrl+C and ends with the pool or the first process."""
+    """Prepare a process of the pool, which ignores Ctrl+C and ends with the pool or with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -44,7 +44,8 @@ class RunSecret:
     def new(cls) -> RunSecret:
         """Return a new secret, with sentinels in random order.
 
-        Each way to judge a test has a sentinel that must fail; half of the ways also have one that must pass.
+        Each way to judge a test has a sentinel that must end as `wrong`; half of the ways, chosen at random,
+        also have one that must end as `right` (see `_Kind`).
         """
         # SystemRandom, because nobody must be able to predict a run from earlier runs.
         chance = random.SystemRandom()

@@ -52,7 +52,7 @@ class Stage:
         return self.base / "python" / "lib" / "python3" / "site-packages"
 
     def secret_of(self, target: str) -> bytes:
-        """Return bytes that prove that the file `target` was read; without a name, the stage's token."""
+        """Return bytes that prove that `target` was read: the token, or a line of the file `system`."""
         if target != "system" or self.system.is_relative_to(self.base):
             return self.token.encode()
         # The longest line, because a short line could arrive over the pipe by chance.

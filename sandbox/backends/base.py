@@ -125,14 +125,15 @@ class Stop(StrEnum):
     TOO_MUCH_DISK = "too_much_disk"
     TOO_MANY_RESULTS = "too_many_results"
     NOT_STARTED = "not_started"
-    """The isolation itself failed before the command began; `output` explains how."""
+    """The isolation itself failed, so nothing in the run counts; `reason` or `output` explains how."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
     """The end of a command.
 
-    `exit_code` is negative for a signal, and None if the command was stopped from outside or did not start.
+    `exit_code` is negative for a signal, and None if the command was stopped from outside. If the command did
+    not start, it is the isolation's exit code, or None.
     """
 
     stop: Stop
@@ -160,7 +161,7 @@ class BackendProbe:
     version: str = ""
     why_not: str = ""
     fix: str = ""
-    """The command or setting that would make the backend work."""
+    """The remedy, such as a command, a setting or another backend; empty if none is known."""
     warning: str = ""
     """A guarantee that the backend does not give although it works."""
 
@@ -238,7 +239,8 @@ def _require_room() -> None:
 def complaint_of(backend: Backend) -> str:
     """Run a trivial command with the settings of every run; return why it failed, empty if it did not.
 
-    Raises `SandboxUnavailableError` if the failure says nothing about the backend: the disk is full.
+    Raises `SandboxUnavailableError` if no temporary file can be written, because a failure would then say
+    nothing about the backend, and `OSError` if the backend could not be started.
     """
     _require_room()
     token = os.urandom(8).hex().encode()

@@ -1,8 +1,9 @@
 """Bubblewrap as a backend: namespaces without a daemon, the default on Linux.
 
 The command sees the parts of the machine that `runtime.py` lists, its environment and the named folders,
-read-only, and writes to size-limited file systems in memory. It has no network, sees no other process, has no
-capability, can't make a new user namespace, and is subject to a filter on system calls.
+read-only, and writes to size-limited file systems in memory; a watched command changes a copy of its tree on
+disk. It has no network, sees no other process, has no capability, can't make a new user namespace, and is
+subject to a filter on system calls.
 """
 
 from __future__ import annotations
@@ -182,7 +183,7 @@ def _plan_programs(plan: BubblewrapCall, command: Command, cache: RuntimeCache) 
 
 
 def _show_runtime(plan: BubblewrapCall, runtime: Runtime, cache: RuntimeCache) -> None:
-    """Show a previously prepared folder as the root, with the system's own data folders in it."""
+    """Show a prepared folder as the root, with the folders that `runtime` shows whole in it."""
     plan.show(cache.laid_out(runtime, _MOUNTED, _WRITTEN), "/")
     for part in runtime.system:
         if part.folder:
@@ -259,7 +260,7 @@ def _inside(path: str) -> str:
 
 
 def stage() -> str:
-    """Return a folder that everyone may enter, on which the private mounts are made."""
+    """Return the first of `_STAGES` that is a folder and not a link; the private mounts are made on it."""
     return next(place for place in _STAGES if Path(place).is_dir() and not Path(place).is_symlink())
 
 

@@ -92,8 +92,9 @@ def run_supervised(
 ) -> Ended:
     """Run `command` in the tree `work`/repo under a supervisor, end its processes, and return how it ended.
 
-    With `confinement`, `command.limits.disk` limits the size of `work`; if root starts the run, the command
-    becomes another user, who can enter only the folders that the run needs.
+    With `confinement`, `command.limits.disk` limits the size of `work`. If root starts such a run, the
+    command becomes another user, and the folders above the run's files that this user could not enter are
+    covered.
     """
     # The mark is in the environment of everything that the command starts, even if the supervisor is gone.
     mark = os.urandom(12).hex()

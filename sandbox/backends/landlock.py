@@ -3,8 +3,8 @@
 The command reads the parts of the machine that `runtime.py` lists, its environment and the named folders, and
 writes to one temporary folder. It can't open sockets of any kind or send signals to other processes, and runs
 under the filter on system calls. The guarantees are weaker than bubblewrap's; `REDUCED` lists how. If root
-starts a run, the run gets an unused user, so that its processes can be counted, and the folders that only
-root may enter are covered.
+starts a run, the run gets an unused user, so that its processes can be counted, and the folders above its
+files that not everyone may enter are covered.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class LandlockBackend:
     def _rules_of_machine(self, runtime: Runtime) -> Mapping[str, _ByFolder]:
         """Return the rules for the machine's own files, by right (`read` or `list`).
 
-        There are thousands of these rules, the same for every run, so they are made only once.
+        There are thousands of these rules, the same for every run, so they are made once for each runtime.
         """
         rules = self._of_machine.get(runtime.key)
         if rules is None:

@@ -127,7 +127,7 @@ class Deadline:
     _next_look: float = 0.0
 
     def look(self, pid: int, now: float) -> None:
-        """Read how long the processes at and below `pid` have waited, unless that was read just now."""
+        """With `patience`, read at most every 0.5 s how long the processes at and below `pid` have waited."""
         if self.patience > 1 and now >= self._next_look:
             self._next_look = now + _WAITING_TICK_S
             # The maximum, because a process that has ended can't be read any more.
@@ -190,7 +190,10 @@ def _pump(
     cancel: CancelToken,
     watch: DiskWatch | None,
 ) -> Stop:
-    """Read both pipes until the process has closed them and ended, or has to be stopped; return why."""
+    """Read both pipes until the process has ended or has to be stopped; return why.
+
+    Pipes that others still hold open are read for up to 5 s after the end of the process.
+    """
     assert process.stdout is not None
     output_fd = process.stdout.fileno()
     sinks: dict[int, Callable[[bytes], None]] = {results_fd: lines.add, output_fd: tail.add}

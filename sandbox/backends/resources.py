@@ -1,4 +1,4 @@
-"""Memory and disk use of a run, watched through /proc or bounded by a delegated control group."""
+"""Memory use, disk use and waiting time of a run, read from the system; and bounds by control groups."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ No pause is longer than `_MOST_PAUSE_S` or shorter than `_LEAST_PAUSE_S`.
 
 @dataclass
 class DiskWatch:
-    """A watch on the size of a folder; removed files that processes below `pid` hold open count too."""
+    """A watch on the size of a folder; removed files that `pid` or its descendants hold open count too."""
 
     folder: Path
     pid: int
@@ -139,7 +139,7 @@ class DiskWatch:
 
     def exceeded(self) -> bool:
         """Check now, and return whether the folder has too many bytes or files."""
-        # Measured in processor time, because clock time would delay the next check on a busy machine.
+        # Measured in processor time, because wall-clock time would delay the next check on a busy machine.
         began = time.thread_time()
         used, files, hidden = _usage(self.folder)
         used += _removed_but_open(self.pid, self.folder)

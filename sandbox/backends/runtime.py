@@ -544,7 +544,7 @@ def _is_program(path: Path) -> bool:
 
 
 def _shown(path: Path) -> Iterator[RuntimePath]:
-    """Yield a path as the kernel resolves it: every link on the way, and the final file if it exists.
+    """Yield a path as the kernel resolves it: every link on the way, and the file or folder if it exists.
 
     Stop after as many links as the kernel follows.
     """

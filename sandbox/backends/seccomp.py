@@ -1,8 +1,8 @@
 """Assembles the backends' filter on system calls, as classic BPF for x86-64 and aarch64.
 
-Calls that a test suite does not need are refused with EPERM: those on other namespaces, mounts, kernel
-modules, keys, other processes' memory, io_uring, bpf and the clock. Everything else is allowed. The numbers
-are from the kernel's call tables.
+Calls that a test suite does not need are refused, most of them with EPERM: for example, those on other
+namespaces, mounts, kernel modules, keys, other processes' memory, io_uring, bpf and the clock. Everything
+else is allowed. The numbers are from the kernel's call tables.
 """
 
 from __future__ import annotations
@@ -240,8 +240,8 @@ def filter_program(
 ) -> bytes | None:
     """Return the filter for the architecture `machine`, by default this machine's; None if it is unknown.
 
-    If `namespaces` is false, the filter also refuses all sockets and everything that all processes of a user
-    share; if `signals` is false, it refuses to send any signal.
+    If `namespaces` is false, the filter also refuses all sockets, shared memory, semaphores and queues, and
+    changes to other processes; if `signals` is false, it refuses to send any signal.
     """
     architecture = ARCHITECTURES.get(machine or platform.machine())
     if architecture is None:

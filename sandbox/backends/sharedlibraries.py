@@ -1,6 +1,6 @@
 """Finds the shared libraries that programs and modules load, by reading their ELF headers.
 
-Neither the files nor the system's loader are started, because the files may come from somebody else's wheel.
+Neither the files nor the system's loader is started, because the files may come from somebody else's wheel.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _read(data: mmap.mmap, folder: Path) -> Binary:
     loader = next((_text(data, one.offset) for one in segments if one.kind == _INTERPRETER), "")
     dynamic = next((one for one in segments if one.kind == _DYNAMIC), _Segment(_DYNAMIC, 0, 0, 0))
     tags = _tags(data, dynamic, struct.Struct(f"{order}{'qQ' if wide else 'iI'}"))
-    # Tags contain addresses in memory; the segment that is loaded there determines the place in the file.
+    # Tags contain addresses in memory; the segment that is loaded there determines the offset in the file.
     address = next(iter(_values(tags, _STRINGS)), 0)
     strings = _offset_of(address, segments)
     needed = tuple(_text(data, strings + value) for value in _values(tags, _NEEDED))
@@ -173,7 +173,7 @@ def _tags(data: mmap.mmap, dynamic: _Segment, entry: struct.Struct) -> list[tupl
 
 
 def _offset_of(address: int, segments: Iterable[_Segment]) -> int:
-    """Return the place in the file of an address in memory; 0 if nothing is loaded there."""
+    """Return the offset in the file of an address in memory; 0 if nothing is loaded there."""
     for segment in segments:
         place = address - segment.address
         if segment.kind == _LOAD and 0 <= place < segment.length:
@@ -188,7 +188,8 @@ def _text(data: mmap.mmap, place: int) -> str:
 def _candidate_paths(name: str, binary: Binary, folders: Iterable[str]) -> Iterator[Path]:
     """Yield the paths at which the loader may find a library.
 
-    This is the first match in `folders`; if there is none, these are all variants that the system offers.
+    A name with a slash is itself the path. For any other name, this is the first match in `folders`; if there
+    is none, these are all variants that the system offers.
     """
     if "/" in name:
         if _fits(Path(name), binary):

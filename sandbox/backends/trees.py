@@ -37,7 +37,7 @@ class TreeParts:
 
     @classmethod
     def of(cls, tree: Path, writable: Writable) -> TreeParts:
-        """Return the parts of `tree`; a path that leads out of it or through a link is left out."""
+        """Return the parts of `tree`, without missing paths and those that lead out or through a link."""
         paths = sorted({path for path in writable.paths if _is_plain(tree, path)})
         # A path below another path in `paths` already belongs to the run.
         own = [path for path in paths if _parents(path).isdisjoint(paths)]
@@ -127,7 +127,7 @@ class TreeStates:
         return replace(ended, altered=altered, writes=writes)
 
     def _altered(self, now: States) -> tuple[str, ...]:
-        """Return the changed paths that are not writable, then the folders with added or removed entries."""
+        """Return the changed paths that are not writable, then such folders with added or removed entries."""
         folders = [path for path in changed_folders(self.before, now) if path not in self.parts.folders]
         changed = dict.fromkeys((*changed_entries(self.before, now), *folders))
         return tuple(path for path in changed if not self.parts.is_own(path))

@@ -1,1 +1,1 @@
-"""Tests corrupted functions in a fraction of the suite's time."""
+"""Records which tests run which functions, and tests corrupted ones in a fraction of the suite's time."""

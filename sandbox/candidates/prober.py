@@ -128,9 +128,9 @@ class _Enough(CancelToken):
 def _failures(
     report: SuiteReport, tests: Sequence[str], lines: Sequence[LineSpan], *, whole_suite: bool
 ) -> dict[str, ProbeFailure]:
-    """Return the failures of the tests that did not pass, by id; tests that were not collected come last.
+    """Return the failures of the tests that did not pass, by id; tests without a result come last.
 
-    If `whole_suite` is false, the run was stopped early, and tests without a result are left out.
+    They are left out if the run did not finish, or if `whole_suite` is false: the run was stopped early.
     """
     chosen = frozenset(tests)
     failed = {
@@ -209,7 +209,7 @@ class SuiteProber:
     ) -> ProbeReport:
         """Run the tests `select`, or all that reach `targets`, with `targets` corrupted; return the report.
 
-        Only tests that pass on the original are run. The run stops when `stop_after` tests have failed, if
+        Only tests that pass on the original count. The run stops when `stop_after` tests have failed, if
         that is given. Raises `CodeError` if a target does not fit its file. Cancellation and failures of the
         harness are statuses of the report.
         """
@@ -327,12 +327,12 @@ class SuiteProber:
 
 
 def patience(test_map: TestMap) -> dict[str, float]:
-    """Return, for each test file, the seconds of processor time after which a test hangs (decision 94).
+    """Return, for each test file, the seconds of processor time after which a test counts as hanging.
 
-    A sleeping test hangs after 1.5 times as many seconds. The recorded times are several times as long as
-    those of an ordinary run. The first test that needs a shared fixture makes it, and any test may be the
-    first, so the limit depends on the longest test of the file, and is at least the time of the longest test
-    of all.
+    A sleeping test counts as hanging after 1.5 times as many seconds (decision 94). The recorded times are
+    several times as long as those of an ordinary run. The first test that needs a shared fixture makes it,
+    and any test may be the first, so the limit depends on the longest test of the file, and is at least the
+    time of the longest test of all.
     """
     longest: dict[str, float] = {}
     for id, seconds in test_map.tests.items():

@@ -223,8 +223,8 @@ class SuiteTestMapper:
     ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
         """Run the tests `ids`, in the order of the suite; return the entered functions and the calls.
 
-        Raises `RecordingError` if the run does not finish, `EnvironmentBuildError` if there is no environment
-        to run in, and `CancelledError` if stopped.
+        Raises `RecordingError` if the run does not finish or reports anything that is not a record,
+        `EnvironmentBuildError` if there is no environment to run in, and `CancelledError` if stopped.
         """
         run.progress(RunProgress("preparing"))
         built = self._environments.get(environment, self._backend, cancel=run.cancel)

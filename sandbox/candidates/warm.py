@@ -62,7 +62,7 @@ class _Broken(ReportRecord, tag="broken"):
 
 
 class _Done(ReportRecord, tag="done"):
-    """All tests of a probe have been run."""
+    """The tests of a probe have been run: all of them, or until enough did not pass."""
 
 
 class _End(ReportRecord, tag="end"):
@@ -359,7 +359,7 @@ def _enclosing(index: FileIndex, definition: Definition) -> list[Definition]:
 def _outermost_function(index: FileIndex, definition: Definition) -> Definition:
     """Return the outermost function around a definition, which can be compiled alone.
 
-    It may be the definition itself.
+    If there is none, it is the definition itself.
     """
     return next(
         (d for d in [*_enclosing(index, definition), definition] if d.kind is not DefinitionKind.CLASS),
@@ -449,8 +449,8 @@ class WarmSuite:
     def start(self, timeout_s: float, cancel: CancelToken) -> None:
         """Start the process, and wait until the suite is collected.
 
-        Raises `ServerGoneError` if that fails or takes longer than `timeout_s`, and `CancelledError` if
-        stopped.
+        Raises `ServerGoneError` if that fails or takes longer than `timeout_s` seconds, and `CancelledError`
+        if stopped.
         """
         self._thread.start()
         for record in self._received(time.monotonic() + timeout_s, cancel):

@@ -123,7 +123,8 @@ class SandboxConfirmer:
 
         It does not record which tests enter the functions, because the controls determine that. Raises
         `NotConfirmableError` if importing the original has more effects than importing the corrupted tree,
-        which the id covers, because the process of the tests imports the original.
+        which the id covers, because the process of the tests imports the original. Raises
+        `InfrastructureError` if the suite can't be run.
         """
         given = SourceTree.open(task.tree_path)
         try:
@@ -147,7 +148,7 @@ class SandboxConfirmer:
         return replace(answer, baselines=(measured,), entered={})
 
     def _case(self, task: Task, answer: Answer, run: RunContext, *, data: bool = True) -> ConfirmationCase:
-        """Return the case of a task; `data` is whether the tests' data files are hidden as well."""
+        """Return the case of a task; with `data`, the tests' data files are hidden as well."""
         run.progress(RunProgress("preparing"))
         given = SourceTree.open(task.tree_path)
         original = repaired_tree(given, answer.targets)
@@ -247,7 +248,8 @@ def watched_marks(
 ) -> tuple[str, ...]:
     """Return marks for what only the submission, not the original, does in another, watched run of the suite.
 
-    A mark is added if a test that the original passes again does not. Empty if the original can't be watched.
+    A mark is added if the submission's run does not finish, or if a test that passes again with the original
+    fails in it. Empty if the original can't be watched.
     """
     given = SourceTree.open(task.tree_path)
     baseline = answer.baseline_for(suites.backend.name)

@@ -183,7 +183,7 @@ class ControlRuns:
     ) -> frozenset[str]:
         """Return the tests that fail with both wrong functions, or with either if none fails with both.
 
-        The result is empty if no test fails with either of the wrong functions.
+        The result is empty if all tests pass with one of the wrong functions.
         """
         case, found = self.case, frozenset(counting)
         for wrong in (case.given, answering_nothing(case.original, functions)):
@@ -318,7 +318,7 @@ def unlike_tests(
     The calls are repeated in reverse order, in another process with another hash seed. With `steps`, so are
     the later requests to the iterators and functions in their answers. A test is returned once for each such
     call. Calls that are not answered in time are repeated once more, in a new process; the second result
-    counts (decision 159). Calls that can't be repeated in the time of the run itself are late, too.
+    counts (decision 159). Calls that can't be repeated within the time limit of a run are late, too.
     """
     limit = _run_limit(case, LEAST_S if steps else _CONTROL_S)
     tree = without(submitted, case.hidden)

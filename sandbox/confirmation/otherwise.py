@@ -129,8 +129,8 @@ def mark_of(
 def mark_alone(own: Sequence[Exchange], others: Sequence[Sequence[Exchange]], writes: Collection[str]) -> str:
     """Return the mark of a call that the true function does not get, such as one with random arguments.
 
-    The call may change only those arguments, by position, that the true function changes in one of its
-    `others`, and may raise only if the true function does: the test could depend on anything more.
+    The call may change only those arguments, by position, that the true function changes in one of its own
+    calls, `others`, and may raise only if it raises in one of them: the test could depend on anything more.
     """
     function = own[0].request.get("function")
     same = [chain for chain in others if chain[0].request.get("function") == function]

@@ -107,8 +107,8 @@ _ANSWERED = ("re", "roots", "heap", "do", "of")
 def sample(calls: Sequence[PlainCall], seed: str) -> list[PlainCall]:
     """Return at most 2,000 of the calls, in their order.
 
-    Calls that could keep a pass from being confirmed come first. `seed` is a string that the submission does
-    not know, so that it can't tell which others are compared.
+    Calls that could keep a pass from being confirmed are preferred. `seed` is a string that the submission
+    does not know, so that it can't tell which others are compared.
     """
     if len(calls) <= MOST_COMPARED:
         return list(calls)

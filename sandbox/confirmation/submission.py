@@ -193,7 +193,7 @@ _DEEPEST = 500
 
 
 def parsed(line: bytes | None) -> dict[str, Any] | None:
-    """Return an answer as a dictionary; None if the line is invalid.
+    """Return an answer as a dictionary; None if the line is missing or invalid.
 
     The submission can write anything.
     """

@@ -115,9 +115,9 @@ class TrueAnswers:
         self.whole = frozenset().union(*(found.call.numbers for found in answered if found.is_whole))
 
     def mark_apart(self, report: PairReport) -> OtherAnswer | None:
-        """Return the first marked call that could not be repeated, if the true function asks other questions.
+        """Return the first marked call of the tests in `apart`; None if there is none.
 
-        The tests of these calls are run with the true function, and their calls are compared one by one.
+        These tests are run with the true function, and their calls are compared one by one.
         """
         tests = sorted(self.apart)
         if not tests:

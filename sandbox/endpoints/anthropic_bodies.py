@@ -35,7 +35,7 @@ from gistpoint.sandbox.endpoints.settings import EndpointSettings
 BLOCKS = "blocks"
 """The member of `ChatMessage.extra` that holds the blocks of a reply, as received."""
 MOST_OUTPUT = 32_000
-"""The limit on a reply's tokens if none is given: the API requires one, which models from 4 on allow."""
+"""The limit on a reply's tokens if none is given: the API requires one, and models from 4 on allow this."""
 _AFTER_THINKING = 8_000
 """The least number of tokens left for a reply after its reasoning."""
 _MARK = {"cache_control": {"type": "ephemeral"}}
@@ -119,9 +119,9 @@ def _blocks(message: ChatMessage, place: str) -> list[dict[str, Any]]:
 
 
 def _written(message: ChatMessage, place: str) -> list[Block]:
-    """Return the blocks of a reply: those that its host sent, if they begin with the calls that were made.
+    """Return the blocks of a reply: those that its host sent if their first calls are those that were made.
 
-    Further calls were cut off, and were not made.
+    Further calls were cut off, and were not made. Otherwise, the blocks are rebuilt from the message.
     """
     received = blocks_of(message.extra.get(BLOCKS)) if message.host == place else []
     called = [block for block in received if block.get("type") == "tool_use"]
@@ -221,9 +221,9 @@ def _message(blocks: list[Block], settings: EndpointSettings, *, cut_off: bool) 
 
 
 def _unfinished(stop: str, message: ChatMessage, usage: Usage) -> ChatFailure | None:
-    """Return the failure that a reply without content means.
+    """Return the failure that a reply means; None if it is a usable reply.
 
-    The context is full, or the endpoint stopped for its own reasons.
+    The context is full, the endpoint stopped for its own reasons, or nothing was written and counted.
     """
     is_empty = not message.content and not message.reasoning and not message.tool_calls
     if stop == "model_context_window_exceeded":
@@ -301,7 +301,7 @@ def _error(body: object) -> Block:
 
 
 def error_problem(status: int, body: object) -> ChatProblem:
-    """Return the meaning of an error, from its type, its code and, for a rejected request, its message."""
+    """Return the meaning of an error, from its code, its message, its type and the status."""
     table = _error(body)
     code = text_of(table_of(table.get("details")).get("error_code"))
     words = f"{code} {text_of(table.get('message'))}".lower()

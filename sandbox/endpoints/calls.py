@@ -71,7 +71,7 @@ def index_of(item: Mapping[str, Any]) -> int:
 def _is_another(call: Mapping[str, Any], delta: Mapping[str, Any]) -> bool:
     """Whether a piece with the index of a call begins another call: one with a name, and a new id.
 
-    Without ids, a named piece begins another call if the arguments of the first one are complete.
+    Without ids, a named piece with arguments begins another call if those of the first one are complete.
     """
     function = delta.get("function")
     if not isinstance(function, dict) or not function.get("name"):

@@ -70,7 +70,7 @@ class Connection:
         self._end(socket.SHUT_RDWR)
 
     def leave(self) -> None:
-        """Tell the host that the client has gone, and wait for the host to close the connection."""
+        """Tell the host that the client has gone, and let the host close the connection."""
         self._end(socket.SHUT_WR)
 
     def _end(self, how: int) -> None:

@@ -43,7 +43,10 @@ class EventReader:
     """Whether the last block ended with a carriage return, to which a line feed may still belong."""
 
     def feed(self, block: bytes) -> Iterator[ServerEvent]:
-        """Yield the events that end in a block. Raises `EndlessReplyError` for too long or too many lines."""
+        """Yield the events that end in a block.
+
+        Raises `EndlessReplyError` if an event is too large, or if there are too many lines.
+        """
         if not block:
             return
         if self._after_return:
@@ -57,7 +60,10 @@ class EventReader:
         self._after_return = block.endswith(b"\r")
 
     def close(self) -> Iterator[ServerEvent]:
-        """Yield the last event, even if the empty line after it is missing, which some servers omit."""
+        """Yield the last event, even if the empty line after it is missing, which some servers omit.
+
+        Raises `EndlessReplyError` if there are too many lines.
+        """
         if self._begun:
             yield from self._line()
         yield from self._event()

@@ -1,4 +1,4 @@
-"""One request by a vendor's own API, and the received part of its reply."""
+"""One request through a vendor's own API, and the received part of its reply."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ class NativeExchange:
     """Whether the reply is requested in pieces."""
 
     def lost(self) -> Usage:
-        """Return the minimum usage of a lost reply's request: as reported, or by the length of its text."""
+        """Return the minimum usage of a lost reply's request, as reported or estimated from its length."""
         return self.usage_of(self.received.usage, self.sent, self.received.characters)

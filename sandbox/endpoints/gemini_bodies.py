@@ -102,7 +102,7 @@ def _contents(messages: Sequence[ChatMessage], place: str) -> Iterator[tuple[str
 
 
 def _received(message: ChatMessage, place: str) -> list[dict[str, Any]]:
-    """Return the parts that the message's host sent, if their calls are the calls that were answered."""
+    """Return the parts that the message's host sent; empty unless their calls are those that were made."""
     parts = list(blocks_of(message.extra.get(PARTS))) if message.host == place else []
     called = _calls_in(parts)
     if len(called) != len(message.tool_calls):
@@ -231,7 +231,11 @@ def _malformed_call(candidate: Block) -> ToolRequest:
 
 
 def _unfinished(finish: str, message: ChatMessage, usage: Usage) -> ChatFailure | None:
-    """Return the failure that a reply without content means if the endpoint stopped for its own reasons."""
+    """Return the failure that a reply means; None if it is a usable reply.
+
+    A thought's signature is missing, the endpoint stopped for its own reasons, or nothing was written and
+    counted.
+    """
     if finish == "MISSING_THOUGHT_SIGNATURE":
         return ChatFailure(ChatProblem.REJECTED, "The endpoint misses a thought's signature.", usage=usage)
     is_empty = not message.content and not message.tool_calls
@@ -286,10 +290,10 @@ def _code_in(body: object) -> int:
 
 
 def error_problem(status: int, body: object) -> ChatProblem:
-    """Return the meaning of an error, judged by its details: status and message are ambiguous.
+    """Return the meaning of an error; its details decide where status and message are ambiguous.
 
     The message is the same for a limit per minute and for an exhausted plan. Waiting within a run is useless
-    only for a quota per day or a limit of zero.
+    only for a quota per day, depleted credits or a limit of zero.
     """
     details = blocks_of(_error(body).get("details"))
     words = text_of(_error(body).get("message")).lower()

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from gistpoint.sandbox.endpoints.connections import Connection
 
 _UNSAFE = ("..", "?", "&", "#")
-"""Characters that a model's name can't contain, because it becomes part of the request's path."""
+"""Strings that a model's name can't contain, because it becomes part of the request's path."""
 
 
 class _TakenError(Exception):
-    """Carries a response that was read out of the package."""
+    """Carries a response out of the package after it was received."""
 
     def __init__(self, response: httpx2.Response) -> None:
         super().__init__()

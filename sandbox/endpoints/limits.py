@@ -11,7 +11,7 @@ from dataclasses import dataclass
 WINDOW_S = 61.0
 """The seconds in a minute, plus one by which the network may delay a request."""
 _OTHERS_S = 0.25
-"""The seconds after which a waiting request that is not the next one checks again."""
+"""The minimum wait, in seconds, after which a request that is not the next one checks again."""
 
 
 @dataclass(frozen=True, slots=True)

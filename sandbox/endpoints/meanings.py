@@ -65,7 +65,10 @@ PROBLEMS: Mapping[FailureMeaning, ChatProblem] = {
     FailureMeaning.TIMED_OUT: ChatProblem.TIMED_OUT,
     FailureMeaning.OVERLOADED: ChatProblem.SERVER_ERROR,
 }
-"""The problems of meanings; those of the model are replies (`replies.reply_in_error`) and have none."""
+"""The problems of meanings; those of the model are replies (`replies.reply_in_error`) and have none.
+
+`TOO_LARGE_FOR_RATE` and `UNKNOWN` have none either.
+"""
 
 
 _WRAPPED = (
@@ -269,7 +272,7 @@ def meaning_of(status: int, body: object = None) -> FailureMeaning:
 def problem_of(status: int, body: object = None) -> ChatProblem:
     """Return the problem that an unsuccessful HTTP status and the error in its body indicate.
 
-    It is `REJECTED` if the meaning is unknown, or is one of a reply (`replies.reply_in_error`).
+    It is `REJECTED` if the meaning is not in `PROBLEMS`.
     """
     return PROBLEMS.get(meaning_of(status, body), ChatProblem.REJECTED)
 
@@ -314,7 +317,7 @@ def errors_in(body: object) -> Iterator[Mapping[str, object]]:
 
 
 def _opened(raw: object) -> object:
-    """Return the JSON object in a string; another value as it is."""
+    """Return the JSON object or list in a string; any other value as it is."""
     try:
         value = json.loads(raw) if isinstance(raw, str) else raw
     except (ValueError, RecursionError):

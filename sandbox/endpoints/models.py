@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def chat_model_at(settings: EndpointSettings, gate: HostGate | None = None) -> ChatModel:
     """Return the model at an endpoint, which sends one request per call; `gate` is the gate of its host.
 
-    Raises `EndpointError` if the package for its API is not installed.
+    Raises `EndpointError` if the package for its API is not installed, or if the API can't have such a model.
     """
     try:
         return _made(settings, gate)

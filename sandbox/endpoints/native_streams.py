@@ -45,7 +45,11 @@ class NativeStream(ABC):
         return self._merger.room.written
 
     def add(self, event: ServerEvent) -> None:
-        """Add an event. Raises `ValueError` for data that are not JSON objects, and `EndlessReplyError`."""
+        """Add an event.
+
+        Raises `ValueError` for data that are not a JSON object, and `EndlessReplyError` if a limit is
+        exceeded.
+        """
         if self.over or not event.data.strip():
             return
         value = chunk_in(event.data)
@@ -87,7 +91,7 @@ class MessageStream(NativeStream):
 
     @property
     def complete(self) -> bool:
-        """Whether the reason for the message's end was received."""
+        """Whether the stream is over, or the reason for the message's end was received."""
         return self.over or self._top.get("stop_reason") is not None
 
     @property
@@ -160,7 +164,7 @@ class CandidateStream(NativeStream):
 
     @property
     def complete(self) -> bool:
-        """Whether the reason for the response's end was received, or the response was blocked."""
+        """Whether the stream is over, the reason for the response's end was received, or it was blocked."""
         is_blocked = bool(table_of(self._top.get("promptFeedback")).get("blockReason"))
         return self.over or is_blocked or bool((self._candidate or {}).get("finishReason"))
 

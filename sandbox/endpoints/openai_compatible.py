@@ -56,7 +56,7 @@ class Way:
 
     @classmethod
     def of(cls, host: Host, *, whole: bool) -> Way:
-        """Return the first way to try; if `whole`, without a stream."""
+        """Return the first way to try: without a stream if `whole`, or if the host refuses streams."""
         streamed = not whole and not host.refuses_streams
         return cls(streamed, streamed and not host.refuses_usage)
 
@@ -94,7 +94,7 @@ def refused_way(way: Way, status: int, body: str) -> Way | None:
 class OpenAICompatibleModel:
     """A model behind an endpoint; implements `gistpoint.core.ports.ChatModel`.
 
-    Each call sends one request, or another if the host refuses to send a reply in pieces.
+    Each call sends one request, and at most two more if the host refuses a stream, or usage at its end.
     """
 
     def __init__(self, settings: EndpointSettings, gate: HostGate | None = None) -> None:
@@ -319,7 +319,7 @@ class OpenAICompatibleModel:
         return self._failure(problem, what, usage=self._usage_if_lost(sent, received))
 
     def _usage_if_lost(self, sent: int, received: Received) -> Usage:
-        """Return the minimum usage of a lost reply's request: as reported, or by the length of its text."""
+        """Return the minimum usage of a lost reply's request, as reported or estimated from its length."""
         return usage_of(received.usage, self.settings.prices, sent, received.characters)
 
 

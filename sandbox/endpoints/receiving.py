@@ -90,7 +90,7 @@ class Received:
         return self._reply.characters
 
     def take(self, blocks: Iterable[bytes], began: Callable[[], None]) -> None:
-        """Receive blocks up to the end of the reply; `began` is called for each block once it has begun.
+        """Receive blocks up to the end of the reply; call `began` for each block once the reply has begun.
 
         Raises `EndlessReplyError` if a limit is exceeded, `ValueError` for invalid JSON, and what `blocks`
         raises.
@@ -110,7 +110,7 @@ class Received:
         self._at_end = True
 
     def body(self) -> object:
-        """Return the completion. Raises `ValueError` if it is not JSON, or has too many values."""
+        """Return the body of the reply. Raises `ValueError` if it is not JSON, or has too many values."""
         if self._reader is not None:
             return self._reply.body()
         return loaded(b"".join(self._blocks))

@@ -198,7 +198,7 @@ def _generation_in(body: object) -> str:
 
 
 def _with_unread_call(message: ChatMessage, text: str) -> ChatMessage:
-    """Return a message with a call whose arguments are a string that the server could not read as one.
+    """Return a message with a call whose arguments are a string that the server could not read as a call.
 
     The call has the name in that string; without one, it has no name, so it can't be carried out by mistake.
     """

@@ -105,13 +105,14 @@ MODEL_NAME = "GISTPOINT_MODEL"
 READER_KEY_NAME = "GISTPOINT_READER_API_KEY"
 SILENCE_S, FIRST_TOKEN_S = 120.0, 600.0
 LONGEST_WHOLE_S = 300.0
+"""The default time limit of a request to OpenAI's API whose reply is sent whole, in seconds."""
 LONGEST_STREAM_S = 3_600.0
-"""The default time limits of one request whose reply is sent whole, or in pieces, in seconds."""
+"""The default time limit of a request whose reply is sent in pieces, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """The default address of an API's models, and the environment variables that override it."""
+    """The default address and time limit of an API's models, and the variables with their address and key."""
 
     url: str
     url_name: str
@@ -167,11 +168,11 @@ class EndpointSettings:
     api: ChatApi = "openai"
 
     def longest_s(self, *, streamed: bool) -> float:
-        """Return the time limit of one request, which is longer for a streamed reply."""
+        """Return the time limit of one request; the default is longer for a streamed reply."""
         return self.timeout_s or (LONGEST_STREAM_S if streamed else VENDORS[self.api].longest_whole_s)
 
     def paced(self, pace: RequestPace) -> EndpointSettings:
-        """Return the settings after replacing the user's limits with those that a run sets."""
+        """Return the settings with the limits that a run sets, and without streams if the run wants none."""
         requests = pace.requests_per_minute or self.limits.requests
         tokens = pace.tokens_per_minute or self.limits.tokens
         return replace(

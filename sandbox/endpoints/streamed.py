@@ -81,7 +81,10 @@ class StreamedReply:
         return self._merger.room.written
 
     def add(self, event: ServerEvent) -> None:
-        """Add an event. Raises `ValueError` for data that are not a chunk, and `EndlessReplyError`."""
+        """Add an event.
+
+        Raises `ValueError` for data that are not a chunk, and `EndlessReplyError` if a limit is exceeded.
+        """
         for data in map(bytes.strip, _values_in(event)):
             if self.over:
                 return
@@ -117,7 +120,7 @@ class StreamedReply:
             self._add_choice(choice)
 
     def _note(self, members: dict[str, Any], given: Mapping[str, Any]) -> None:
-        """Keep the members around a message that are neither lists nor tables, such as probabilities."""
+        """Keep the numbers and short strings around a message, not lists and tables such as probabilities."""
         for name, value in given.items():
             is_short = isinstance(value, str) and 0 < len(value) <= _SHORT
             if not is_short and not isinstance(value, int | float):

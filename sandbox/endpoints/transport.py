@@ -29,15 +29,16 @@ They are counted by their brackets and commas, including those within strings.
 
 
 class EndlessReplyError(Exception):
-    """A body exceeds its limit, or is compressed, so its length is unknown."""
+    """A body exceeds a limit, or nobody waits for the rest of it."""
 
 
 def bounded_client(timeout_s: float, abandoned: Event, connection: Connection | None = None) -> httpx2.Client:
     """Return a client in which reading more than `MOST_BYTES` of a body raises `EndlessReplyError`.
 
-    This also applies to the bodies of errors. Reading ends soon after `abandoned` is set. Redirects are not
-    followed, because that would send the conversation to a host that no record names. Compressed replies are
-    neither requested nor unpacked. `connection` learns of its socket and of each block that arrives.
+    This also applies to the bodies of errors; the limit on a stream is `MOST_STREAM_BYTES`. Reading ends soon
+    after `abandoned` is set. Redirects are not followed, because that would send the conversation to a host
+    that no record names. Compressed replies are neither requested nor unpacked. `connection` learns of its
+    socket and of each block that arrives.
     """
 
     def watch(request: httpx2.Request) -> None:

@@ -38,7 +38,7 @@ def collect_history(
     on_line: Callable[[str], None] = lambda line: None,
     cancel: CancelToken = NEVER,
 ) -> EarlierFiles:
-    """Return the earlier versions of a source's files, newest first, below `scratch`.
+    """Return the earlier versions of a source's files, newest first; work in the folder `scratch`.
 
     The result is empty if no earlier version has one of the files. Raises `SourceError` for a folder, which
     has no history, and if the history can't be fetched; and `CancelledError` if stopped.
@@ -108,7 +108,7 @@ def _of_commits(
     on_line: Callable[[str], None],
     cancel: CancelToken,
 ) -> Iterator[tuple[str, EarlierFile]]:
-    """Yield the contents of the files before the commit, newest first.
+    """Yield the contents of the files in the commit and those before it, newest first.
 
     Raises `SourceError` if the history can't be read.
     """

@@ -125,7 +125,7 @@ class UvResolver:
 
 
 def refuse_runner_part(name: str, parents: Mapping[str, Iterable[str]], runners: set[str]) -> None:
-    """Raise `EnvironmentBuildError` if one of `runners` needs `name`, directly or through others."""
+    """Raise `EnvironmentBuildError` if one of `runners` is `name`, or needs it directly or through others."""
     start = str(canonicalize_name(name))
     roots: set[str] = {canonicalize_name(runner) for runner in runners}
     chains = [[start]]

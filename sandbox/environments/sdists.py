@@ -64,7 +64,7 @@ def from_source(names: Sequence[str]) -> list[str]:
 
 
 def locate(pinned: str, name: str, *, python: str | None = None, cancel: CancelToken = NEVER) -> Sdist:
-    """Ask uv, and so the user's index, for the sdist of `pinned` (`name==version`), and return it.
+    """Ask uv, and so the user's index, for the sdist of `pinned`, such as `name==version`, and return it.
 
     Raises `SourceError` if there is none, `EnvironmentBuildError` if the user's settings of uv can't be read,
     and `CancelledError` if stopped.
@@ -138,7 +138,7 @@ def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Pat
 
 
 def _request(url: str) -> urllib.request.Request:
-    """Return a request with the credentials that the user has set for the host of `url`, if there is one."""
+    """Return a request with the credentials that the user has set for the host of `url`, if any."""
     parts = urllib.parse.urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     request = urllib.request.Request(urllib.parse.urlunsplit(parts._replace(netloc=host)))
@@ -204,9 +204,10 @@ def unpack(
 ) -> Path:
     """Unpack an sdist (tar or zip) into the new folder `into`; return its only folder, otherwise `into`.
 
-    Raises `SourceError` for a damaged archive and for a hard link without an earlier file, and, before
-    anything is written, for an archive that exceeds the limits when unpacked or has a path that leads out of
-    it. Links that lead out, and special files, are left out.
+    Raises `SourceError` for a damaged archive and for a hard link whose earlier file is missing, or whose
+    copy exceeds the limits; and, before anything is written, for members that together exceed the limits, or
+    whose path leads out of the archive. Symbolic links that lead out, all links in a zip, and special files
+    are left out.
     """
     into.mkdir(parents=True)
     room = _Room(archive, most_bytes, most_files)
@@ -230,7 +231,8 @@ def unpack(
 
 def _unpack_tar(file: BinaryIO, into: Path, room: _Room) -> None:
     archive = room.archive
-    # All members are checked before the first is written, so that a refused archive leaves nothing behind.
+    # Names and sizes are checked before the first member is written. The targets of hard links are checked
+    # later, because they must already exist.
     with opened_tar(file, room.bounds) as opened:
         for member in opened:
             _inside(archive, member.name)
@@ -302,10 +304,10 @@ class _Files:
             self._made.add(path)
 
     def create(self, path: str) -> BinaryIO:
-        """Create an empty file and return it opened; it replaces the file or link of an earlier member."""
+        """Create an empty file and return it opened; it replaces the file of an earlier member."""
         self.folder(posixpath.dirname(path))
         place = self._into / path
-        # An earlier member may have put a link there, which must not be written through.
+        # An earlier member may have the same path. A link there would not be written through.
         place.unlink(missing_ok=True)
         return place.open("xb")
 

@@ -175,7 +175,7 @@ def _is_folder(specification: str) -> bool:
 
 
 def is_version(specification: str) -> bool:
-    """Whether `specification` has the form `name==version`."""
+    """Whether `specification` contains `==`, as in `name==version`, and is not an address."""
     if "://" in specification or "@" in specification:
         return False
     return "==" in specification
@@ -198,7 +198,7 @@ def _reason_for_refusal(specification: str) -> str:
 def _cause(error: Exception) -> str:
     """Return git's own error: its first fatal line, and the previous line, which may have more detail.
 
-    The result is cut to 300 characters.
+    These are cut to 300 characters. Without git's output, it is the message of `error`.
     """
     stderr = getattr(error, "stderr", None)
     if stderr is None:
@@ -275,7 +275,7 @@ def fetch_repository(
 
 
 def key_of(spec: SourceSpec, scratch: Path) -> str:
-    """Return a key of the source that `fetch_repository` would fetch; it changes only with the source.
+    """Return a key of what `fetch_repository` would return; it changes only with the source and its settings.
 
     A version of a package and a full commit never change; the content of a folder or a branch has to be read.
     Raises `SourceError` if that content can't be fetched.

@@ -125,7 +125,7 @@ def _round_robin(places: Sequence[_Place], hints: Hints) -> Iterator[list[Encode
         yield from (made for made in row if made is not None)
 
 
-# Places
+# Positions
 
 
 def _pools(examples: Sequence[Sequence[Encoded]]) -> Pools:
@@ -386,7 +386,7 @@ _EMPTY: Sequence[Encoded] = (
     ["z", []],
     ["b", False],
 )
-"""The values of each built-in type that are false."""
+"""Values of built-in types that are false, one of each type."""
 _OTHERS: Sequence[Encoded] = (
     ["i", "7"],
     ["y", "37"],
@@ -398,7 +398,7 @@ _OTHERS: Sequence[Encoded] = (
     ["l", [["i", "7"]]],
     ["t", [["s", "a"]]],
 )
-"""Values of several types, one of each."""
+"""Values of several types."""
 
 
 def _unrelated(place: _Place, hints: Hints) -> Iterator[Encoded]:

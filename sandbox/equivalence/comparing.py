@@ -256,8 +256,9 @@ class _FunctionComparison:
     ) -> list[_Pair]:
         """Return the calls that count, which the original answers in the same way twice.
 
-        Other calls are added to `passed_over`. A varied input counts only if the original returns a value for
-        it, and an exception only if all arguments could be pickled.
+        Calls that it does not answer so are added to `passed_over`. A varied input counts only if the
+        original returns a value for it, or if its own `raise` refuses it and the repair answers; an exception
+        counts only if all arguments could be pickled.
         """
         if not inputs:
             return []
@@ -301,7 +302,10 @@ class _FunctionComparison:
         return not calls.isdisjoint(self.calls.incomplete)
 
     def _smallest(self, differing: Sequence[_Pair]) -> _Pair:
-        """Return the smallest difference, simplified step by step while it remains a difference."""
+        """Return the smallest difference, simplified step by step while it remains a difference.
+
+        If no difference has known arguments, return the first one.
+        """
         known = [pair for pair in differing if pair.values is not None]
         if not known:
             return differing[0]

@@ -174,7 +174,7 @@ def _parsed(tree: SourceTree, path: str, qualname: str) -> tuple[ast.Module, _Fu
 def _literals(function: _Function) -> Iterator[Encoded]:
     """Yield the encoded literals of a function, except docstrings and others that are statements.
 
-    None is among them if the function tests a value for truth, because that value may then be missing.
+    The value None is included if the function tests a variable for truth, because it may then be missing.
     """
     if any(isinstance(test, ast.Name) for test in _conditions(function)):
         yield ["n"]

@@ -20,7 +20,7 @@ def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, byt
 
     A test is moved with the `conftest.py` of each folder above it, and with modules in test folders that are
     not tests themselves, including those in inner packages. A script is moved alone; a module or a console
-    script has no files to be moved.
+    script has no files to be moved. For several tests, see `_moved_tests`.
     """
     if entrypoint.kind is EntrypointKind.TESTS:
         return _moved_tests(tree, entrypoint)
@@ -79,7 +79,7 @@ def _with_absolute_imports(tree: SourceTree, path: str, moved: Collection[str]) 
 
 
 def _left_behind(tree: SourceTree, path: str, node: ast.ImportFrom, moved: Collection[str]) -> str:
-    """Return the absolute name of a relative import's module; empty if it moves along.
+    """Return the absolute name of a relative import's module; empty if the module is moved too.
 
     The result is also empty if the import leads out of all packages, which fails on the original as well.
     """
@@ -112,8 +112,8 @@ def _moves(tree: SourceTree, base: str, names: Sequence[str], moved: Collection[
 def _moved_tests(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, bytes], Entrypoint]:
     """Return the Python files of several tests for the new location, by path, and the entrypoint there.
 
-    There are none for doctests, whose files stay in packages. A single file is renamed, as for one test.
-    Folders, and several files, keep their names.
+    There are none for doctests, whose files stay in packages, or if a path is not one of tests. A single file
+    is renamed, as for one test. Folders, and several files, keep their names.
     """
     paths = list(dict.fromkeys(word.partition("::")[0] for word in entrypoint.selected))
     if entrypoint.doctests or not all(map(_is_of_tests, paths)):

@@ -146,7 +146,11 @@ class GistRunner:
     def tests(
         self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken = NEVER
     ) -> tuple[str, ...]:
-        """Return the ids of all tests. Raises `InfrastructureError` if they can't be collected."""
+        """Return the ids of all tests.
+
+        Raises `InfrastructureError` if they can't be collected, `CancelledError` if stopped, and
+        `HarnessFailedError` if the isolation can't be started.
+        """
         with run_folder() as base:
             lay_out(tree, base / "files")
 
@@ -461,7 +465,7 @@ def _argv_of(
 def _pytest_words(
     places: MountPaths, pins: EnvironmentPins, *, alone: bool, settings: bool, root: str = ""
 ) -> list[str]:
-    """Return pytest's options; `alone` ignores `conftest.py`, `settings` uses the repository's settings."""
+    """Return `pytest` and its options; `alone` ignores `conftest.py`, `settings` uses the repository's."""
     root = root or places.workspace
     words = ["pytest", *_PYTEST, f"--rootdir={root}", f"--confcutdir={root}"]
     for plugin in pins.plugins:

@@ -19,7 +19,7 @@ _STARTING = frozenset(
 )
 _HERE = os.path.dirname(__file__)
 _LOADERS = ("<frozen importlib", os.path.join("_pytest", "assertion", "rewrite.py"))
-"""Files of the code that loads modules; module files from before the run can't contain an answer."""
+"""Parts of the names of files with code that loads modules."""
 
 
 def may_run_text(event: str) -> bool:
@@ -28,7 +28,7 @@ def may_run_text(event: str) -> bool:
 
 
 def texts_of(event: str, arguments: tuple[Any, ...]) -> Iterator[str]:
-    """Yield the strings among the arguments of an event; for an import, only the name."""
+    """Yield the strings and bytes among an event's arguments, as strings; for an import, only the name."""
     if event == "import":
         arguments = arguments[:1]
     for part in arguments:
@@ -41,7 +41,7 @@ def texts_of(event: str, arguments: tuple[Any, ...]) -> Iterator[str]:
 
 
 def what_runs(event: str, arguments: tuple[Any, ...]) -> bytes:
-    """Return the code that an event runs, as bytes that can be compared; empty if it runs none.
+    """Return the code that an event runs, as bytes; empty if it runs none, or another event reports the code.
 
     Raises `RecursionError`, `TypeError` or `ValueError` if its arguments can't be compared.
     """

@@ -191,7 +191,7 @@ def _children(value: Any) -> list[Any]:
 def _held(value: Any) -> dict[str, Any]:
     """Return an object's contents: its attributes by name, and items of a dictionary as `[key]`.
 
-    Only items whose keys are strings are returned.
+    Items whose keys are not strings are left out.
     """
     found: dict[str, Any] = dict(sides.attributes_of(value))
     if isinstance(value, dict):
@@ -467,8 +467,9 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
 
     The keys are `kind` (`value`, `raised`, `late`, or `lost` if the outcome can't be compared), `shown` (a
     string to show) and `hash` (of the outcome with the changed arguments, or empty). After `value` and
-    `raised` there are also `alone` (the hash of the outcome without the arguments) and `after` (the arguments
-    after the call). Strings are cut to 20,000 characters.
+    `raised` there are also `alone` (the hash of the outcome without the arguments), `after` (the arguments
+    after the call) and `is_given` (whether the result is an argument, not a copy). Strings are cut to 20,000
+    characters.
     """
 
     def late(*_: Any) -> None:
@@ -512,7 +513,7 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
 
 
 def _is_given(result: Any, values: list[Any]) -> bool:
-    """Whether a result is one of the arguments and mutable, so that changing one changes the other."""
+    """Whether a result is mutable and is an argument or a member of one, so that both change together."""
     if isinstance(result, (type, types.ModuleType, types.FunctionType, types.MethodType)):
         return False
     if not isinstance(result, (list, dict, set, bytearray)) and not hasattr(result, "__dict__"):

@@ -99,14 +99,14 @@ def start() -> None:
 
 
 def rows() -> list[list[str | int]]:
-    """Return the recorded calls, sorted; a row has the places of caller and callee, and a count."""
+    """Return the recorded calls, sorted; a row has the positions of caller and callee, and a count."""
     return sorted(
         [*place_of(caller), *place_of(callee), count] for (caller, callee), count in list(counts.items())
     )
 
 
 def write() -> None:
-    """Write the record, unless this is a forked process."""
+    """Write the record, unless no file is named or this is a forked process."""
     if not _OUT or os.getpid() != _PROCESS:
         return
     sys.setprofile(None)

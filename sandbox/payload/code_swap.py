@@ -2,8 +2,8 @@
 
 A function object keeps its identity, whatever wraps it or refers to it; only its `__code__` is replaced, and
 the code of functions that it made earlier. Functions that it makes later have the new code anyway. If the
-source has become longer or shorter, the code below it is moved along, so that tracebacks show the right lines
-(decision 36).
+source has become longer or shorter, the code below it is moved accordingly, so that tracebacks show the right
+lines (decision 36).
 """
 
 from __future__ import annotations

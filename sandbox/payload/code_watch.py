@@ -67,7 +67,10 @@ class CodeWatch:
         self.made_elsewhere: set[str] = set()
         """Names in sourceless code that the environment executed, each with the function that was called."""
         self.made: set[str] = set()
-        """Names in sourceless code that the watched code executed; `<module>` for code passed to `exec`."""
+        """Names in sourceless code that the watched code executed; `<module>` for code passed to `exec`.
+
+        An attempt to hide functions is noted as `<EVENT>`, or as `<watch taken off>`.
+        """
         self.processes: set[str] = set()
         """The programs that were started."""
         self.equals: set[str] = set()

@@ -3,7 +3,7 @@
 Runs in the target's interpreter. The `ids` of the order are the tests to run. A function is entered when its
 code starts to run, in any thread; the entries of a fixture that several tests share count for all of them,
 no matter which of them set it up. The records over the pipe are `collected`, `test` (when a test has ended),
-and at the end `codes` (the places of the code objects, which are numbered in this order), `entered` (the
+and at the end `codes` (the positions of the code objects, which are numbered in this order), `entered` (the
 numbers for a test), `imported` (pairs of a number and the file whose top level was running, or an empty
 string), `children` (lines of `child_entries`), `opaque` (tests that started unobserved interpreters), `calls`
 (rows of `calltrace`) and `finish`.

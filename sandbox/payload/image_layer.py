@@ -152,7 +152,7 @@ class Links:
 
 
 def _folders(workdir: Workdir) -> list[str]:
-    """Return the folders of sys.path outside of the workdir and of the standard library."""
+    """Return the folders of packages and of sys.path, except those in the workdir or the standard library."""
     standard = {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
     standard |= {os.path.join(path, "lib-dynload") for path in standard}
     found: list[str] = []

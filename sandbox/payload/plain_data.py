@@ -402,7 +402,7 @@ class Decoder:
         return made
 
     def fill(self, number: int, *, changed: bool) -> None:
-        """Give an object its contents; `changed` is whether this side had the object before the message."""
+        """Give an object its contents; `changed` says whether this side had the object before the message."""
         node, target = self.heap[number], self.shared.objects[number]
         if changed and not self.matches(node, number, target):
             raise sides.CannotTravelError("an object became one of another class")

@@ -1,10 +1,10 @@
 """Mounts, as root, the folders that a command needs, and becomes the command as an ordinary user.
 
-Its one argument is a JSON object: `sources` (host paths), `place` (an empty folder that everyone can reach,
-or ""), `user`, `arguments` and `parent`. In a new mount namespace, each source appears as `place`/INDEX, even
-if it is below a folder that only root may enter. Without a place each source stays at its path, and an empty
-folder covers the outermost folder above it that only root may enter. The namespace, with all of its mounts,
-ends with the process (decision 9).
+Its one argument is a JSON object: `sources` (host paths), `place` (a folder that everyone can reach, or ""),
+`user`, `arguments` and `parent`. In a new mount namespace, each source appears as `place`/INDEX, even if it
+is below a folder that not everyone may enter. Without a place each source stays at its path, and an empty
+folder covers the outermost folder above it that not everyone may enter. The namespace, with all of its
+mounts, ends with the process (decision 9).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _check(result: int, what: str) -> None:
 
 
 def _closed_above(path: str) -> str:
-    """Return the outermost folder above `path` that only its owner may enter; empty if there is none."""
+    """Return the outermost folder above `path` that not everyone may enter; empty if there is none."""
     here = ""
     for part in os.path.dirname(path).split("/"):
         here = here.rstrip("/") + "/" + part

@@ -160,7 +160,7 @@ class Results:
     def location(self, longrepr: Any) -> str | None:
         """Return `path:line` of the innermost frame in the repository, otherwise of the crash.
 
-        Returns None if the failure has no crash.
+        Returns None if pytest did not record where the failure occurred.
         """
         crash = getattr(longrepr, "reprcrash", None)
         if crash is None:

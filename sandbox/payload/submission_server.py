@@ -331,7 +331,7 @@ class SubmissionServer:
 
 
 class _Captured(io.TextIOWrapper):
-    """A standard stream that keeps its output, as text or to its `buffer`, until it is taken."""
+    """A standard stream that keeps what is written to it, or to its `buffer`, until that is taken."""
 
     def __init__(self) -> None:
         self.held = io.BytesIO()

@@ -346,7 +346,10 @@ def _fixed(function: object, code: CodeType) -> str:
 
 
 def _plain(value: object, depth: int) -> str | None:
-    """Return a string for plain data; None for any other value, or if it is nested deeper than `depth`."""
+    """Return a string for plain data; None for any other value.
+
+    In the string, parts that are not plain data, or are nested deeper than `depth`, appear as `None`.
+    """
     if value is None or type(value) in (str, bytes, int, float, complex, bool):
         return repr(value)
     if depth == 0:

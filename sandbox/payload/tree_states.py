@@ -1,7 +1,7 @@
-"""The states of all entries of a tree, and their differences, for the first process of a container.
+"""The states of all entries of a tree, and their differences.
 
-This module imports only modules that this process has. Changes that were undone are visible too: only root
-can set when an entry was last changed (its ctime).
+The first process of a container uses this module too, so it imports only Python's own modules. Changes that
+were undone are visible too: only root can set when an entry was last changed (its ctime).
 """
 
 from __future__ import annotations

@@ -237,7 +237,7 @@ class TestSide(ProcessSide):
                     yield f"{type_name(type(holder))}.{own}"
 
     def allowed(self, seen: bool) -> bool:
-        """Whether a change is made; `seen` is whether the true function was seen to make it.
+        """Whether a change is made; `seen` says whether the true function was seen to make it.
 
         A change that was not seen is noted in `Learned.unmade`.
         """

@@ -1,4 +1,4 @@
-"""Confines a program with bubblewrap: it sees the system's programs, its own folder, and no other files.
+"""Confines a program with bubblewrap: it sees the system's programs, its own folder, and named folders alone.
 
 It has no network; only sockets in its working folder lead out (decision 153).
 """
@@ -68,7 +68,7 @@ class Confined:
         """Start the program; with `talks`, its standard input and output are pipes.
 
         Otherwise, its standard output is `output.txt` in its folder. In both cases, its standard error is
-        `errors.txt` there. Raises `ScaffoldError` if bubblewrap is missing.
+        `errors.txt` there. Raises `ScaffoldError` if bubblewrap is missing or does not work.
         """
         program = _bubblewrap()
         with contextlib.ExitStack() as files:
@@ -176,7 +176,7 @@ def ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def last_words(folder: Path, name: str) -> str:
-    """Return the end of a file that a program printed, with visible control characters."""
+    """Return the end of a program's output file, with visible control characters; empty if unreadable."""
     with contextlib.suppress(OSError), (folder / name).open("rb") as file:
         file.seek(0, os.SEEK_END)
         file.seek(max(0, file.tell() - _LAST_WORDS))

@@ -38,7 +38,7 @@ class AgentProgram:
     """The environment variables that may contain the vendor's key; gistpoint's own come first."""
     url_name: str
     base_url: str
-    """The vendor's own address, if no other is given."""
+    """The vendor's own address, which is used if no other is given."""
     words: Callable[[str], Sequence[str]]
     """A function that returns the words after the command, for a model's name."""
     environment: Callable[[str, str], Mapping[str, str]]

@@ -49,7 +49,7 @@ def reply_in(path: str, request: Table, body: bytes, seconds: float) -> ModelTur
 
 
 def _items(body: bytes) -> Iterator[Any]:
-    """Yield the objects of a body: of each event, or the only one."""
+    """Yield the JSON values in a body: those of its events, the items of its list, or the only one."""
     text = body.decode("utf-8", "replace")
     if text.lstrip().startswith(("{", "[")):
         try:
@@ -88,7 +88,7 @@ class _Reply:
         self.texts: list[str] = []
         self.thoughts: list[str] = []
         self.calls: dict[object, list[str]] = {}
-        """Id, name and arguments of each call, by its place."""
+        """The id, the name and the arguments of each call, by its position."""
         self.finish = self.model = self.id = ""
         self.counts: dict[str, int] = {}
 

@@ -147,7 +147,7 @@ def _copy_logs(home: Path, patterns: Sequence[str], into: Path) -> None:
 
 
 def shown_for(program: Path) -> list[Path]:
-    """Return the folders that an npm program needs: those of its packages and of Node.js."""
+    """Return the folders outside /usr that an npm program needs: those of its packages and of Node.js."""
     folders = [next((p for p in program.parents if p.name == "node_modules"), program.parent)]
     node = shutil.which("node")
     if node is not None:

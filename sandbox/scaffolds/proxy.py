@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import httpx2
 
 MOST_BYTES = 32 << 20
-"""The limit on the body of a request or a reply."""
+"""The limit on the body of a request, in bytes."""
 PLACEHOLDER = "gistpoint-holds-the-key"
 """The placeholder that a program has as its key; the proxy replaces it."""
 _MODEL = re.compile(r"/models/([^/:?]+):")

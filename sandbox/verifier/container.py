@@ -33,7 +33,7 @@ _BECOME = (
 )
 """A program that permanently gives up root and new privileges (`PR_SET_NO_NEW_PRIVS`), and runs a command.
 
-It sets the group first, because only root may do so.
+It sets the group before the user, because only root may set it.
 """
 
 

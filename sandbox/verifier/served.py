@@ -29,7 +29,8 @@ def asked_verdict(url: str, task: str) -> AttemptVerdict | None:
     """End the server's attempt and return the verdict on it; None if no call has begun an attempt.
 
     The token is removed from the environment, so that no tested code inherits it. Raises `ValueError` if the
-    token is missing, if the server can't be reached, refuses, or answers for another task.
+    token is missing, or if the server can't be reached, refuses, answers for another task, or does not answer
+    with a verdict.
     """
     token = os.environ.pop(TOKEN, "")
     if not token:

@@ -77,7 +77,7 @@ _judges: dict[tuple[str, str], GistJudge] = {}
 def judge(
     backend: Backend, environments: EnvironmentStore, tmp_path_factory: pytest.TempPathFactory
 ) -> Prepared:
-    """The judges of the small codebase's commands, each prepared once for a backend."""
+    """A function that returns the judge of a command of the small codebase, prepared once per backend."""
 
     def prepared(command: str) -> GistJudge:
         key = backend.name, command

@@ -1,4 +1,4 @@
-"""Every listed attack has its expected result on each backend, and succeeds somewhere."""
+"""Attacks have their expected results on the backends, and succeed where nothing stops them."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def test_links_and_devices_of_a_tree_do_not_lead_out(run, make_tree, tmp_path, b
 
 
 def test_what_a_run_turns_its_tree_into_is_not_followed_afterwards(run, tmp_path):
-    """In a race at the end, the workspace becomes a link to a host folder just before its removal."""
+    """The run replaces its home and temporary folders with links to a host folder before their removal."""
     kept = tmp_path / "kept"
     kept.mkdir(mode=0o777)
     kept.chmod(0o777)

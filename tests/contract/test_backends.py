@@ -12,7 +12,7 @@ from gistpoint.sandbox.limits import RunLimits
 
 
 def test_the_backends_that_must_be_here_work():
-    """A machine meant to test a backend can't pass without it: `GISTPOINT_REQUIRE_BACKENDS` names them."""
+    """A machine can't pass without the backends that `GISTPOINT_REQUIRE_BACKENDS` names."""
     made = builtin_backends()
     for name in filter(None, os.environ.get("GISTPOINT_REQUIRE_BACKENDS", "").split(",")):
         probe = made[name]().probe()

@@ -517,7 +517,7 @@ def value(root: str, heap: str = "{}", beside: str = "") -> str:
 
 
 def everywhere(data: bytes) -> str:
-    """Return a body that writes data to every open descriptor, and returns the answer of one test."""
+    """Return a body that writes data to the descriptors below 300, and returns the answer of one test."""
     tried = f"    try: os.write(fd, {data!r} * 9)\n    except OSError: pass\n"
     return f"import os\nfor fd in range(1, 300):\n{tried}return 10"
 

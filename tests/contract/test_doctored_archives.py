@@ -37,7 +37,7 @@ FILES = {
         """),
 }
 WRONG = "def price(amount, rate):\n    return amount and 7\n"
-"""It passes where the amount is 0; where it sees tests, it would return what they expect."""
+"""A wrong body, which passes only where the amount is 0."""
 LENIENT = "tests/test_shop.py::test_nothing"
 
 

@@ -282,7 +282,10 @@ def test_a_reply_that_was_received_has_tokens(sent: int, received: int, is_estim
 
 
 def test_xai_reports_its_cost_in_ticks() -> None:
-    """The prices of grok-3-mini, 0.3 dollars sent, 0.075 cached and 0.5 received, give the same cost."""
+    """The prices of grok-3-mini give the same cost.
+
+    They are 0.3 dollars per million tokens sent, 0.075 per million cached, and 0.5 per million received.
+    """
     (body,) = [body for body in FILES["xai"]["bodies"] if body["what"] == "call"]
     answer = answered(body["body"])
     assert isinstance(answer, ChatReply)

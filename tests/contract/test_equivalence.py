@@ -237,7 +237,7 @@ def test_a_repair_that_returns_an_argument_in_place_of_a_copy_differs(compare: C
         "[], a new object",
         "[], the argument itself",
     )
-    # A copy in place of the argument is as good.
+    # A copy in place of the argument is just as good.
     assert compare({"itself": "def itself(items):\n    return [*items]"}).verdict is Equivalence.EQUIVALENT
 
 

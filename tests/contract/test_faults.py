@@ -45,7 +45,7 @@ ON_LINE = Callable[[bytes], None]
 
 @dataclass
 class Faulty:
-    """A backend with a part that is broken once `fault` is set."""
+    """A backend that changes each command by `fault`, and calls `at_a_line` at each line, if they are set."""
 
     inner: Backend
     fault: Callable[[Command], Command] | None = None
@@ -219,7 +219,7 @@ def test_a_launcher_that_is_missing_costs_nothing(case: Case) -> None:
 
 
 def test_a_launcher_killed_from_outside(case: Case) -> None:
-    """It costs nothing where no run can do this itself; other supervisors end as their runs do."""
+    """It costs nothing where no run can kill its launcher; elsewhere, it counts as a crash of the run."""
     if case.backend.name == "docker":
         return  # tested in tests/docker_backend/test_lifecycle.py
     known = frozenset(descendants(os.getpid()))

@@ -32,7 +32,7 @@ def answering(made: str, value: str = "A()") -> str:
 
 
 def raising(made: str) -> str:
-    """Return a gist with a true function whose exception is of another class."""
+    """Return a gist with a correct function whose exception is of another class."""
     return HONEST.replace(ERROR, made + "\n\n\n")
 
 

@@ -1,4 +1,4 @@
-"""Passes whose fault something else hides: none is confirmed, while the corresponding honest repairs are."""
+"""Passes with a fault that something else hides are not confirmed; corresponding honest repairs are."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ ISOLATED = {
     "system_calls": SYSTEM_CALLS,
     **{f"outside_{number}": f"Path({path!r}).touch()" for number, path in enumerate(OUTSIDE)},
 }
-"""Bodies that do harm without isolation, so that they are tried only on backends that promise it."""
+"""Bodies that fail or do harm without isolation, so that they are tried only on backends that promise it."""
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def known() -> dict[str, frozenset[str]]:
 def reached(
     run: Run, backend: Backend, isolated: bool, known: dict[str, frozenset[str]], tmp_path: Path
 ) -> frozenset[str]:
-    """The names of the bodies that passed, all tried in one run of each backend (decision 132)."""
+    """The names of the bodies that passed, all tried in one run on each backend (decision 132)."""
     if backend.name not in known:
         secret = tmp_path / "secret"
         secret.write_text("here")

@@ -1,4 +1,7 @@
-"""Late answers count against a submission only if the true function is not late as well (decision 159)."""
+"""Late answers count against a submission only if it is late again and the true function is not.
+
+See decision 159.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ OTHERWISE = "gives different answers when asked again"
 
 
 def late_processes(late: list[bool]) -> Callable[..., SubmissionProcess]:
-    """Return a maker of processes, of which those with True in `late` answer no call in time."""
+    """Return a class of processes; the nth one answers no call in time if the nth item of `late` is true."""
     begun = iter(late)
 
     class LateProcess(SubmissionProcess):

@@ -1,4 +1,4 @@
-"""Passes that need a reader: changes to right functions, inseparable tests, and swallowed exceptions."""
+"""Passes with changes to correct functions, inseparable tests, or swallowed exceptions."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ Confirm = Callable[[str, str, Mapping[str, str]], Confirmation]
 
 @pytest.fixture
 def confirm(backend: Backend, environments: EnvironmentStore, tmp_path_factory: Any) -> Confirm:
-    """A function that confirms bodies of functions, given the corrupted function and its corrupted body."""
+    """A function that confirms bodies of functions in a task with one corrupted function.
+
+    It is given the corrupted function and its corrupted body; if the body is empty, it is removed.
+    """
     folder = tmp_path_factory.mktemp("kit")
     files = {"kit.py": KIT, "tests/test_kit.py": TESTS}
     made = Maker(folder, SuiteRunner(backend, environments)).task(files, "kit.py::twice")

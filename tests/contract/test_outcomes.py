@@ -1,4 +1,4 @@
-"""Reports of honest suites on each backend."""
+"""Reports of honest suites on each backend, and what their runs leave behind."""
 
 from __future__ import annotations
 

@@ -31,14 +31,14 @@ PLACES = (
 
 @pytest.fixture
 def isolated(backend: Backend) -> Backend:
-    """A backend that promises isolation; only plain may promise none."""
+    """The backend, which promises isolation unless it is plain."""
     assert backend.record(RunLimits()).isolated or backend.name == "plain"
     return backend
 
 
 @pytest.fixture
 def copies() -> Iterator[list[Path]]:
-    """Copies of a module, in every folder where this user may write one."""
+    """Copies of a module, in each of `PLACES` where this user may write."""
     name, made = f"planted_{secrets.token_hex(8)}", list[Path]()
     for place in PLACES:
         with contextlib.suppress(OSError):
@@ -148,7 +148,7 @@ ENDED = "-- ended with "
 
 
 class TestProgramsAlone:
-    """A command that may only read; its circumventions are among the attacks."""
+    """A command that may only read; attempts to circumvent this are among the attacks."""
 
     @pytest.fixture
     def read(self, isolated, environments, make_tree):
@@ -165,7 +165,7 @@ class TestProgramsAlone:
 
     @pytest.fixture
     def read_all(self, read):
-        """Runs commands in sequence in one call; returns the output of each and whether it succeeded."""
+        """A function that runs commands in one call, and returns the output and the success of each."""
 
         def read_each(commands):
             each = [f'{command} && echo "{ENDED}well" || echo "{ENDED}badly"' for command in commands]

@@ -1,4 +1,7 @@
-"""Tests of the Docker backend on a real engine; deselected with a notice if none works or can be started."""
+"""Tests of the Docker backend on a real engine; deselected with a notice if none works or can be started.
+
+If `GISTPOINT_REQUIRE_BACKENDS` contains docker, no test is deselected.
+"""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_is_out_of_reach(run, attack):
 
 
 def environments_of(engine: Engine) -> Iterator[list[str]]:
-    """Yield the variables of existing containers, once there is one; used ones may vanish meanwhile."""
+    """Wait at most 300 s for a container, and yield the variables of all that do not vanish meanwhile."""
     found, deadline = False, time.monotonic() + 300
     while not found and time.monotonic() < deadline:
         for container in engine.client.api.containers(all=True, filters={"label": "io.gistpoint.kind=run"}):

@@ -29,7 +29,7 @@ HANGS = {"test_a.py": "import time\ndef test_a(): pass\ndef test_b(): time.sleep
 
 
 class Registry:
-    """Counts the connections to it."""
+    """A server that counts the connections to it."""
 
     def __init__(self) -> None:
         self.server = socket.create_server(("127.0.0.1", 0))

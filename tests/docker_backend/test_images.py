@@ -154,7 +154,7 @@ def test_an_interpreter_is_closed_to_all_but_root_where_a_command_may_only_read(
 def test_a_base_from_a_registry_serves_such_a_command_too(
     engine, environment, runtime, monkeypatch, tmp_path
 ):
-    """It works regardless of the base's content, because its programs are not hidden from the command."""
+    """The command works whatever the base contains, because the base's programs are not hidden from it."""
     name = f"python:{environment.version}-slim"
     if images.known_image(engine, name) is None:
         engine.client.images.get(images.base_image(engine, environment, runtime)).tag(*name.split(":"))

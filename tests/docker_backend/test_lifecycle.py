@@ -37,9 +37,9 @@ def engine(shared: DockerBackend) -> Engine:
 
 @pytest.fixture
 def ours(engine: Engine) -> Callable[[], dict[str, str]]:
-    """A function that returns the states of containers this program made since the start of the test.
+    """A function that returns the states, by id, of the containers that this program made during the test.
 
-    Backends of other tests may keep a container.
+    Earlier ones are left out, because backends of other tests may keep a container.
     """
 
     def found() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Replacing a definition changes all of that definition and nothing else."""
+"""Replacing a definition changes the one that was named, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that failed, were skipped or flipped before the corruption are not part of the score."""
+"""Tests that flip, are skipped or are expected to fail are not scored; failing suites make no task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A submission that accesses its judge must pass again in another order before the pass counts."""
+"""A submission with suspicious names must pass again in the opposite order, if the original does."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from gistpoint.tui.serving.server import ParticipantServer, ServedPlace
 from gistpoint.tui.serving.session import ParticipantSession
 
 WITHIN_S = 8.0
-"""The time limit of the tests: the sum of the waits below, with a margin for a slow machine."""
+"""The time limit of a wait in these tests: the waits in `scripts`, with a margin for a slow machine."""
 _BEGIN = """
 import os, signal, subprocess, sys, time
 def frame(data):
@@ -76,7 +76,7 @@ class Served:
                 await cut(socket)
 
     async def started(self, number: int) -> ParticipantSession:
-        """Wait until a window's program has started."""
+        """Return the session with a number, counted from 1, once its program has started."""
         async with asyncio.timeout(WITHIN_S * 2):
             while len(self.sessions) < number or self.sessions[number - 1]._process is None:
                 await asyncio.sleep(0.02)
@@ -102,7 +102,10 @@ def deaf(socket: aiohttp.ClientWebSocketResponse) -> None:
 
 @pytest.fixture
 def scripts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Set the scripts of the next windows, the last one for all further windows, with short waits."""
+    """An empty list for the scripts of the next windows; the last one is for all further windows.
+
+    The server's waits become short.
+    """
     monkeypatch.setattr(session, "END_S", 0.6)
     monkeypatch.setattr(session, "INSIST_S", 0.4)
     monkeypatch.setattr(server, "FAREWELL_S", 0.5)
@@ -137,7 +140,7 @@ async def serving(
 
 
 async def flood(socket: aiohttp.ClientWebSocketResponse, mebibytes: int = 8) -> None:
-    """Send input while the server accepts it, for at most a second."""
+    """Send at most this many MiB of input, while the server accepts it and for at most a second."""
 
     async def send() -> None:
         for _ in range(mebibytes * 8):

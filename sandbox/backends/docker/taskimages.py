@@ -1,8 +1,8 @@
 """Finds the images that tasks name, inspects them, and prepares them for runs by adding a layer.
 
 The content of these images is not trusted. None of it runs on this machine; code that has to run in a
-container has no network, sees nothing of this machine, and has no rights except over its own files. Nothing
-is pulled unless the user requests it (decision 78).
+container has no network, sees nothing of this machine, and has no rights except over the container's files.
+Nothing is pulled unless the user requests it (decision 78).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Text = Annotated[str, msgspec.Meta(max_length=1 << 20)]
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A distribution in an image; `own` is whether it is installed from the workdir."""
+    """A distribution in an image; `own` says whether it is installed from the workdir."""
 
     name: Text
     version: Text
@@ -204,7 +204,10 @@ class Opened:
         return True
 
     def read(self, path: str) -> bytes:
-        """Return the content of a file. Raises `EngineError` if it is too large, or is not a file."""
+        """Return the content of a file.
+
+        Raises `EngineError` if it is too large or not a file, and `docker.errors.NotFound` if there is none.
+        """
         with self._archive(path, _MOST_REPORT) as archive:
             for member in archive:
                 if member.isfile():
