@@ -134,7 +134,7 @@ def outcome(summary: AttemptSummary) -> str:
 
 
 class ListedAttempt(msgspec.Struct, frozen=True, array_like=True):
-    """The row of an attempt in a long list, as texts that are made once and kept in the index of lists."""
+    """The row of an attempt in a long list, as strings that are made once and kept in the index of lists."""
 
     attempt_id: str
     task_id: str
@@ -197,5 +197,5 @@ def actor_words(summary: AttemptSummary) -> str:
 
 
 def score_words(submission: Submission | None) -> str:
-    """Return the score of a submission with three digits; a dash without one."""
+    """Return the score of a submission with three decimal places; a dash without a submission."""
     return "–" if submission is None else f"{submission.score or 0:.3f}"

@@ -30,7 +30,10 @@ class StudyExport:
 
     @cached_property
     def ran(self) -> tuple[RanAnalysis, ...]:
-        """The declared analyses of the data, run once for all formats that need them, without failed ones."""
+        """The declared analyses, the primary one included, without failed ones; all known ones if none is declared.
+
+        They run once for all formats that need them.
+        """
         declared = self.data.study.report.analyses
         found = run_analyses(self.data, chosen([*declared, PRIMARY] if declared else []))
         return tuple(ran for ran in found if not ran.failed)
