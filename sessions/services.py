@@ -37,7 +37,7 @@ def is_our_demo(task: Task, locations: Locations) -> bool:
 
 
 def read_gist_settings(file: str) -> dict[str, Any]:
-    """Return the settings of gists in a file. Raises `UserError` if it can't be read, is too large or invalid."""
+    """Return the settings of gists in a file. Raises `UserError` if it can't be read or is invalid."""
     from gistpoint.core.kinds.kind import MOST_SETTINGS_BYTES
     from gistpoint.core.kinds.registry import kind_with_settings
 

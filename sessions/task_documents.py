@@ -50,7 +50,7 @@ class TaskDocuments:
     def prepared(self, root: Path, names: Sequence[str]) -> Iterator[Path]:
         """Yield the folders with these names; the fields of many are read from the index at once.
 
-        What was read is written to the index, which forgets other folders in `root` if all of these are taken.
+        What was read is written to the index, which forgets other folders in `root` if all names are taken.
         """
         if self._index is None:
             yield from map(root.joinpath, names)

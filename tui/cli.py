@@ -36,7 +36,7 @@ from gistpoint.tui.commands.output import (
 )
 from gistpoint.tui.starting import hold_collection
 
-# Modules are named as text, so that only the module of the called command is imported (decision 58).
+# Modules are named by strings, so that only the module of the called command is imported (decision 58).
 COMMANDS = (
     CommandRow("demo", "solve a task on a small library that comes with gistpoint", "demo:DEMO", screen=True),
     CommandRow("solve", "solve a task, or resume an attempt", "solve:SOLVE", screen=True),

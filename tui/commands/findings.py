@@ -153,7 +153,7 @@ def _print_plan(plan: JudgingPlan, settings: EndpointSettings, request: JudgeRun
 
 
 def _print_first(worker: RunJudge, request: JudgeRuns, allowed: frozenset[str]) -> None:
-    """Print the requests of each run, and the whole first one, as it would be sent."""
+    """Print the number of requests of each run, and the whole first request, as it would be sent."""
     first, rows = None, list[tuple[str, str, str]]()
     for text in _texts(request.of, NEVER, allowed):
         requests = list(worker.missing(text))

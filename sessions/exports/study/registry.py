@@ -30,9 +30,9 @@ class StudyExport:
 
     @cached_property
     def ran(self) -> tuple[RanAnalysis, ...]:
-        """The declared analyses, the primary one included, without failed ones; all known ones if none is declared.
+        """The declared and primary analyses, run once for all formats that need them, without failed ones.
 
-        They run once for all formats that need them.
+        If none is declared, all known analyses run.
         """
         declared = self.data.study.report.analyses
         found = run_analyses(self.data, chosen([*declared, PRIMARY] if declared else []))
