@@ -240,8 +240,8 @@ class HomeReader:
         """Load and return all rows. With thousands of attempts that were never loaded, this takes a while.
 
         `given` is called with the first tasks, then every few seconds with the rows loaded so far, and with
-        all rows before the cells of the attempts are made. `check` is called now and then, and ends
-        the loading by an error.
+        all rows before the cells of the attempts are made. `check` is called before those of each attempt,
+        and may end the loading with an error.
         """
         self._problems, self._tasks, self._summaries = [], {}, {}
         self._tried = defaultdict(dict)

@@ -22,7 +22,7 @@ _NEARLY_FULL = 1 << 16
 """The free bytes below which a file system counts as full."""
 
 _BUGS = frozenset({errno.EBADF, errno.EFAULT, errno.EINVAL, errno.ECHILD, errno.ESRCH, errno.EDOM})
-"""Numbers that only a wrong call of the system gives."""
+"""Error numbers that only an incorrect system call gives."""
 
 _ELSEWHERE = "Change its rights, or set GISTPOINT_HOME to a folder in which you can write."
 _FREE = (
@@ -48,7 +48,7 @@ _HINTS = {
 }
 _OTHERWISE = "Check the file, its folder and its disk, then repeat the command."
 _LIMITS = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
-"""Numbers that concern the whole process, not one file."""
+"""Error numbers that concern the whole process or machine, not one file."""
 
 
 def machine_error(error: BaseException) -> UserError | None:

@@ -23,7 +23,7 @@ class JudgementKind(StrEnum):
     PIECE = "piece"
     """A model answered the labels of a rubric for one piece of a run."""
     LABEL = "label"
-    """A person said that a run has a label, or that it does not."""
+    """A person decided that a run has a label, or that it does not."""
     DELETE = "delete"
     """Withdraws the operation whose uuid is `target`."""
 

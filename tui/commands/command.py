@@ -53,7 +53,7 @@ For all others, an empty value comes from an unset shell variable.
 class CommandParser(argparse.ArgumentParser):
     """A parser that is set up when it is first used, and gets its options when it parses a line.
 
-    A call needs two of the eighty parsers, and setting all of them up takes as long as drawing a screen.
+    A call needs two of about a hundred parsers, and setting all of them up takes as long as drawing a screen.
     """
 
     load: Callable[[], Options] | None = None

@@ -120,7 +120,7 @@ def control(request: ControlTasks) -> int:
     """Make the controls of tasks, and write them next to the answers.
 
     Return 1 if passes of one of the tasks can't be confirmed. Raises `UserError` for a task whose passes are
-    never confirmed, and if confirmation is switched off.
+    never confirmed, or can't be confirmed by this version.
     """
     services = build_services(request.isolation)
     rows: list[dict[str, Any]] = []

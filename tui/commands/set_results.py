@@ -162,7 +162,7 @@ def print_strata(results: Sequence[SourceResult]) -> None:
 
 
 def share_words(share: float | None) -> str:
-    """Return a probe's share of the suite's time: `1/20`, or `1.5` if it takes longer than the suite."""
+    """Return a probe's share of the suite's time, as `1/20` or, from 2/3 on, as `1.5`; empty if unknown."""
     if not share:
         return "" if share is None else "0"
     return f"1/{1 / share:.0f}" if share < 2 / 3 else f"{share:.1f}"

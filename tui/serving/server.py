@@ -181,7 +181,7 @@ class ParticipantServer(Server):
 
     @web.middleware
     async def _admit(self, request: web.Request, handler: Callable[..., object]) -> web.StreamResponse:
-        """Refuse requests for another host name or an unknown path, and set the headers of every answer."""
+        """Refuse requests for another host name or an overlong path, and set the headers of every answer."""
         self._connections.asked(peer_of(request.transport))
         try:
             if request.host not in self._hosts:
