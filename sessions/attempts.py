@@ -330,7 +330,10 @@ class AttemptStore:
     def _listed(
         self, name: str, state: bytes, kept: Outlines, book: ReviewBook | None
     ) -> ListedAttempt | None:
-        """Return the row of an attempt: that of the index, unless other files may change it."""
+        """Return the row of an attempt: that of the index, unless other files may change it.
+
+        None if the folder has no journal.
+        """
         row = kept.listed(name, state)
         if row is not None and self._stays_as_listed(name, row, book):
             return row
@@ -342,7 +345,7 @@ class AttemptStore:
         return listed_attempt(self._made_summary(found, frozenset()))
 
     def _stays_as_listed(self, name: str, row: ListedAttempt, book: ReviewBook | None) -> bool:
-        """Whether no other file can change the row in the index: it has ended, is shown, and needs no ruling."""
+        """Whether no other file can change the index's row: it has ended, is shown, and can't be ruled on."""
         may_be_ruled_on = book is not None and row.standing is not None
         return row.ended and not may_be_ruled_on and not self._hides(name, PERSON, row.study)
 

@@ -172,7 +172,10 @@ def _files(locations: Locations, *, with_key: bool) -> Iterator[tuple[str, Path]
 
 
 def _below(part: str, folder: Path, root: Path, seen: set[Path] | None = None) -> Iterator[tuple[str, Path]]:
-    """Yield the files below a folder that are not below one of the paths `seen`, to which they are added."""
+    """Yield the files below a folder, each with its name in the backup, without locks and passing ones.
+
+    Files in or below one of the paths `seen` are left out; the yielded ones are added to these.
+    """
     seen = set() if seen is None else seen
     for place, folders, files in os.walk(folder):
         inner = Path(place)
@@ -432,7 +435,10 @@ def _nothing_starting(locations: Locations) -> Iterator[None]:
 
 
 def _swap(roots: dict[str, Path], staged: dict[str, Path], suffix: str) -> tuple[Path, ...]:
-    """Put the staged folders into the places of the roots, all or none, and return where those went."""
+    """Put the staged folders into the places of the roots, and return where the roots that were filled went.
+
+    Raises `BackupError` if that fails; everything is then back in its place.
+    """
     moved: list[tuple[Path, Path]] = []
     aside = []
     try:

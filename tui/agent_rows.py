@@ -194,7 +194,7 @@ def _short(value: object) -> str:
 
 
 _LONGEST = 300
-"""The maximum number of characters of an argument in a line; no terminal is wider."""
+"""The maximum number of an argument's characters in a line; no terminal is wider."""
 
 
 def result_bar(shown: ShownAttempt, width: int) -> tuple[str, str]:

@@ -22,7 +22,7 @@ LEGEND: Pieces = [
 TOOL_HEADINGS = ("tool", "calls", "total", "median", "longest", "step")
 PHASE_HEADINGS = ("work", "steps", "model", "tools")
 _MINUTES_S = 100.0
-"""The seconds from which on a time is written as minutes and seconds."""
+"""The number of seconds from which a time is written as minutes and seconds."""
 
 
 def seconds(value: float | None) -> str:

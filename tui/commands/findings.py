@@ -117,7 +117,10 @@ def _rubric(request: CodedRuns) -> Rubric:
 
 
 def _characters(request: JudgeRuns, rubric: Rubric) -> int:
-    """Return the maximum length of a piece in characters with which a request and its reply fit."""
+    """Return the maximum length of a piece, in characters, with which a request and its reply fit.
+
+    Raises `UserError` if the codebook leaves too little room.
+    """
     codebook = sum(len(label.id) + len(label.words) for label in rubric.asked)
     reply = REPLY_TOKENS_OF_LABEL * len(rubric.asked)
     left = request.context - reply - tokens_in(codebook + CHARACTERS_AROUND)
@@ -253,7 +256,10 @@ def of_study(header: Run) -> bool:
 
 
 def _judge_name(request: CodedRuns, book: JudgementBook) -> str:
-    """Return the stored name of the judge that was named, or of the only one; empty if there is none."""
+    """Return the stored name of the judge that was named, or of the only one; empty if there is none.
+
+    Raises `UserError` if none was named and there are several.
+    """
     names = [name for name in book.reviewers if name.startswith(MODEL)]
     if request.judge is not None:
         return f"{MODEL}{request.judge}"

@@ -86,7 +86,8 @@ class ListRuns(Request):
 def listing(request: ListRuns) -> int:
     """Print the runs of files, folders and archives, reading each run to its end for a complete row.
 
-    Return 2 if a named path can't be read, and 1 if nothing could be read or a run is doubtful.
+    Return 2 if a named path can't be read, and 1 if nothing could be read or a run is doubtful. Raises
+    `UserError` without a path, and for options that exclude each other.
     """
     if _change_queries(request) and not request.paths:
         return DONE

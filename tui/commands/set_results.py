@@ -71,7 +71,7 @@ def print_results(
 
 
 def _print_retry(result: SourceResult, settings: CampaignSettings, called: Sequence[str]) -> None:
-    """For a source of which nothing was kept, print the reason and a command that would keep something."""
+    """For a source of which nothing was kept, print the reason and a command that tries more, if any."""
     if result.kept or result.refused is not None or result.stopped is not None:
         return
     source = result.spec.source

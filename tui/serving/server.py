@@ -336,7 +336,7 @@ class ParticipantServer(Server):
         return ParticipantSession(arguments, write_bytes=draw, log=lambda words: self._log(f"{who}: {words}"))
 
     async def _listen(self, window: Window) -> None:
-        """Pass on the messages of a window, until it is closed or its program has ended."""
+        """Pass on the messages of a window until it is closed."""
         session = window.session
         async for message in window.socket:
             if message.type is not WSMsgType.TEXT:
