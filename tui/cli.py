@@ -478,7 +478,7 @@ def _without_aliases(given: Sequence[str]) -> list[str]:
 
 
 def _with_new_name(words: Sequence[str]) -> list[str]:
-    """Return the words of a command by its present name.
+    """Return the words of a command by its present name; two words that name one command are joined.
 
     If the name is an old one, a line on standard error names the present one.
     """

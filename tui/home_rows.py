@@ -62,8 +62,8 @@ _HOUR_MS = 60 * 60 * 1000
 class HomeRow:
     """A row of a list on the home screen.
 
-    The text of its cells is made once: of a task before it is shown, and of an attempt, which home lists only
-    on request, after that. Both are done in the thread that loads the rows.
+    The text of its cells is made once, in the thread that loads the rows: for a task before it is shown, and
+    for an attempt, which home lists only on request, after that.
     """
 
     cells: dict[str, str] = field(default_factory=dict, compare=False, kw_only=True)

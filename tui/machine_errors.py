@@ -81,7 +81,7 @@ class CrashReport(NamedTuple):
 
 
 def crash_report(error: BaseException, more: str) -> CrashReport:
-    """Return the report on an exception; `more` follows on what happened."""
+    """Return the report on an exception; `more` is the paragraph after the description."""
     found = machine_error(error)
     if found is None:
         what = f"{type(error).__name__}: {str(error)[:500]}"
@@ -112,7 +112,7 @@ def _spelled(name: object) -> str:
 
 
 def _unnamed(number: int) -> str:
-    """Return what failed where the system did not name it: the places that are full, or a file."""
+    """Return what may have failed if the system did not name it: standard output, full places, or a file."""
     if not _is_writable(sys.stdout):
         return "Standard output"
     full = list(dict.fromkeys(_full_places())) if number in (errno.ENOSPC, errno.EDQUOT) else []

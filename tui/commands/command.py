@@ -211,7 +211,7 @@ class CommandParser(argparse.ArgumentParser):
         }
 
     def error(self, message: str) -> NoReturn:
-        """Print a mistake with the usage of the command, and end the program."""
+        """Print an error with the usage of the command, and end the program."""
         _, required, missing = message.partition("are required: ")
         if required and self.names:
             message = f"which command? {', '.join(self.names)}"

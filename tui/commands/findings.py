@@ -170,7 +170,7 @@ def _print_first(worker: RunJudge, request: JudgeRuns, allowed: frozenset[str]) 
 
 
 def _agreed(place: str) -> bool:
-    """Return whether the user confirms on the terminal that texts are sent to a host."""
+    """Return whether the user confirms on the terminal that text may be sent to a host."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     print(f"Send them to {place}? Type yes: ", end="", file=sys.stderr, flush=True)
@@ -206,9 +206,9 @@ def _store(locations: Locations) -> JudgementStore:
 def _opened(
     request: CodedRuns, cancel: CancelToken, *, quiet: bool = True
 ) -> Iterator[tuple[RunText, RunDocument, Run]]:
-    """Yield the runs, each once; unread files are reported unless `quiet`.
+    """Yield the runs, each once; unreadable files are reported, with `quiet` only if there is no run.
 
-    Raises `UserError` if there are none.
+    Raises `UserError` if there is none.
     """
     from gistpoint.tui.commands.run_list import print_problems, read_runs
 

@@ -214,7 +214,7 @@ def _print_json(
 
 
 def _times_of(found: FoundRun) -> dict[str, Any]:
-    """Return the parts of a run's time as JSON data; None if its file is gone or can't be read any more."""
+    """Return a run's `times` as JSON data; they are None if its file is gone or can't be read any more."""
     from gistpoint.sessions.runs.times import times_of
     from gistpoint.tui.commands.times import parts_record
 

@@ -108,7 +108,10 @@ def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
 
 
 def _of_people(data: StudyData, row: AttemptRow) -> tuple[float | None, float | None]:
-    """Return people's minutes and mean score at a model's task in its condition; None if there are none."""
+    """Return people's minutes and mean score at a model's task in its condition.
+
+    The minutes are None if nobody solved it, and the score if nobody attempted it.
+    """
     people: list[AttemptRow] = []
     for one in data.counted:
         is_same = (one.task, one.condition) == (row.task, row.condition)
