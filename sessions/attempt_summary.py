@@ -134,7 +134,7 @@ def outcome(summary: AttemptSummary) -> str:
 
 
 class ListedAttempt(msgspec.Struct, frozen=True, array_like=True):
-    """The row of an attempt in a long list, as strings that are made once and kept in the index of lists."""
+    """The row of an attempt in a long list, whose strings are made once and kept in the index of lists."""
 
     attempt_id: str
     task_id: str
