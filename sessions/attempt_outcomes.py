@@ -48,7 +48,7 @@ class RejectPass(Request):
 def accept_pass(attempts: AttemptStore, reviews: ReviewStore, request: AcceptPass) -> AttemptSummary:
     """Record that a suspicious or rejected pass was earned, and return the attempt afterwards.
 
-    Raises `UserError` if the attempt has no such pass.
+    Raises `UserError` if the attempt has no such pass, or if its outcome is hidden.
     """
     summary = _passed(attempts, request.attempt)
     if not summary.state.suspicious and not verdicts(reviews.book, attempt_key(summary.attempt_id)):
@@ -63,7 +63,7 @@ def accept_pass(attempts: AttemptStore, reviews: ReviewStore, request: AcceptPas
 def reject_pass(attempts: AttemptStore, reviews: ReviewStore, request: RejectPass) -> AttemptSummary:
     """Record that a pass was not earned, and return the attempt afterwards.
 
-    Raises `UserError` if there is no pass or no reason.
+    Raises `UserError` if there is no pass or no reason, or if the outcome is hidden.
     """
     if not request.why.strip():
         raise UserError("A rejection needs a reason.", hint="Add --why TEXT.")
@@ -120,7 +120,7 @@ _OUTCOME = frozenset(
 )
 """The cells that are empty if the outcome is unknown or hidden."""
 _ALWAYS = frozenset({"attempt_id", "result", "milliseconds", "problem", "events", "head", "branch"})
-"""The cells that an attempt has whose journal does not contain its start."""
+"""The cells that an attempt has even if its journal does not contain its start."""
 
 
 def attempt_row(summary: AttemptSummary) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class AttemptSummary:
     """The hash of the journal's last line."""
     calls: int = 0
     kept: Head | None = None
-    """The head that is stored outside the journal; None for a journal from another machine or folder."""
+    """The head stored outside the journal; None without a readable one, as for another machine's journal."""
     open: bool = False
     """Whether a process has the attempt open for writing."""
     elsewhere: bool = False
@@ -110,7 +110,7 @@ def withheld(summary: AttemptSummary) -> AttemptSummary:
 
 
 def hidden_words(summary: AttemptSummary) -> str:
-    """Return why the outcome of an attempt is hidden, and how it is shown."""
+    """Return why the outcome of an attempt is hidden, and how to show it."""
     error = hidden_error(summary.attempt_id, str(summary.state.header.study))
     return f"{error.message} {error.hint}"
 
@@ -134,7 +134,7 @@ def outcome(summary: AttemptSummary) -> str:
 
 
 class ListedAttempt(msgspec.Struct, frozen=True, array_like=True):
-    """The row of an attempt in a long list, as texts that are made once and kept in the index of lists."""
+    """The row of an attempt in a long list, whose strings are made once and kept in the index of lists."""
 
     attempt_id: str
     task_id: str
@@ -197,5 +197,5 @@ def actor_words(summary: AttemptSummary) -> str:
 
 
 def score_words(submission: Submission | None) -> str:
-    """Return the score of a submission with three digits; a dash without one."""
+    """Return the score of a submission with three decimal places; a dash without a submission."""
     return "–" if submission is None else f"{submission.score or 0:.3f}"

@@ -249,7 +249,7 @@ class AttemptStore:
 
         Raises `AttemptError` unless exactly one matches.
         """
-        # A whole id is one call of the system, among however many attempts.
+        # A whole id takes a single system call, however many attempts there are.
         whole = self.root / attempt_id
         if attempt_id and whole.name == attempt_id and (whole / JOURNAL).is_file():
             return whole
@@ -330,7 +330,10 @@ class AttemptStore:
     def _listed(
         self, name: str, state: bytes, kept: Outlines, book: ReviewBook | None
     ) -> ListedAttempt | None:
-        """Return the row of an attempt: that of the index, unless other files may change it."""
+        """Return the row of an attempt: that of the index, unless other files may change it.
+
+        None if the folder has no journal.
+        """
         row = kept.listed(name, state)
         if row is not None and self._stays_as_listed(name, row, book):
             return row
@@ -342,7 +345,7 @@ class AttemptStore:
         return listed_attempt(self._made_summary(found, frozenset()))
 
     def _stays_as_listed(self, name: str, row: ListedAttempt, book: ReviewBook | None) -> bool:
-        """Whether no other file changes the row that the index has: the attempt has ended, and is shown."""
+        """Whether no other file can change the index's row: it has ended, is shown, and can't be ruled on."""
         may_be_ruled_on = book is not None and row.standing is not None
         return row.ended and not may_be_ruled_on and not self._hides(name, PERSON, row.study)
 
@@ -359,9 +362,9 @@ class AttemptStore:
     def _each(
         self, one: Callable[[str, bytes, Outlines, ReviewBook | None], Listed | None]
     ) -> Iterator[Listed]:
-        """Yield what `one` returns of all attempts, newest first, except None. Copies are left out.
+        """Yield what `one` returns for all attempts, newest first, except None. Copies are left out.
 
-        `one` gets the name of the folder, and the state of the files.
+        `one` gets the name of the folder, the state of its files, the outlines, and the reviews.
         """
         if not self.root.is_dir():
             return
@@ -370,7 +373,7 @@ class AttemptStore:
         saved = monotonic()
         present = []
         try:
-            names = os.listdir(self._folder_name)  # noqa: PTH208 - texts, a hundred thousand of them
+            names = os.listdir(self._folder_name)  # noqa: PTH208 - up to 100,000 strings
             for part in _growing_parts(sorted(names, reverse=True)):
                 kept.prepare(part)
                 for name in part:
@@ -396,7 +399,7 @@ class AttemptStore:
     def _outlined(
         self, name: str, state: bytes, kept: Outlines, book: ReviewBook | None, *, remember: bool
     ) -> _Outlined | AttemptSummary | None:
-        """Return an attempt's outline and what other files say about it; None if the folder contains none.
+        """Return an attempt's outline and what other files say about it; None if the folder has no journal.
 
         If its journal can't be read, a summary that contains only the problem is returned.
         """
@@ -466,7 +469,7 @@ class AttemptStore:
 
     def _folders(self, prefix: str = "") -> Iterator[Path]:
         """Yield the folders of attempts whose ids begin with `prefix`, newest first."""
-        names = os.listdir(self._folder_name) if self.root.is_dir() else []  # noqa: PTH208 - plain texts
+        names = os.listdir(self._folder_name) if self.root.is_dir() else []  # noqa: PTH208 - plain strings
         for name in sorted((name for name in names if name.startswith(prefix)), reverse=True):
             if (self.root / name / JOURNAL).is_file():
                 yield self.root / name
@@ -486,7 +489,7 @@ def _ruling(book: ReviewBook | None, attempt_id: str) -> bool | None:
     """Return whether reviewers accept an attempt's pass; None without a ruling."""
     if book is None:
         return None
-    # Reviews are read where there are any: most attempts are opened without, and sooner (decision 37).
+    # Imported only if there are reviews: most attempts have none, and open sooner without (decision 37).
     from gistpoint.sessions.annotations.keys import attempt_key
     from gistpoint.sessions.annotations.settling import ruling_on
 
@@ -532,8 +535,8 @@ _NO_FILE = b"\0"
 def _state_on_disk(root: str, name: str) -> bytes:
     """Return the state of the journal and head of the attempt with this name; empty if it has no journal.
 
-    It has the inode, size and time of change of both. It is made for each attempt of every list, so paths are
-    plain texts here.
+    It contains the inode, size and time of change of both. It is computed for each attempt of every list, so
+    paths are plain strings here.
     """
     try:
         journal = os.stat(f"{root}/{name}/{JOURNAL}")  # noqa: PTH116 - a hundred thousand times

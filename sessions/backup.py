@@ -1,9 +1,9 @@
 """Backups of a whole home as one archive, and their restoration (decision 177).
 
-A backup is a tar compressed with zstd: a header, the files of the data and config folders, and a list of
-their sizes and hashes, by which it is checked after writing and before anything is restored. Caches are left
-out, as are links, locks and what a crash left behind. The key of this machine is only in a backup that was
-asked to contain it: whoever has the key can forge the heads of journals.
+A backup is a tar compressed with zstd: a header, the files of the data, config and proofs folders, and a list
+of their sizes and hashes, by which it is checked after writing and before anything is restored. Caches are
+left out, as are links, locks and what a crash left behind. The key of this machine is included only on
+request: whoever has the key can forge the heads of journals.
 """
 
 from __future__ import annotations
@@ -172,7 +172,10 @@ def _files(locations: Locations, *, with_key: bool) -> Iterator[tuple[str, Path]
 
 
 def _below(part: str, folder: Path, root: Path, seen: set[Path] | None = None) -> Iterator[tuple[str, Path]]:
-    """Yield the files below a folder that are not below one of the paths `seen`, to which they are added."""
+    """Yield the files below a folder, each with its name in the backup, without locks and passing ones.
+
+    Files in or below one of the paths `seen` are left out; the yielded ones are added to these.
+    """
     seen = set() if seen is None else seen
     for place, folders, files in os.walk(folder):
         inner = Path(place)
@@ -189,7 +192,7 @@ def _is_lock(name: str) -> bool:
 
 
 def _is_passing(name: str) -> bool:
-    """Whether a name is that of something half made, or of what can be computed again."""
+    """Whether a name is that of something half-made, or of something that can be computed again."""
     return name.startswith(_PASSING) or name.endswith(".part") or name == "outlines"
 
 
@@ -324,7 +327,7 @@ def _copied(source: IO[bytes], target: Path | None) -> str:
 
 @contextmanager
 def opened_backup(path: Path) -> Iterator[OpenBackup]:
-    """Open a backup. Raises `BackupError` if it is none, damaged, or of a newer version."""
+    """Open a backup. Raises `BackupError` if it is missing, not a backup, damaged, or of another version."""
     if not path.exists():
         raise BackupError(f"{path} does not exist.", hint="Name an archive of `gistpoint admin backup`.")
     try:
@@ -432,7 +435,10 @@ def _nothing_starting(locations: Locations) -> Iterator[None]:
 
 
 def _swap(roots: dict[str, Path], staged: dict[str, Path], suffix: str) -> tuple[Path, ...]:
-    """Put the staged folders into the places of the roots, all or none, and return where those went."""
+    """Put the staged folders into the places of the roots, and return where the roots that were filled went.
+
+    Raises `BackupError` if that fails; everything is then back in its place.
+    """
     moved: list[tuple[Path, Path]] = []
     aside = []
     try:

@@ -20,7 +20,10 @@ class Blinding:
     """The rule in force; None if nothing is hidden, as for commands that decide by themselves."""
 
     def __init__(self, is_hidden: Callable[[str, Path], bool]) -> None:
-        """`is_hidden` is called once for each study, with its id and the folder of an attempt."""
+        """`is_hidden` is called once for each study in each folder of attempts.
+
+        It gets the study's id and the folder of one attempt.
+        """
         self._is_hidden = is_hidden
         self._known: dict[tuple[str, Path], bool] = {}
 

@@ -38,7 +38,7 @@ class AskedPass:
 
     attempt_id: str
     state: AttemptState
-    """The attempt's current state."""
+    """The attempt's current state; a blank one after an error."""
     confirmation: Confirmation | None = None
     """The confirmation, which may be an earlier one; None if there is none, for the reason `why_not`."""
     why_not: str = ""
@@ -56,10 +56,11 @@ def confirm_attempt(
 
     `attempts` and `task` replace the store and the task of the services. If the attempt has not ended or has
     no pass to confirm, or if its task has no controls or can't be confirmed by this version, nothing is
-    written, and `why_not` is the reason. Controls that this machine did not make are made again first
+    written to it, and `why_not` is the reason. Controls that this machine did not make are made again first
     (decision 158).
-    Raises `UserError` if the attempt, its task or a sandbox is missing, or if another process uses the
-    journal or another machine owns it, and `CancelledError` when cancelled; nothing is written then either.
+    Raises `UserError` if the attempt, its task or a sandbox is missing, if the outcome is hidden, or if
+    another process uses the journal or another machine owns it, and `CancelledError` when cancelled; the
+    journal is unchanged then too.
     """
     store = attempts or services.attempts
     summary = store.summary(attempt_id)
@@ -159,7 +160,7 @@ class ObjectToVerdict(Request):
 def object_to(attempts: AttemptStore, reviews: ReviewStore, request: ObjectToVerdict) -> AttemptSummary:
     """Record a solver's objection as a comment on the run, and return the attempt; reviewers decide about it.
 
-    Raises `UserError` if there is no reason, or no pass that has to be reviewed.
+    Raises `UserError` if there is no reason, or no pass that has to be reviewed, or if the outcome is hidden.
     """
     if not request.why.strip():
         raise UserError("An objection needs a reason.", hint="Add --why TEXT.")

@@ -52,7 +52,7 @@ _WAY_OUT = "Set GISTPOINT_HOME to a folder that you can use."
 
 
 def _require_folder(folder: Path) -> None:
-    """Raise `HomeError` if there is something other than a folder, or a folder that can't be entered."""
+    """Raise `HomeError` if a path is that of something other than a folder, or can't be examined."""
     try:
         if not S_ISDIR(folder.stat().st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))

@@ -42,7 +42,7 @@ class JournalContent:
 
     events: tuple[JournalEvent, ...]
     head: str
-    """The SHA-256 of the last whole line."""
+    """The SHA-256 of the line of the last event; empty if there is no event."""
     whole: int
     """The number of bytes in whole lines."""
     torn: int
@@ -52,7 +52,7 @@ class JournalContent:
     fault: str = ""
     """Why the journal can't be continued, in a sentence; empty if it is intact."""
     kept: Head | None = None
-    """The head that is stored separately; None for a journal from another machine."""
+    """The head that is stored separately; None without a readable one, as for another machine's journal."""
 
 
 def encode(event: JournalEvent) -> bytes:
@@ -185,7 +185,8 @@ class JournalWriter:
     def __init__(self, folder: Path, clock: TimeSource) -> None:
         """Open or create the journal in `folder`.
 
-        Raises `AttemptError` if another process has it open, or if it was changed or shortened.
+        Raises `AttemptError` if another process has it open, if it was changed or shortened, or if a newer
+        gistpoint wrote it.
         """
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / JOURNAL

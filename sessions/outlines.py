@@ -132,7 +132,7 @@ class Outlines:
         self._changed: dict[str, IndexedRow] = {}
 
     def prepare(self, attempt_ids: Iterable[str]) -> None:
-        """Read the outlines of some attempts from the index, in one query."""
+        """Read the outlines of some attempts from the index, in place of those prepared before."""
         if self._index is not None:
             self._kept = self._index.some(name for name in attempt_ids if name not in self._read)
 
@@ -152,7 +152,7 @@ class Outlines:
         return row.outline
 
     def listed(self, attempt_id: str, state: bytes) -> ListedAttempt | None:
-        """Return the row of an attempt in a long list, of those that were prepared; else as `get`."""
+        """Return the row of a prepared attempt in a long list; None if it is unknown or out of date."""
         row = self._row(attempt_id, state, self._as_listed)
         return None if row is None else row.listed
 

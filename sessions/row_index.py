@@ -33,11 +33,11 @@ _BATCH_S = 0.2
 _DAY_S = 86_400
 _AT_ONCE = 500
 MOST_BYTES = 1 << 29
-"""The size of the file from which on the rows that were not used for longest are removed."""
+"""The size of the file in bytes above which the rows that were not used for longest are removed."""
 MOST_DAYS = 30
 """The number of days after which a row that was not used is removed."""
 MOST_ADDED = 200_000
-"""The number of added cells from which on all of them are removed."""
+"""The number of added cells above which all of them are removed."""
 LARGEST_ROW = 1 << 22
 _LARGEST_CELL = 1 << 24
 _TABLES = """
@@ -65,7 +65,7 @@ class RowIndex:
     """The index in one file; every method may be called in any thread, and by several processes."""
 
     def __init__(self, path: Path, *, most_bytes: int | None = MOST_BYTES) -> None:
-        """Reading makes no file. With `most_bytes=None`, rows stay until their owner removes them."""
+        """Reading creates no file. With `most_bytes=None`, rows stay until their owner removes them."""
         self._path, self._most_bytes = path, most_bytes
         self._lock = RLock()
         self._database: sqlite3.Connection | None = None

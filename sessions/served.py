@@ -361,7 +361,7 @@ class ServedAttempt:
             self._opened.attempt.finish_pending()
 
     def verdict(self) -> ServedVerdict | None:
-        """End the attempt if it has not ended, and return the verdict; None if it was returned before.
+        """End the attempt if it has not ended, and return the verdict; None if that was done or it is closed.
 
         A second solver on the same server must not get the verdict on the first (decision 157).
         """
@@ -414,9 +414,9 @@ def served_attempt(
 ) -> ServedAttempt:
     """Return the requested attempt, to serve it over a transport (`stdio` or `http`).
 
-    `tell` is called with a warning if other users can read the answer. Raises `UserError` if the attempt
-    can't be resumed, if the budgets are invalid, and for a baseline whose client may be able to read the
-    answer.
+    `tell` receives warnings, such as that other users can read the answer, and the lines of the log. Raises
+    `UserError` if the attempt can't be resumed, if the budgets are invalid, and for a baseline whose client
+    may be able to read the answer.
     """
     task = services.tasks.find(request.task)
     resumed = _resumed(services, task, request)

@@ -37,7 +37,7 @@ def is_our_demo(task: Task, locations: Locations) -> bool:
 
 
 def read_gist_settings(file: str) -> dict[str, Any]:
-    """Return the settings of gists in a file. Raises `UserError` if it can't be read or is too large."""
+    """Return the settings of gists in a file. Raises `UserError` if it can't be read or is invalid."""
     from gistpoint.core.kinds.kind import MOST_SETTINGS_BYTES
     from gistpoint.core.kinds.registry import kind_with_settings
 
@@ -124,9 +124,9 @@ class Services:
     consent: Consent = field(default_factory=Consent)
     """Asks before code runs without isolation."""
     solver: Callable[[str, str, ChatApi | None], AgentSolver] = _no_solver
-    """Returns the model with a name, at a server's address and by an API.
+    """Returns the model with a name, at a server's address and through an API.
 
-    Without one of these, it is that of the settings.
+    If one of these is empty, that of the settings is used.
 
     Raises `EndpointError` if the model can't be used.
     """

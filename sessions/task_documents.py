@@ -50,7 +50,7 @@ class TaskDocuments:
     def prepared(self, root: Path, names: Sequence[str]) -> Iterator[Path]:
         """Yield the folders with these names; the fields of many are read from the index at once.
 
-        If all are taken, the index forgets other folders in `root`, and what was read is written to it.
+        What was read is written to the index, which forgets other folders in `root` if all names are taken.
         """
         if self._index is None:
             yield from map(root.joinpath, names)
@@ -82,6 +82,6 @@ class TaskDocuments:
         if self._index is not None:
             with suppress(msgspec.MsgspecError, TypeError, ValueError, RecursionError, OverflowError):
                 row = msgspec.msgpack.encode(fields.values)
-                if msgspec.msgpack.decode(row) == fields.values:  # dates would come back as texts
+                if msgspec.msgpack.decode(row) == fields.values:  # dates would come back as strings
                     self._changed[str(folder)] = IndexedRow(str(folder), _CODE + state, row)
         return fields

@@ -69,7 +69,7 @@ class TaskStore:
         """
         seen: set[str] = set()
         for root in self.roots:
-            names = sorted(os.listdir(root)) if root.is_dir() else []  # noqa: PTH208 - texts are faster
+            names = sorted(os.listdir(root)) if root.is_dir() else []  # noqa: PTH208 - strings are faster
             for folder in self._documents.prepared(root, names):
                 state = file_state(folder / TASK_FILE)
                 if not state:
@@ -148,7 +148,7 @@ class TaskStore:
     def _folder_of(self, task_id: str) -> Path | None:
         """Return the folder that is named by a whole id and contains its task; None if there is none.
 
-        Where an attempt is resumed, the other tasks need not be read, which delays its screen.
+        It saves reading the other tasks, which would delay the screen of an attempt that is resumed.
         """
         if _WHOLE_ID.fullmatch(task_id) is None:
             return None
@@ -236,7 +236,7 @@ class TaskStore:
 
 
 class TaskTitles:
-    """Authors' titles of tasks by id, for lists that know only ids. A task is read for its first title."""
+    """Authors' titles of tasks by id, for lists that know only ids; each task is read only once."""
 
     def __init__(self, store: TaskStore) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""The table of a run's jobs, with the same columns on the watch screen, during the run and in print."""
+"""The rows of a run's jobs, alike on the watch screen, during the run and in print, and the text of tiles."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class JobRow:
 
     @property
     def at_work(self) -> bool:
-        """Whether the job's attempt is being made."""
+        """Whether the job's attempt is in progress."""
         return self.live and self.job.status is JobStatus.BEGUN and self.shown.ending is None
 
     @property
@@ -77,7 +77,10 @@ def tests_gauge(tests: PassedTests, width: int) -> str:
 
 
 def _time(row: JobRow) -> str:
-    """Return the time of an attempt that is not being made; the table is not redrawn each second."""
+    """Return the time spent on an attempt; empty before it begins, and while it is in progress.
+
+    The table is not redrawn every second.
+    """
     return duration(row.shown.spent_ms()) if row.begun and not row.at_work else ""
 
 
@@ -191,13 +194,13 @@ def _short(value: object) -> str:
 
 
 _LONGEST = 300
-"""The number of characters in an argument of which a line is made. No terminal is wider."""
+"""The maximum number of an argument's characters in a line; no terminal is wider."""
 
 
 def result_bar(shown: ShownAttempt, width: int) -> tuple[str, str]:
     """Return a bar of `width` cells for the last submission's tests, and a label for it.
 
-    Without a bar, the text alone.
+    The bar is empty if no tests were counted.
     """
     if shown.tests is not None:
         words = f" {shown.tests.words}"

@@ -36,7 +36,7 @@ from gistpoint.tui.commands.output import (
 )
 from gistpoint.tui.starting import hold_collection
 
-# Modules are named as text, so that only the module of the called command is imported (decision 58).
+# Modules are named by strings, so that only the module of the called command is imported (decision 58).
 COMMANDS = (
     CommandRow("demo", "solve a task on a small library that comes with gistpoint", "demo:DEMO", screen=True),
     CommandRow("solve", "solve a task, or resume an attempt", "solve:SOLVE", screen=True),
@@ -478,7 +478,7 @@ def _without_aliases(given: Sequence[str]) -> list[str]:
 
 
 def _with_new_name(words: Sequence[str]) -> list[str]:
-    """Return the words of a command by its present name.
+    """Return the words of a command by its present name; two words that name one command are joined.
 
     If the name is an old one, a line on standard error names the present one.
     """

@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class DraftPlace(Protocol):
-    """The place where the unsent text for one question are kept."""
+    """The place where the unsent text for one question is kept."""
 
     def read(self) -> Mapping[str, str]:
         """Return the text of each field by its name; empty if there is none."""
@@ -21,7 +21,7 @@ class DraftPlace(Protocol):
 class UnsentTexts:
     """The text typed but not sent since the program began; it outlives dialogs and screens (decision 126).
 
-    They are not written to disk, where the erasure of a participant would have to look for them.
+    It is not written to disk, where the erasure of a participant would have to look for it.
     """
 
     def __init__(self) -> None:

@@ -46,9 +46,10 @@ def edited_externally(
     """Return text as the user's editor saves it. The app is suspended meanwhile.
 
     `on_saved` is called in a thread with the text of each save. The text is in a file that only this user can
-    read. The file is deleted afterwards, unless the editor has failed after changing it; the error then names
-    the file, so that nothing is lost. Raises `ExternalEditorError` if there is no editor, if it can't be
-    started or fails, or if it does not leave a UTF-8 text.
+    read. The file is deleted afterwards, unless the editor has failed after changing it or has saved
+    something other than UTF-8; the error then names the file, so that nothing is lost. Raises
+    `ExternalEditorError` if there is no editor, if it can't be started or fails, or if it does not leave
+    UTF-8 text.
     """
     command = editor_command()
     handle, name = tempfile.mkstemp(prefix="gistpoint-", suffix=suffix)

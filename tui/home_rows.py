@@ -62,8 +62,8 @@ _HOUR_MS = 60 * 60 * 1000
 class HomeRow:
     """A row of a list on the home screen.
 
-    The text of its cells is made once: of a task before it is shown, and of an attempt, which home lists only
-    on request, after that. Both are done in the thread that loads the rows.
+    The text of its cells is made once, in the thread that loads the rows: for a task before it is shown, and
+    for an attempt, which home lists only on request, after that.
     """
 
     cells: dict[str, str] = field(default_factory=dict, compare=False, kw_only=True)
@@ -240,8 +240,8 @@ class HomeReader:
         """Load and return all rows. With thousands of attempts that were never loaded, this takes a while.
 
         `given` is called with the first tasks, then every few seconds with the rows loaded so far, and with
-        all rows before the cells of the attempts are made. `check` is called now and then, and ends
-        the loading by an error.
+        all rows before the cells of the attempts are made. `check` is called before those of each attempt,
+        and may end the loading with an error.
         """
         self._problems, self._tasks, self._summaries = [], {}, {}
         self._tried = defaultdict(dict)

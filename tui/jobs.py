@@ -178,8 +178,8 @@ class Jobs:
         A lower `priority` is more urgent; equal ones run in the order of the requests. A job replaces an
         older one with the same `key`: the older one is dropped if it has not started; otherwise it is
         cancelled, and its result is dropped. The job starts no earlier than `delay` seconds from now. After
-        `stop` no new job runs. A job with `keeps` saves something, such as a label: it runs even if `stop` is
-        called before it starts.
+        `stop` or `finish` no new job runs. A job with `keeps` saves something, such as a label: it runs even
+        if `stop` is called before it starts.
         """
         job = Job(self, key, priority, keeps=keeps)
 

@@ -22,7 +22,7 @@ Functions = list[tuple[str, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A source text in a tool result, with its location."""
+    """Source code in a tool result, with its location."""
 
     path: str
     text: str
@@ -127,7 +127,7 @@ def _cut_out(call: AttemptCall, name: str, qualname: str) -> Shown | None:
 
 
 def functions_in(state: AttemptState, shown: Shown) -> Functions:
-    """Return the definitions in a result, and those inside a definition shown alone, outermost first."""
+    """Return the definitions in a result, and those inside a definition shown alone, by line, outer first."""
     call = call_of(state, shown.call_id)
     if call is None:
         return []
@@ -177,7 +177,7 @@ def _last_part(name: str) -> str:
 
 
 def stale(state: AttemptState, shown: Shown) -> str:
-    """Return a sentence on the parts of the file replaced since it was shown; empty if there are none."""
+    """Return which functions of the file were replaced since it was shown, in words; empty if none were."""
     order = [call.call_id for call in state.calls]
     if shown.call_id not in order:
         return ""

@@ -22,7 +22,7 @@ _NEARLY_FULL = 1 << 16
 """The free bytes below which a file system counts as full."""
 
 _BUGS = frozenset({errno.EBADF, errno.EFAULT, errno.EINVAL, errno.ECHILD, errno.ESRCH, errno.EDOM})
-"""Numbers that only a wrong call of the system gives."""
+"""Error numbers that only an incorrect system call gives."""
 
 _ELSEWHERE = "Change its rights, or set GISTPOINT_HOME to a folder in which you can write."
 _FREE = (
@@ -48,7 +48,7 @@ _HINTS = {
 }
 _OTHERWISE = "Check the file, its folder and its disk, then repeat the command."
 _LIMITS = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
-"""Numbers that concern the whole process, not one file."""
+"""Error numbers that concern the whole process or machine, not one file."""
 
 
 def machine_error(error: BaseException) -> UserError | None:
@@ -81,7 +81,7 @@ class CrashReport(NamedTuple):
 
 
 def crash_report(error: BaseException, more: str) -> CrashReport:
-    """Return the report on an exception; `more` follows on what happened."""
+    """Return the report on an exception; `more` is the paragraph after the description."""
     found = machine_error(error)
     if found is None:
         what = f"{type(error).__name__}: {str(error)[:500]}"
@@ -112,7 +112,7 @@ def _spelled(name: object) -> str:
 
 
 def _unnamed(number: int) -> str:
-    """Return what failed where the system did not name it: the places that are full, or a file."""
+    """Return what may have failed if the system did not name it: standard output, full places, or a file."""
     if not _is_writable(sys.stdout):
         return "Standard output"
     full = list(dict.fromkeys(_full_places())) if number in (errno.ENOSPC, errno.EDQUOT) else []

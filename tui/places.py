@@ -108,7 +108,7 @@ def _traced(text: str, traced: Iterable[tuple[str, int, str]]) -> dict[int, Name
 
 
 def _hits(text: str, revealed: Revealed) -> dict[int, NamedPlace]:
-    """Return the places of a search's matching lines, by the index of the line, from 0.
+    """Return the positions of a search's matching lines, by the index of the line, from 0.
 
     The matching lines follow the paths that are named in the data of the search.
     """

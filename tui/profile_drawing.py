@@ -285,7 +285,7 @@ def _waste(profile: Profile) -> str:
 
 
 def _steps(counted: Counted) -> str:
-    """Return the number of steps and the numbers of the first ones, in words."""
+    """Return the numbers of the first steps, and how many more there are, in words."""
     numbers = [f"{step + 1:,}" for step in counted.steps[:_STEPS_NAMED]]
     more = counted.count - len(numbers)
     return f"step{'' if counted.count == 1 else 's'} {', '.join(numbers)}" + (

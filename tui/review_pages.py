@@ -22,7 +22,7 @@ class ReviewPage(NamedTuple):
     widget: str
     """Module and class, as `.module:Class` in the folder of pages. The widget's `id` is the page's name.
 
-    It is text because the first frame must not wait for the import of pages that are not shown (decision 55).
+    It is a string because the first frame must not wait for the import of hidden pages (decision 55).
     """
     in_footer: bool = False
     later: bool = False

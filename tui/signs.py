@@ -34,7 +34,7 @@ LABEL = "⚑"
 COMMENT = "✎"
 """A comment of a reviewer, or writing as an activity."""
 
-# Places and movement
+# Positions and movement
 
 HERE = "▸"
 """The cursor, the current item, or a folded one."""

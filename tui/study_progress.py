@@ -143,7 +143,7 @@ def pace_words(progress: StudyProgress) -> list[str]:
 
 
 def alert_words(alerts: Sequence[Alert]) -> list[str]:
-    """Return alerts in lines: those of the audit first; flags share a line."""
+    """Return alerts in lines, in their order; flags come last and share a line."""
     flags = [alert for alert in alerts if alert.kind == "flag"]
     lines = [f"! {alert.kind}  {visible_line(alert.words)}" for alert in alerts if alert.kind != "flag"]
     if flags:

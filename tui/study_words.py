@@ -137,7 +137,7 @@ def over_words(step: SittingOverStep) -> str:
 
 
 def done_words(code: str, contact: str, step: DoneStep, completion: Completion) -> list[str]:
-    """Return the closing words; only who has completed the study gets the completion code."""
+    """Return the closing words; only people who have completed the study get the completion code."""
     done = f"Thank you: you have done {_count(step.done, 'task')}"
     if step.complete:
         first = f"{done}, and your part in this study is complete."

@@ -1,4 +1,4 @@
-"""The themes: our dark and light ones, and one in the terminal's 16 colours. Textual's are available too."""
+"""The themes: our dark and light ones, and two in the terminal's 16 colours. Textual's are available too."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ LEGEND: Pieces = [
 TOOL_HEADINGS = ("tool", "calls", "total", "median", "longest", "step")
 PHASE_HEADINGS = ("work", "steps", "model", "tools")
 _MINUTES_S = 100.0
-"""The seconds from which on a time is written as minutes and seconds."""
+"""The number of seconds from which a time is written as minutes and seconds."""
 
 
 def seconds(value: float | None) -> str:
@@ -99,7 +99,7 @@ def phase_cells(times: RunTimes) -> Iterator[Sequence[str]]:
 def bar(time: StepTime, top: float, cells: int) -> Pieces:
     """Return the bar of a step, on a scale on which `top` seconds fill `cells` cells.
 
-    A part with a known time has at least one cell, if there is room.
+    A part with a time above 0 has at least one cell, if there is room.
     """
     if top <= 0 or cells <= 0:
         return []

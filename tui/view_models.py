@@ -42,7 +42,7 @@ def used_words(state: AttemptState) -> str:
 
 
 def call_words(call: AttemptCall, submission: Submission | None = None, folded: str = "") -> str:
-    """Return a line for a call: its number, its request, and its result or the result of its submission.
+    """Return a line for a call: a sign for its result or that of its submission, its number, its request.
 
     `folded` is a line in place of the request and its answer; empty if there is none.
     """

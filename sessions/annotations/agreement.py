@@ -232,7 +232,7 @@ class GlanceAgreement:
     first: str
     second: str
     functions: int
-    """The number of functions of which both read the same version."""
+    """The number of versions of functions that both have read."""
     agreed: int
     kappa: float | None
     """Kappa of the three answers of a blind reading; None if it is undefined."""

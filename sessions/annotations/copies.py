@@ -26,12 +26,12 @@ class ContentHash:
             self._sha256.update(text.encode("utf-8", "surrogatepass") + b"\0")
 
     def key(self, key: str) -> str:
-        """Return what only copies of a run share: its key under which it is annotated, and this hash."""
+        """Return what only copies of a run share: the key under which it is annotated, and this hash."""
         return f"{key}~{self._sha256.hexdigest()[:32]}"
 
 
 def copy_key(key: str, steps: Iterable[Step]) -> str:
-    """Return what only copies of a run share, given its key under which it is annotated."""
+    """Return what only copies of a run share, given the key under which it is annotated."""
     content = ContentHash()
     for step in steps:
         content.add(step)

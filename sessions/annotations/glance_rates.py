@@ -38,7 +38,7 @@ class GlanceRate:
     """The rates at which a group of readers noticed faults in a set of functions."""
 
     seen: GlanceShare
-    """The share of readings of a corrupted version that named the fault, certainly, at the right line."""
+    """The share of readings of a corrupted version that named the fault with certainty at the right line."""
     doubtful: int
     """The number of readings of a corrupted version that ended in doubt, at any line."""
     alarms: GlanceShare
@@ -103,7 +103,10 @@ def _models(book: GlanceBook) -> list[str]:
 
 
 def task_rates(book: GlanceBook) -> dict[str, float]:
-    """Return the rate at which people (otherwise models) noticed the fault, by task, without unread tasks."""
+    """Return the rate at which the fault was noticed, by task: by people, or by models if no person read it.
+
+    A task of which nobody read the corrupted version is left out.
+    """
     found: dict[str, float] = {}
     for readers in (_models(book), _people(book)):
         for task, readings in _by_task(book, readers).items():

@@ -65,7 +65,7 @@ class ReadingData(msgspec.Struct, frozen=True, omit_defaults=True):
     line: Count = 0
     """The line that was marked, from 1; 0 if none was."""
     hit: bool = False
-    """Whether the version is the corrupted one and the line is the changed one."""
+    """Whether the version is the corrupted one and the line is a changed one, or close enough to one."""
     words: str = ""
     limit_s: float = 0.0
     """The seconds after which the code was hidden; 0 if it was not."""

@@ -31,10 +31,11 @@ def run_key(document: RunDocument) -> str:
     """Return the key of a run under which new annotations are written (decision 21).
 
     It does not depend on the file's path, so a review finds its run again after the file is moved or packed.
-    It is `FORMAT:ID` if the format's ids are unique. Otherwise it is `FORMAT:HASH`, with the hash of the
-    run's record if a run is one record of its file; or `FORMAT:HASH+HASH`: the first hash covers the first
-    record of each step up to the solver's first one, because all runs of a study share a system prompt, and
-    the second covers the records so far. In a file with several runs, `#` and the percent-encoded id follow.
+    It is `FORMAT:ID` if the run has an id and the format's ids are unique. Otherwise it is `FORMAT:HASH`,
+    with the hash of the run's record if a run is one record of its file; or `FORMAT:HASH+HASH`: the first
+    hash covers the first record of each step up to the solver's first one, because all runs of a study share
+    a system prompt, and the second covers the records so far, if there are more. All hashes are bounded.
+    In a file with several runs, `#` and the percent-encoded id follow.
     """
     key = ""
     for key in successive_keys(document):  # noqa: B007  # only the last one is needed
@@ -100,7 +101,7 @@ def _hashes(document: RunDocument) -> Iterator[str]:
 
 
 def _records(document: RunDocument) -> Iterator[bytes]:
-    """Yield the first records in the order of the file, except one that is only half-written."""
+    """Yield the first records in the order of the file, without inserted ones and a half-written last one."""
     for number in range(_COMPARED_RECORDS):
         found = document.record(number, _COMPARED_BYTES)
         if found is None:

@@ -180,7 +180,7 @@ class RunVerdictGiven:
     minutes: float | None
     """The minutes that the reviewer spent; None if they are unknown."""
     blind: bool
-    """Whether the model and the outcome were hidden from the reviewer."""
+    """Whether the model and the outcome were hidden from the reviewer; False if that is unknown."""
     reviewer: str
     utc_ms: int
     words: str = ""

@@ -183,7 +183,7 @@ class Book(Generic[Op, State]):
 BookT = TypeVar("BookT", bound=Book[Any, Any])
 _SUFFIX = ".jsonl"
 _MOST_PROBLEMS = 100
-"""The maximum number of unreadable lines in a file that are reported individually."""
+"""The maximum number of unreadable lines, and of repeated uuids, of a file that are reported one by one."""
 _LONGEST_NAMED_UUID = 100
 _MOST_UNREAD = 10_000
 """The number of unreadable lines after which reading stops, because the file must be something else."""
@@ -191,7 +191,7 @@ _MOST_UNREAD = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ReadOperations(Generic[Op]):
-    """The operations of a file, and a sentence for each line that can't be read."""
+    """The operations of a file, and its problems as sentences."""
 
     operations: tuple[Op, ...]
     lines: int
@@ -274,7 +274,7 @@ class SideFileStore(Generic[Op, BookT]):
         self._last_ms: dict[str, int] = {}
         self.book: BookT = new_book()
         self.problems: tuple[str, ...] = ()
-        """A sentence for each line that could not be read."""
+        """The problems of the files as sentences: lines that could not be read, and repeated uuids."""
         self.lines: dict[Path, int] = {}
         """The number of whole lines that were read from each file."""
         self.reload()

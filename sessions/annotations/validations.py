@@ -28,7 +28,7 @@ class ValidationOperationKind(StrEnum):
     VERDICT = "verdict"
     COMMENT = "comment"
     TRIAL = "trial"
-    """The validator ran the suite on the corrupted tree, the original or their own fix."""
+    """The validator ran the suite on the corrupted tree, the original or their own fix, or ran a gist."""
     CHECK = "check"
     """The validator ran `task check`."""
     REVEALED = "revealed"

@@ -330,7 +330,7 @@ def _may_have(count: int, merged: dict[str, Json]) -> bool:
 
 
 def embedded(document: RunDocument) -> Iterator[str]:
-    """Yield the text of the embedded runs of sub-agents in pieces, unchanged; nothing if it can't be read."""
+    """Yield the JSON of embedded runs of sub-agents in pieces; nothing without any, or if it is damaged."""
     blob = document.blobs[0]
     scanner = Scanner(blob, 3 if blob.read(0, 3) == b"\xef\xbb\xbf" else 0)
     at = end = 0

@@ -12,12 +12,12 @@ from gistpoint.sessions.runs.rendering import summary, tilde_of
 
 _LONGEST_PAUSE_S = 3.0
 _GUESSED_S = 1.0
-"""The pause in seconds before a step whose time is not recorded."""
+"""The pause in seconds before a step if the time since the step before it is not recorded."""
 _SHOWN = 20_000
 
 
 def cast_text(document: RunDocument, *, width: int = 120, height: int = 40) -> Iterator[str]:
-    """Yield the lines of a recording; pauses are limited to 3 s, text to 20,000 characters."""
+    """Yield the lines of a recording; pauses are limited to 3 s, each string to 20,000 characters."""
     document.build()
     run = document.header
     outcome = f"{tilde_of(run, 'verdict')}{run.verdict}" if run.verdict else ""

@@ -100,7 +100,7 @@ def _messages_of(document: RunDocument, step: Step) -> Iterator[Message]:
 
 
 def _message_to_solver(document: RunDocument, step: Step) -> Message:
-    """Return the message of a step without calls of a user, a harness or an environment."""
+    """Return the message of a step that has no calls and is a user's, a harness's or an environment's."""
     text = _whole(document, step.text)
     parts = [_whole(document, result.text) for result in step.results]
     if text or not parts:

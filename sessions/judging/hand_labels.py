@@ -78,7 +78,7 @@ class HandReader:
         return self.given(question.run).label(question.label.sha256, question.part, question.round)
 
     def look_again(self) -> None:
-        """Read what was answered and withdrawn in other windows. Raises `JudgementError`."""
+        """Read what was answered and withdrawn in other windows. Raises `JudgementError` if that fails."""
         self.store.reload()
 
     def answer(self, question: LabelQuestion, present: bool) -> JudgementOperation:
@@ -94,7 +94,7 @@ class HandReader:
         return self._add(question.run, JudgementKind.LABEL, data)
 
     def take_back(self, question: LabelQuestion) -> bool:
-        """Withdraw the answer to a question, also earlier ones; return False if there is none."""
+        """Withdraw the answer to a question, and earlier ones; return False if there is none."""
         found = False
         # An earlier answer, perhaps of another window, would otherwise count again.
         while (given := self.label(question)) is not None:

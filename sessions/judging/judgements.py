@@ -23,7 +23,7 @@ class JudgementKind(StrEnum):
     PIECE = "piece"
     """A model answered the labels of a rubric for one piece of a run."""
     LABEL = "label"
-    """A person gave or refused a label to a run."""
+    """A person decided that a run has a label, or that it does not."""
     DELETE = "delete"
     """Withdraws the operation whose uuid is `target`."""
 

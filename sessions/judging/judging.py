@@ -41,7 +41,7 @@ REPLY_TOKENS_OF_LABEL = 150
 
 @dataclass(slots=True)
 class JudgingPlan:
-    """What a judge has still to read, and how much that is."""
+    """What a judge still has to read, and how much that is."""
 
     runs: int = 0
     missing: dict[str, str] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class JudgingPlan:
 
     @property
     def names(self) -> list[str]:
-        """The names of the runs that have to be read, in an order that is another in each call.
+        """The names of the runs that have to be read, in a different order each time.
 
         Runs that a model refuses would otherwise come first each time, and keep it from all others.
         """

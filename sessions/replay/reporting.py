@@ -253,7 +253,7 @@ def _verdict(verdict: VerdictRow) -> str:
 def _stored_reports(path: Path) -> dict[str, ReplayReport]:
     """Return the reports in a file, by run; empty if there is no file.
 
-    Raises `UserError` if it is invalid.
+    Raises `UserError` if it can't be read or is invalid.
     """
     try:
         found = [msgspec.json.decode(line, type=ReplayReport) for line in read_log(path, _REPORTS).lines]

@@ -469,7 +469,7 @@ def _behind(root: Path, there: Mapping[str, int]) -> dict[tuple[str, str], int]:
 
 
 def _add_together(root: Path, new: Sequence[tuple[str, int, list[bytes]]]) -> list[int | Conflict]:
-    """Add lines to journals, given by their attempts and the last lines before; the names are on disk too."""
+    """Add lines to journals as `add_lines` does, and return its results; new folders are on disk too."""
     with ThreadPoolExecutor(_DISK_AT_ONCE) as pool:
         added = list(pool.map(lambda one: add_lines(root / one[0], *one[1:]), new))
     sync_folder(root)

@@ -81,7 +81,9 @@ class _OnStore:
 def check(
     store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext
 ) -> list[StoreDifference]:
-    """Return all differences between this machine's files and the store; nothing is changed.
+    """Return all differences between this machine's files and the store.
+
+    Nothing is changed, except that unsent data of fetched studies are sent.
 
     Raises `UnreachableError` if the store does not answer, `TeamStoreError` if it refuses, and
     `CancelledError` when cancelled.

@@ -10,7 +10,7 @@ class Conflict:
     """A conflict between this machine's files and the store."""
 
     what: str
-    """The item that differs, such as `attempt 01J…`, `task 3f…` or `review 7c…`."""
+    """The item that differs, such as `attempt 01J…`, `task 3f…` or `reviews: operation 7c…`."""
     seq: int = 0
     """The line of an attempt's journal; 0 for other items."""
     here: str = ""

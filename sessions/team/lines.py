@@ -88,7 +88,7 @@ START = Position()
 def lines_after(path: Path, known: Position = START) -> list[JournalLine]:
     """Return the whole lines of a journal after a position.
 
-    Raises `BrokenChainError`, and OSError if the journal can't be read.
+    Raises `BrokenChainError` if they do not continue its chain, and OSError if the journal can't be read.
     """
     with path.open("rb") as file:
         file.seek(known.offset)
@@ -99,7 +99,7 @@ def lines_after(path: Path, known: Position = START) -> list[JournalLine]:
 def safe_lines(folder: Path, known: Position = START) -> list[JournalLine]:
     """Return the lines of an attempt after a position that are on disk, safe from power cuts.
 
-    Raises `BrokenChainError`, and OSError if the journal can't be read.
+    Raises `BrokenChainError` if they do not continue its chain, and OSError if the journal can't be read.
     """
     kept = head_kept(folder) if is_open(folder) else None  # read before the journal, which may grow
     if kept is None:
@@ -112,7 +112,7 @@ def safe_lines(folder: Path, known: Position = START) -> list[JournalLine]:
 def end_of(path: Path) -> Position | None:
     """Return the position after the last whole line of a journal, reading only its end.
 
-    Returns None if there is no such line, or if it is damaged.
+    Returns None if there is no such line, or if it can't be read or decoded.
     """
     try:
         with path.open("rb") as file:
@@ -193,6 +193,6 @@ def ends(line: bytes) -> bool:
 
 
 def is_shared(folder: Path) -> bool:
-    """Whether an attempt is shared by itself; studies share and erase their attempts themselves."""
+    """Whether an attempt is shared on its own; studies share and erase their attempts themselves."""
     first = first_event(folder / JOURNAL)
     return first is not None and isinstance(first.data, AttemptStarted) and first.data.study is None

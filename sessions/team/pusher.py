@@ -42,7 +42,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class MirrorPhase(StrEnum):
-    """The phase in which this program's attempts are mirrored."""
+    """The phase of mirroring this program's attempts."""
 
     IDLE = "idle"
     """No attempt has been opened yet."""

@@ -51,7 +51,7 @@ _cancel: ContextVar[CancelToken | None] = ContextVar("cancel", default=None)
 
 @contextmanager
 def cancelled_by(cancel: CancelToken) -> Iterator[None]:
-    """Within this context, be no longer patient with a silent server once `cancel` was cancelled."""
+    """Within this context, give up a silent server sooner once `cancel` is cancelled."""
     before = _cancel.set(cancel)
     try:
         yield
@@ -92,7 +92,7 @@ def note_silence(given: str, _seconds: float) -> None:
 
 
 class _HeardConnection(psycopg.Connection[Any]):
-    """A connection whose server must be heard."""
+    """A connection that gives up a silent server."""
 
     given = ""
     patience = PATIENT

@@ -39,7 +39,7 @@ class Waiting:
     operations: int = 0
 
     def __str__(self) -> str:
-        """Return the counts in words."""
+        """Return the counts in words, except that of attempts."""
         counts = {"tasks": self.tasks, "lines of journals": self.lines, "annotations": self.operations}
         return ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "nothing"
 
@@ -69,7 +69,7 @@ class StoreStatus:
     to_send: Waiting
     to_fetch: Waiting
     leases: dict[str, str]
-    """The machine that holds the lease of each attempt, by the attempt's id."""
+    """The machine that holds the lease of each unfinished attempt, by the attempt's id."""
     branches: tuple[str, ...]
     machines: tuple[SeenMachine, ...]
 

@@ -205,7 +205,8 @@ class StudyExchange:
     def _add(self, new: Sequence[tuple[StoreLine, StudyOperation | None]], *, first: bool) -> None:
         """Add lines to the store; a second start of an assignment is stored without claiming it.
 
-        With `first` it is refused. A withdrawn start frees its assignment, which can be started again.
+        With `first` it is refused. A withdrawn start frees its assignment, which can be started again. Raises
+        `StudyError` for a refused line, and for one that differs from the store's.
         """
         file, lines = self._file(LOG), [line for line, _ in new]
         deletions = [one for _, one in new if one is not None and one.kind == StudyOperationKind.DELETE]

@@ -1,4 +1,4 @@
-"""Synchronises this machine with the team's store in both directions; a repetition changes nothing."""
+"""Synchronises this machine with the team's store in both directions; repeating it changes nothing."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def _line(row: JobRow, jobs: int) -> str:
 
 
 class JobTable:
-    """A table on the terminal with the running jobs and counts by status, drawn several times a second."""
+    """A table of jobs on the terminal, running ones first, with counts; drawn several times a second."""
 
     def __init__(self, run: AgentRun, titled: TaskTitles) -> None:
         """`titled` returns the title of a task by its id."""

@@ -1,4 +1,4 @@
-"""`gistpoint agent settle`: list the jobs of a run that have not ended by reason, and decide them."""
+"""`gistpoint agent settle`: list the jobs of a run that have not ended, by reason, and decide them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ class SettleAgentRun(Request):
 
 
 def settle(request: SettleAgentRun) -> int:
-    """Decide jobs, or list them. Return 1 if a job could not be decided so."""
+    """Decide jobs, or list them. Return 1 if a job could not be decided in this way.
+
+    Raises `UserError` for a reason or a person without a decision.
+    """
     found = AgentRunStore(Locations.of_user().runs).open(request.name)
     if request.outcome is None and not request.undo:
         if request.why or request.by:

@@ -90,8 +90,8 @@ SUITE = OptionTable(
 def settled_source(source: str, called: Sequence[str]) -> str:
     """Return a source in complete form. For a package without a version, offer the newest one.
 
-    `called` are the words of the command. Raises `SourceError` for a source of no known form, and, without a
-    terminal, for a missing version, with the complete command as the hint.
+    `called` are the words of the command. Raises `SourceError` for a source of no known form, and, unless
+    the offer is accepted, for a missing version, with the complete command as the hint.
     """
     from gistpoint.sandbox.environments.sources import is_bare_name, newest_version, require_form
 

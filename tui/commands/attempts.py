@@ -92,15 +92,15 @@ class ListAttempts(Request):
     since: str = ""
     until: str = ""
     last: Count | None = None
-    """The largest number of attempts; None for `NEWEST` on a terminal, and for all elsewhere."""
+    """The maximum number of attempts; None for `NEWEST` on a terminal, and for all elsewhere."""
     all: bool = False
     json: bool = False
 
 
 def listing(request: ListAttempts) -> int:
-    """Print the attempts, newest first. Rows are printed while others are still read.
+    """Print the attempts, newest first, and return the exit code.
 
-    Return the exit code.
+    Without a terminal, rows are printed while others are still read, except as JSON.
     """
     store = attempt_store()
     task = task_named(request.task).id if request.task else ""
@@ -157,7 +157,7 @@ class _Counted:
 
 
 def _wanted(request: ListAttempts, task: str) -> Callable[[ListedAttempt], bool]:
-    """Return a function that tells which attempts a request asks for. Raises `UserError` for a wrong date."""
+    """Return the condition for the attempts that a request asks for. Raises `UserError` for a wrong date."""
     tests: list[Callable[[ListedAttempt], bool]] = []
     if task:
         tests.append(lambda row: row.task_id == task)

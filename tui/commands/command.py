@@ -53,7 +53,7 @@ For all others, an empty value comes from an unset shell variable.
 class CommandParser(argparse.ArgumentParser):
     """A parser that is set up when it is first used, and gets its options when it parses a line.
 
-    A call needs two of the eighty parsers, and setting all of them up takes as long as drawing a screen.
+    A call needs two of about a hundred parsers, and setting all of them up takes as long as drawing a screen.
     """
 
     load: Callable[[], Options] | None = None
@@ -211,7 +211,7 @@ class CommandParser(argparse.ArgumentParser):
         }
 
     def error(self, message: str) -> NoReturn:
-        """Print a mistake with the usage of the command, and end the program."""
+        """Print an error with the usage of the command, and end the program."""
         _, required, missing = message.partition("are required: ")
         if required and self.names:
             message = f"which command? {', '.join(self.names)}"

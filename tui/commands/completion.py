@@ -1,6 +1,7 @@
 """`gistpoint admin completion`: print the script for a shell, and answer the shell's requests for words.
 
-The program is asked at each Tab and knows today's commands and ids; a stored script would not (decision 97).
+The program is asked at each Tab and knows the current commands and ids; a stored script would not (decision
+97).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from gistpoint.tui.commands.progress import long_work
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmPasses(Request):
-    """A request to confirm the passes of attempts; with `all`, every pass that nobody has asked about."""
+    """A request to confirm the passes of attempts; with `all`, every pass that still has to be confirmed."""
 
     attempts: tuple[str, ...] = ()
     all: bool = False
@@ -78,7 +78,7 @@ def confirm(request: ConfirmPasses) -> int:
 
 
 def is_odd(outcome: AskedPass) -> bool:
-    """Return whether somebody has to look at a pass: it is contradicted or not confirmed."""
+    """Return whether somebody has to look at a pass: it is contradicted, or could not be checked."""
     return outcome.confirmation is None or outcome.confirmation.result is Confirmed.CONTRADICTED
 
 
@@ -120,7 +120,7 @@ def control(request: ControlTasks) -> int:
     """Make the controls of tasks, and write them next to the answers.
 
     Return 1 if passes of one of the tasks can't be confirmed. Raises `UserError` for a task whose passes are
-    never confirmed, and if confirmation is switched off.
+    never confirmed, or can't be confirmed by this version.
     """
     services = build_services(request.isolation)
     rows: list[dict[str, Any]] = []

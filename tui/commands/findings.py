@@ -117,7 +117,10 @@ def _rubric(request: CodedRuns) -> Rubric:
 
 
 def _characters(request: JudgeRuns, rubric: Rubric) -> int:
-    """Return the maximum length of a piece in characters with which a request and its reply fit."""
+    """Return the maximum length of a piece, in characters, with which a request and its reply fit.
+
+    Raises `UserError` if the codebook leaves too little room.
+    """
     codebook = sum(len(label.id) + len(label.words) for label in rubric.asked)
     reply = REPLY_TOKENS_OF_LABEL * len(rubric.asked)
     left = request.context - reply - tokens_in(codebook + CHARACTERS_AROUND)
@@ -153,7 +156,7 @@ def _print_plan(plan: JudgingPlan, settings: EndpointSettings, request: JudgeRun
 
 
 def _print_first(worker: RunJudge, request: JudgeRuns, allowed: frozenset[str]) -> None:
-    """Print the requests of each run, and the whole first one, as it would be sent."""
+    """Print the number of requests of each run, and the whole first request, as it would be sent."""
     first, rows = None, list[tuple[str, str, str]]()
     for text in _texts(request.of, NEVER, allowed):
         requests = list(worker.missing(text))
@@ -167,7 +170,7 @@ def _print_first(worker: RunJudge, request: JudgeRuns, allowed: frozenset[str]) 
 
 
 def _agreed(place: str) -> bool:
-    """Return whether the user confirms on the terminal that texts are sent to a host."""
+    """Return whether the user confirms on the terminal that text may be sent to a host."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     print(f"Send them to {place}? Type yes: ", end="", file=sys.stderr, flush=True)
@@ -203,9 +206,9 @@ def _store(locations: Locations) -> JudgementStore:
 def _opened(
     request: CodedRuns, cancel: CancelToken, *, quiet: bool = True
 ) -> Iterator[tuple[RunText, RunDocument, Run]]:
-    """Yield the runs, each once; unread files are reported unless `quiet`.
+    """Yield the runs, each once; unreadable files are reported, with `quiet` only if there is no run.
 
-    Raises `UserError` if there are none.
+    Raises `UserError` if there is none.
     """
     from gistpoint.tui.commands.run_list import print_problems, read_runs
 
@@ -253,7 +256,10 @@ def of_study(header: Run) -> bool:
 
 
 def _judge_name(request: CodedRuns, book: JudgementBook) -> str:
-    """Return the stored name of the judge that was named, or of the only one; empty if there is none."""
+    """Return the stored name of the judge that was named, or of the only one; empty if there is none.
+
+    Raises `UserError` if none was named and there are several.
+    """
     names = [name for name in book.reviewers if name.startswith(MODEL)]
     if request.judge is not None:
         return f"{MODEL}{request.judge}"

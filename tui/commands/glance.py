@@ -140,7 +140,7 @@ def glance(request: ReadGlances) -> int:
 
 
 def _ask_model(request: ReadGlances, chosen: _Chosen) -> int:
-    """Have a model read what it has not read with this seed, and print its rates.
+    """Have a model read what it has not read yet, and print its rates.
 
     Return 1 if some answers are missing.
     """

@@ -173,7 +173,7 @@ def _print(request: ServeTools, client: str) -> int:
 
 
 def _repeated(request: ServeTools, task: Task) -> list[str]:
-    """Return the words of this command without `--print`.
+    """Return the words of this command for a client that starts it.
 
     The path of a task is made absolute; any other name of a task is replaced with its id.
     """

@@ -156,7 +156,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table; without a terminal, as columns separated by tabs.
 
     In a narrow terminal, the last columns are left out, and named, before any column becomes unreadable.
-    Without one, each row is printed as soon as it is there.
+    Without a terminal, each row is printed as soon as it is there.
     """
     if not sys.stdout.isatty():
         shown = lru_cache(_CELLS)(visible_line)  # most cells repeat others

@@ -156,7 +156,7 @@ def _replay_many(request: ReplayRuns) -> int:
 
 
 def _ended(services: Services) -> list[str]:
-    """Return the ids of all intact attempts that a person or a model has ended, oldest first."""
+    """Return the ids of ended, intact attempts of people and models with a shown outcome, oldest first."""
     found = [
         summary.attempt_id
         for summary in services.attempts.outlines()

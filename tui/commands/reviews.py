@@ -157,7 +157,7 @@ def _most_common(counted: Counter[str]) -> str:
 
 
 def _by_count(counted: Counter[str]) -> list[tuple[str, int]]:
-    """Return names with counts, most frequent first, and names with the same count in their order."""
+    """Return names with counts, most frequent first, and names with the same count alphabetically."""
     return sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
 
 

@@ -86,7 +86,8 @@ class ListRuns(Request):
 def listing(request: ListRuns) -> int:
     """Print the runs of files, folders and archives, reading each run to its end for a complete row.
 
-    Return 2 if a named path can't be read, and 1 if nothing could be read or a run is doubtful.
+    Return 2 if a named path can't be read, and 1 if nothing could be read or a run is doubtful. Raises
+    `UserError` without a path, and for options that exclude each other.
     """
     if _change_queries(request) and not request.paths:
         return DONE
@@ -213,7 +214,7 @@ def _print_json(
 
 
 def _times_of(found: FoundRun) -> dict[str, Any]:
-    """Return the parts of a run's time as JSON data; None if its file is gone or can't be read any more."""
+    """Return a run's `times` as JSON data; they are None if its file is gone or can't be read any more."""
     from gistpoint.sessions.runs.times import times_of
     from gistpoint.tui.commands.times import parts_record
 

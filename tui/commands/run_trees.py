@@ -37,7 +37,10 @@ class CompareRuns(Request):
 
 
 def compare(request: CompareRuns) -> int:
-    """Print a tree for each task. Return 2 if a named path can't be read, and 1 if nothing could be read."""
+    """Print a tree for each task.
+
+    Return 2 if a named path can't be read, and 1 if nothing could be read or a run is doubtful.
+    """
     read_files_as(request.read_as)
     problems: list[ListedRun] = []
     tasks: dict[str, list[ActedRun]] = {}

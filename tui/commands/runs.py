@@ -1,4 +1,4 @@
-"""`gistpoint runs`, `search` and `convert`: recorded runs of any format, without a screen."""
+"""`gistpoint search` and `convert`: recorded runs of any format, without a screen."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def convert(request: ConvertRun) -> int:
 def _convert_all(request: ConvertRun) -> int:
     """Write each run that matches a query to a separate file in the folder of the output.
 
-    Raises `UserError` if no folder is named, or if a file there has the name of another.
+    Raises `UserError` if no folder is named, or if it can't be made.
     """
     if request.output is None:
         raise UserError("Several runs are written to a folder.", hint="Name it with -o FOLDER.")

@@ -71,7 +71,7 @@ def print_results(
 
 
 def _print_retry(result: SourceResult, settings: CampaignSettings, called: Sequence[str]) -> None:
-    """For a source of which nothing was kept, print the reason and a command that would keep something."""
+    """For a source of which nothing was kept, print the reason and a command that tries more, if any."""
     if result.kept or result.refused is not None or result.stopped is not None:
         return
     source = result.spec.source
@@ -162,7 +162,7 @@ def print_strata(results: Sequence[SourceResult]) -> None:
 
 
 def share_words(share: float | None) -> str:
-    """Return a probe's share of the suite's time: `1/20`, or `1.5` if it takes longer than the suite."""
+    """Return a probe's share of the suite's time, as `1/20` or, from 2/3 on, as `1.5`; empty if unknown."""
     if not share:
         return "" if share is None else "0"
     return f"1/{1 / share:.0f}" if share < 2 / 3 else f"{share:.1f}"

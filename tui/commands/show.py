@@ -19,7 +19,7 @@ from gistpoint.tui.commands.run_list import settled_document
 from gistpoint.tui.commands.runs import RUN_HELP, doubted, open_named
 
 _LONGEST_SHOWN = 20_000
-"""The number of characters from which on a step's text is cut in the middle, without `--whole`."""
+"""The number of characters above which a step's text is cut in the middle, without `--whole`."""
 _CONTINUED = "\n" + " " * 13
 """The line break and the indent before each further line of a printed fact."""
 

@@ -50,7 +50,7 @@ def open_attempt(
     lines: bool,
     new: bool = False,
 ) -> int:
-    """Attempt the task, or resume the attempt, that `find` returns, on the screen or by lines.
+    """Attempt the task, or resume the attempt, that `find` returns, on the screen or in line mode.
 
     For a task, resume the newest unfinished attempt, or begin one if there is none or `new` is set. Return
     the exit code. Raises `UserError` if there is no terminal and `lines` is not set.
@@ -78,9 +78,9 @@ def open_attempt(
             "There is no terminal, so nothing was started.",
             hint="With --lines, tool calls are read from standard input, one per line.",
         )
-    from gistpoint.tui.commands.solve_lines import solve_by_lines
+    from gistpoint.tui.commands.solve_lines import solve_in_line_mode
 
-    return solve_by_lines(services, what)
+    return solve_in_line_mode(services, what)
 
 
 def _services(request: SolveRequest, probed: ProbedBackends) -> Services:

@@ -29,7 +29,7 @@ _HELP = frozenset({"help", "?"})
 _FREE = "Nothing was called or spent."
 
 
-def solve_by_lines(services: Services, what: Task | str) -> int:
+def solve_in_line_mode(services: Services, what: Task | str) -> int:
     """Begin a task, or resume an attempt by its id, and answer the lines on standard input.
 
     Return 1 unless the attempt counts as solved. Raises `CancelledError` on Ctrl+C.
@@ -37,7 +37,7 @@ def solve_by_lines(services: Services, what: Task | str) -> int:
     resume_collecting()  # garbage collection was suspended for a screen
     opened = services.resume(what) if isinstance(what, str) else services.start(what)
     try:
-        _by_lines(opened)
+        _in_line_mode(opened)
     except KeyboardInterrupt as error:
         id = opened.attempt.state.attempt_id
         raise CancelledError(
@@ -48,7 +48,7 @@ def solve_by_lines(services: Services, what: Task | str) -> int:
     return _ended(opened.attempt.state, services)
 
 
-def _by_lines(opened: OpenAttempt) -> None:
+def _in_line_mode(opened: OpenAttempt) -> None:
     """Answer the tool calls on standard input, one per line, in the console's form or as a JSON object.
 
     A line in the console's form is interpreted, or asked about at no cost, as in the console. A JSON object,

@@ -92,7 +92,7 @@ def confirm(request: ConfirmStudy) -> int:
     """Confirm the passes whose journals are on this machine, and print each result.
 
     Return 1 if one needs a person's attention, or if other machines have journals. While outcomes are hidden,
-    nothing is printed that depends on them, not even their number (decision 171), and the answer is 0. Raises
+    nothing is printed that depends on them, not even their number (decision 171), and 0 is returned. Raises
     `StudyError` for a simulated study.
     """
     folder = open_study(request.study)

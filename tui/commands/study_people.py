@@ -210,14 +210,14 @@ def _withdrawal_words(left: Withdrawal, typed: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EraseExpired(Request):
-    """A request to erase the data of people whose retention period has ended; `dry_run` only counts them."""
+    """A request to erase the data of people whose retention period has ended; `dry_run` only lists them."""
 
     expired: bool
     dry_run: bool = False
 
 
 def erase(study: StudyFolder, request: EraseExpired, as_json: bool) -> int:
-    """Erase the data of people whose retention period has ended, or count them. Return the exit code."""
+    """Erase the data of people whose retention period has ended, or list them. Return the exit code."""
     expired, days = people_expired(study), study.study.privacy.retention_days
     if not request.dry_run:
         erase_people(study, expired)

@@ -29,7 +29,7 @@ _COLUMNS = ("step", "tools", "model_s", "tools_s", "user_s", "unknown_s")
 
 
 def print_times(document: RunDocument, *, as_json: bool, as_csv: bool) -> None:
-    """Print the times of a run: sums as text, sums and all steps as JSON, or all steps as CSV."""
+    """Print the times of a run: sums as text, sums and timed steps as JSON, or timed steps as CSV."""
     times = times_of(document, cancel=NEVER)
     if as_json:
         steps = [dict(zip(_COLUMNS, row, strict=True)) for row in _rows(times)]
@@ -113,5 +113,5 @@ def _phase(times: RunTimes, work: Any) -> Mapping[str, Any]:
 
 
 def _rounded(value: float | None) -> float | None:
-    """Return seconds to the millisecond, which is as precise as files are."""
+    """Return seconds to the millisecond, which is as precise as files are; None stays None."""
     return None if value is None else round(value, 3)

@@ -92,7 +92,7 @@ class Guard:
         self._under_way, self._last = 0, 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request: 401 if the token is missing, 409 while another client has the session."""
+        """Answer one request: 401 without the right token, 409 while another client has the session."""
         if scope["type"] == "lifespan":
             return await self._app(scope, receive, send)
         peer = scope.get("client")

@@ -149,7 +149,10 @@ class AttemptServer(Server[None]):
                 del self._calls[name]
 
     async def verdict(self) -> ServedVerdict | None:
-        """End the attempt after all earlier calls, and return its verdict; None the second time."""
+        """End the attempt after all earlier calls, and return its verdict.
+
+        None the second time, and for an attempt in a run.
+        """
         served = self.served
         if not isinstance(served, ServedAttempt):
             return None

@@ -181,7 +181,7 @@ class ParticipantServer(Server):
 
     @web.middleware
     async def _admit(self, request: web.Request, handler: Callable[..., object]) -> web.StreamResponse:
-        """Refuse requests for another host name or an unknown path, and set the headers of every answer."""
+        """Refuse requests for another host name or an overlong path, and set the headers of every answer."""
         self._connections.asked(peer_of(request.transport))
         try:
             if request.host not in self._hosts:
@@ -336,7 +336,7 @@ class ParticipantServer(Server):
         return ParticipantSession(arguments, write_bytes=draw, log=lambda words: self._log(f"{who}: {words}"))
 
     async def _listen(self, window: Window) -> None:
-        """Pass on the messages of a window, until it is closed or its program has ended."""
+        """Pass on the messages of a window until it is closed."""
         session = window.session
         async for message in window.socket:
             if message.type is not WSMsgType.TEXT:

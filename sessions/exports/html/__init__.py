@@ -1,1 +1,1 @@
-"""Writes runs as web pages: one file for each run, for people without gistpoint."""
+"""Writes runs as web pages, for people without gistpoint."""

@@ -13,7 +13,7 @@ from gistpoint.sessions.records.model import Step
 LARGEST = 2_000_000
 """The size in bytes of the largest image that is shown."""
 READ = 12_000_000
-"""The number of bytes in a step's records that are searched for images."""
+"""The maximum number of bytes in a step's records that are searched for images."""
 _ENCODED = re.compile(rb'(?:"|base64,)((?:iVBORw0KGg|(?:\\?/)9j|R0lGOD|UklGR)(?:[A-Za-z0-9+/=]|\\/){16,})"')
 _NAMED = re.compile(r"\[(?:image|computer_screenshot|document|file|media)\b")
 _BEGINNINGS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF87a": "gif", b"GIF89a": "gif"}

@@ -75,8 +75,8 @@ def html_text(document: RunDocument) -> Iterator[str]:
 def html_pages(document: RunDocument, target: Path) -> Iterator[tuple[Path, Iterator[str]]]:
     """Yield the path and the pieces of each page of a run, the first one last, which is `target`.
 
-    The others are next to it: `run.page-2.html`, `run.page-3.html`. Each is complete before the first page
-    exists, which links to them.
+    The others are next to it: `run.page-2.html`, `run.page-3.html`. They come earlier so that all of them
+    exist before the first page, which links to them.
     """
     document.build()
     starts = range(0, max(document.step_count, 1), STEPS_OF_PAGE)

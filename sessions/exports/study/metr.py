@@ -20,7 +20,7 @@ _ALL_CLOCKS = ("active_s", "waiting_s", "paused_s", "idle_s", "asleep_s", "away_
 
 
 def metr_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of the file. Raises `StudyError` if simulated data were not requested."""
+    """Yield the file's name and content. Raises `StudyError` for simulated data that were not requested."""
     data = export.data
     if data.study.simulated and not export.simulated_wanted:
         raise StudyError(
@@ -63,7 +63,7 @@ def task_weights(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
 
 
 def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
-    """Return an attempt as a run; None if no human time for its task is known."""
+    """Return an attempt as a run; None if no human time for it is known."""
     minutes, score = _of_people(data, row) if row.solver else _own(row)
     if minutes is None:
         return None
@@ -108,7 +108,10 @@ def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
 
 
 def _of_people(data: StudyData, row: AttemptRow) -> tuple[float | None, float | None]:
-    """Return people's minutes and mean score at a model's task in its condition; None if there are none."""
+    """Return people's minutes and mean score at a model's task in its condition.
+
+    The minutes are None if nobody solved it, and the score if nobody attempted it.
+    """
     people: list[AttemptRow] = []
     for one in data.counted:
         is_same = (one.task, one.condition) == (row.task, row.condition)

@@ -52,7 +52,7 @@ def figure_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
 
 
 def latex_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
-    """Yield each table as LaTeX (package booktabs) and as CSV, in full precision, with its analysis's id."""
+    """Yield each table as LaTeX (package booktabs), and as CSV in full precision, named by its analysis."""
     prefix = prefix_of(export.data)
     everything = Extent()
     for ran in export.ran:

@@ -30,7 +30,10 @@ class StudyExport:
 
     @cached_property
     def ran(self) -> tuple[RanAnalysis, ...]:
-        """The declared analyses of the data, run once for all formats that need them, without failed ones."""
+        """The declared and primary analyses, run once for all formats that need them, without failed ones.
+
+        If none is declared, all known analyses run.
+        """
         declared = self.data.study.report.analyses
         found = run_analyses(self.data, chosen([*declared, PRIMARY] if declared else []))
         return tuple(ran for ran in found if not ran.failed)

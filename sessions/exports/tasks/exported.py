@@ -152,4 +152,4 @@ TaskExporter = Callable[[Sequence[ExportedTask], TaskExportSettings], Iterator[t
 """A function that yields the path below the output folder and the content of each file of some tasks."""
 
 NOTE = f"# {CANARY}\n"
-"""The canary as a comment, which is in every file that gistpoint writes and in no file of a repository."""
+"""The canary as a comment for exported text files; no file of a repository contains it."""

@@ -1,7 +1,7 @@
 """Exports tasks to Harbor, as a folder for each task in Harbor's schema 1.4, and to Inspect.
 
-The verifier runs in a new container without a network, on the repository as the agent left it. Harbor counts
-neither tool calls nor submissions.
+The verifier runs in a new container that reaches at most the tool server, on the repository as the agent left
+it. Harbor counts neither tool calls nor submissions.
 """
 
 from __future__ import annotations

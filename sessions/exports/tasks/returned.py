@@ -23,7 +23,7 @@ from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_list
 
 _MOST = 64 << 20
 _MOST_NAMED = 20
-"""The number of entries named by the message about a file without results."""
+"""The maximum number of entries named by the message about a file without results."""
 _TOO_LARGE = f"larger than {_MOST >> 20} MiB"
 _MOVE_AWAY = "Move it away to have the others judged."
 _MOST_TAKEN = 16 << 20

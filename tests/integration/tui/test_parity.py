@@ -30,7 +30,7 @@ from gistpoint.core.tasks.model import Mode
 from gistpoint.core.text import visible
 from gistpoint.sessions.replay.replaying import Replay, Sameness
 from gistpoint.sessions.runs.opening import open_run
-from gistpoint.tui.commands.solve_lines import solve_by_lines
+from gistpoint.tui.commands.solve_lines import solve_in_line_mode
 
 Calls = Sequence[tuple[str, Any]]
 WRONG = REPAIR.replace("100", "99")
@@ -173,7 +173,7 @@ def made_by_lines(case: Case, table: Table, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(
         "sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines_of(table)), newline="\n")
     )
-    solve_by_lines(case.services, case.task)
+    solve_in_line_mode(case.services, case.task)
 
 
 def made_by_replies(case: Case, table: Table) -> list[str]:

@@ -156,7 +156,7 @@ def _inline(text: str, plot: Plot, simulated: bool) -> str:
 
 
 def _axes_of(plot: Plot) -> str:
-    """Return the axes of a plot in words; empty if they have no names."""
+    """Return the axes of a plot in words; empty if the vertical one has no name."""
     up, across = in_words(plot.y_label), in_words(plot.x_label)
     return f"{up} against {across}." if up and across else f"{up}." if up else ""
 
@@ -271,7 +271,7 @@ class _Drawing:
         return _wrapped(self._look.shown(text), width)
 
     def draw(self) -> None:
-        """Draw all marks, and then the labels, the grid and the legend."""
+        """Draw all marks, and then the labels, the grid and the numbers at risk."""
         plot, axes = self._plot, self.axes
         bars = [mark for mark in plot.marks if isinstance(mark, Bars)]
         self._scales()
@@ -404,7 +404,7 @@ class _Drawing:
             "label": self._entry(mark.series),
         }
         doubled = mark.dashed and mark.series in self._solid
-        # Markers of points on a line would look like data; of a line, they distinguish it in grey.
+        # Markers distinguish the lines in grey, but on a line through points they would look like data.
         if len(x) and len(self._numbers) > 1 and not doubled and mark.series not in self._dotted:
             options |= {
                 "marker": shape_of(MARKERS, number),

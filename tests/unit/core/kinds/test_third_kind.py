@@ -16,7 +16,7 @@ from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.registry import submits
 from gistpoint.core.tasks.documents import TASK_FILE
-from gistpoint.tui.commands.solve_lines import solve_by_lines
+from gistpoint.tui.commands.solve_lines import solve_in_line_mode
 
 __all__ = ["assertion_kind"]
 pytestmark = pytest.mark.usefixtures("assertion_kind")
@@ -62,7 +62,7 @@ def test_it_is_solved_line_by_line(
     (tmp_path / "right.py").write_text(RIGHT)
     lines = f"help\nsearch_code total\nrewrite_file @{tmp_path / 'right.py'}\n"
     monkeypatch.setattr("sys.stdin", io.StringIO(lines))
-    assert solve_by_lines(services, task) == 0
+    assert solve_in_line_mode(services, task) == 0
     printed = capsys.readouterr().out
     assert "Make this true" in printed
     assert "rewrite_file content: Write the one file" in printed
