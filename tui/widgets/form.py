@@ -271,7 +271,7 @@ class QuestionForm(VerticalScroll, can_focus=False):
         yield from self.fields
 
     def on_mount(self) -> None:
-        """Restore the draft, and focus the first question without an answer."""
+        """Restore the draft, and focus the first question without an answer, or else the first one."""
         for field in self.fields:
             field.fill(self._first.get(field.question.id))
         self.is_filled = True

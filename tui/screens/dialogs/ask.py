@@ -1,4 +1,4 @@
-"""Dialogs that are answered with text or a choice."""
+"""Dialogs: messages, and questions that are answered with text or a choice."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
             self._write(event, event.character or "")
 
     def on_paste(self, event: events.Paste) -> None:
-        """Write pasted text into the last field if no field has the focus."""
+        """Write the first line of pasted text into the last field if no field has the focus."""
         self._write(event, event.text.partition("\n")[0])
 
     def _write(self, event: events.Event, text: str) -> None:
@@ -188,7 +188,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         return []
 
     def buttons(self) -> list[Button]:
-        """Return the buttons, the default answer first."""
+        """Return the buttons, with the affirmative answer first."""
         return [Button("OK", id="yes", variant="primary")]
 
     @property

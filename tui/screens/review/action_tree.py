@@ -213,7 +213,7 @@ class ActionTreeScreen(BaseScreen[None]):
             self.tree_rows.cursor = place
 
     def action_fold(self, folded: bool) -> None:
-        """Hide or list the rows below the node at the cursor; if there are none, go to its parent."""
+        """Hide or list the rows below the node at the cursor; if there are none to hide, go to its parent."""
         tree, row = self.tree_rows, self.tree_rows.here
         if row.node.parts and folded != (row.number in tree.folded):
             tree.folded ^= {row.number}
