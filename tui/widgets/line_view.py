@@ -491,7 +491,7 @@ class LineView(LineCanvas):
         self._move_to_column(column)
 
     def action_cursor_word(self, direction: int) -> None:
-        """Move the cursor to the next or previous start of a word in its line, or to the line's edge."""
+        """Move the cursor to the next or previous start of a word in its line, or to that end of the line."""
         line, column = self.lines[self.cursor_index], self.cursor_column
         starts = [i for i, c in enumerate(line) if _in_word(c) and not (i and _in_word(line[i - 1]))]
         if direction > 0:

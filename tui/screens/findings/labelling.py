@@ -57,7 +57,7 @@ class LabellingScreen(BaseScreen[None]):
         labels: Sequence[RubricLabel],
         addressing: Collection[str] = (),
     ) -> None:
-        """`texts` is by the run's own key, and `answers`, the judge's, by that key and the label's id.
+        """`texts` are by the run's own key; `answers`, given by the judge, by that key and the label's id.
 
         `addressing` are the runs with text that seems to address a judge.
         """

@@ -1,1 +1,1 @@
-"""The screens for writing a gist, with evidence on each line in a gutter, and for its summary."""
+"""The screens for writing a gist and for its summary, with evidence on each line in a gutter."""

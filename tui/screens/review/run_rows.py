@@ -44,7 +44,7 @@ class RunRow:
     title: str = ""
     """The title of the task; empty if it is unknown."""
     warning: str = ""
-    """The problem with the file, preferably that it was cut off; empty if there is none."""
+    """The first problem with the file, or that it was cut off; empty if there is none."""
     kept: KeptRun | None = None
     """The stored facts about the run; None until it has been read in full."""
     readers: tuple[str, ...] = ()
