@@ -75,7 +75,7 @@ class QuestionField(Vertical):
         raise NotImplementedError
 
     def fill(self, draft: Any) -> None:
-        """Restore the input of a draft. A draft of another form is ignored."""
+        """Restore the input of a draft. A draft of another type is ignored."""
         raise NotImplementedError
 
     @property

@@ -72,7 +72,7 @@ class TextSeal:
     """
 
     def __init__(self, text: str = "") -> None:
-        """Choose a private-use area that `text` doesn't use.
+        """Choose a private-use area, if possible one that `text` doesn't use.
 
         Carriage returns are kept if all line endings have one.
         """

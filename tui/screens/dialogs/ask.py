@@ -108,7 +108,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         """Save the typed text and the choices, so that they survive Escape and the closing of the screen."""
         if self._drafts is None or self._is_left:
             return
-        # An unchanged text is not a draft: the dialog may offer a different one next time.
+        # Unchanged text is not a draft: the dialog may offer different text next time.
         changed = {name: text for name, text in self._texts().items() if text != self._first_texts.get(name)}
         self._drafts.write(changed)
 
@@ -249,7 +249,7 @@ class MessageDialog(Dialog[bool]):
     """A message with an optional hint."""
 
     def __init__(self, title: str, text: str, *, hint: str = "", instead: bool = False) -> None:
-        """`instead` means that it replaces the screen that a key was meant to open.
+        """`instead` means that the message replaces the screen that a key was meant to open.
 
         Keys typed for that screen must not close the dialog unread.
         """

@@ -139,7 +139,7 @@ class LabellingScreen(BaseScreen[None]):
         """Move by `step` quotes."""
         if self._quotes:
             self._quote = (self._quote + step) % len(self._quotes)
-            # The question's frame may have just changed the height of the view.
+            # The question's frame may just have changed the height of the view.
             self.call_after_refresh(self._show_quote, self._quotes[self._quote])
 
     def action_find(self) -> None:

@@ -90,7 +90,7 @@ class ActionTree(RecordList):
         return self.rows[self.cursor]
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return the numbers of a node, its actions and, for a single run, the run's name."""
+        """Return a node's number of runs, outcome and actions and, for a single run, the run's name."""
         read, row = self.read, self.rows[index]
         node = row.node
         run = read.runs[node.runs[0]] if node.runs and not node.parts else None

@@ -313,7 +313,7 @@ class CompareScreen(BaseScreen[None]):
 
 
 def budget_words(spent: Spent | None) -> list[str]:
-    """Return the used and the remaining budgets as strings; empty if nothing is known."""
+    """Return the used and remaining budgets and the elapsed time as strings; empty if nothing is known."""
     if spent is None:
         return []
     words = [
