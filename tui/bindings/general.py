@@ -1,4 +1,4 @@
-"""The keys of the program, of the home screen, of dialogs, and of screens with few keys."""
+"""The keys of the program, and of all screens except those for attempts, review and validation."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ CAMPAIGN_KEYS: tuple[Key, ...] = (
     _making("campaign.stop", "ctrl+c", "leave", "Stop", "The same", priority=True),
 )
 
-# The keys of blind reading: a function to read, then its diff.
+# The keys for reading functions at a glance, for judging their diffs, and for labelling runs.
 
 _glance = KeyGroup("Glance", KeyScope.GLANCE)
 _verdict = KeyGroup("Verdict", KeyScope.GLANCE_DIFF)

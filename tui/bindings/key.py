@@ -49,7 +49,7 @@ class KeyScope(StrEnum):
     GLANCE_DIFF = "glance_diff"
     LABELLING = "labelling"
     READING = "reading"
-    """The keys of the views of code and text. The widgets bind them with the same ids."""
+    """The keys of widgets for reading and writing. The widgets bind them with the same ids."""
 
 
 class Key(NamedTuple):
@@ -79,7 +79,7 @@ class Key(NamedTuple):
 
 
 class KeyGroup(NamedTuple):
-    """Bindings of one scope below one heading of the help. Calling the group returns one of its bindings."""
+    """Bindings of one scope, listed under one heading of the help. Calling the group returns a binding."""
 
     name: str
     scope: KeyScope

@@ -1,4 +1,4 @@
-"""The keys of code, text, diffs, trees and forms. The widgets bind them with the same ids."""
+"""The keys of widgets for reading and writing. The widgets bind them with the same ids."""
 
 from __future__ import annotations
 

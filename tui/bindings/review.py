@@ -1,4 +1,4 @@
-"""The keys of the review screens (the list of runs, one run, two runs compared) and of all lists."""
+"""The keys of the review screens, such as the list of runs or one run, and of all lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of an attempt: panes, console, code, editor, results, gists and summary."""
+"""The keys of an attempt, from the brief to the summary."""
 
 from __future__ import annotations
 

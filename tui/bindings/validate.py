@@ -1,4 +1,4 @@
-"""The keys of the validation: the queue, its task, code and gists."""
+"""The keys of validation: the queue, its tasks, their code and gists."""
 
 from __future__ import annotations
 

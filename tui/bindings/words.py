@@ -184,4 +184,4 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("alt+v", "your own editor", "editor.external"),
     KeyWord("alt+y alt+x", "yes, no", "idle.worked idle.away"),
 )
-"""The meanings of all keys, in the order of the guide. Each key occurs once, with all its bindings."""
+"""The meanings of all keys but `FREE` ones, in the guide's order. Each key occurs once, with its bindings."""

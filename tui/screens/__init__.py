@@ -1,1 +1,1 @@
-"""The screens: one module or package each, next to its stylesheet."""
+"""The screens, in modules and packages, with their stylesheets."""

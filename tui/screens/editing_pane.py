@@ -41,7 +41,7 @@ class EditingPane(Vertical):
     keep: Callable[[str, str], None] | None = None
     """Saves the text of a buffer by its name. Called from a thread while an external editor is open."""
     came_back: Callable[[], None] | None = None
-    """Called when the user returns from an external editor, during which the app gets no keys."""
+    """Called after an external editor is closed; until then, the app gets no keys."""
 
     def __init__(self, *, id: str = "editor") -> None:
         super().__init__(id=id)

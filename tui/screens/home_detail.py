@@ -166,7 +166,7 @@ def described(
 ) -> Described:
     """Return the details of the chosen row, or the reason why there is none. `now_ms` is the time in UTC.
 
-    `filtered` means that the filter hides all rows.
+    `filtered` says whether there are rows that the filter can hide.
     """
     if isinstance(chosen, AttemptEntry):
         return Described(chosen.title, f"{chosen.key} · y copies", attempt_lines(chosen, width))

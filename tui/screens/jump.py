@@ -37,8 +37,9 @@ class JumpTarget:
 def places(screen: Screen[object]) -> Mapping[str, JumpTarget]:
     """Return the targets by letter: the widgets in the order of Tab, followed by the tabs.
 
-    The letter of the only such widget in a pane is in the pane's frame. Any other letter is in the free space
-    next to its widget, where it covers no text. Targets for which no letter is left are dropped.
+    The letter of the only such widget in a pane is in the pane's frame. Any other widget's letter is in free
+    space next to it, where it covers no text, if there is some. Targets for which no letter is
+    left are dropped.
     """
     seen = list(_in_sight(screen))
     panes = Counter(pane_around(widget) for widget, _ in seen)

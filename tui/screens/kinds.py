@@ -85,5 +85,5 @@ SCREENS: Mapping[str, KindScreens] = {"editor": KindScreens(), "gist": GistScree
 
 
 def screens_of(task: Task) -> KindScreens:
-    """Return the screens for the kind of a task; those with an editor if the kind's name is unknown."""
+    """Return the screens for the kind of a task; those with an editor if `TaskKind.screen` is unknown."""
     return SCREENS.get(kind_of(task).screen, SCREENS["editor"])

@@ -28,7 +28,7 @@ from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 
 _ROWS = 14
-_NARROWEST = 3
+_SHORTEST_FUZZY = 3
 """The length from which a query also matches names that contain its letters in order."""
 
 
@@ -80,7 +80,7 @@ def matching(commands: Sequence[PaletteEntry], words: str) -> list[PaletteEntry]
             ranked.append((1, command))
         elif all(word in text for word in wanted):
             ranked.append((2, command))
-        elif len(words) >= _NARROWEST and fuzzy.match(words, command.name)[0] > 0:
+        elif len(words) >= _SHORTEST_FUZZY and fuzzy.match(words, command.name)[0] > 0:
             ranked.append((3, command))
     return [command for _, command in sorted(ranked, key=lambda entry: entry[0])]
 

@@ -107,9 +107,9 @@ def summary_rows(task: Task, state: AttemptState, accepted: bool | None = None) 
 def result_lines(
     state: AttemptState, groups: Sequence[tuple[str, Rows]], width: int, accepted: bool | None = None
 ) -> list[Line]:
-    """Return the lines of the first page: the groups, charts of time and budgets, and submissions.
+    """Return the lines of the first page: the groups, charts of time, budgets and scores, and submissions.
 
-    If features that a model does not have were used, the last line lists them. `width` is in cells.
+    If features that a model does not have were used, the last lines list them. `width` is in cells.
     """
     found: list[Line] = []
     for title, rows in groups:
@@ -131,7 +131,7 @@ def result_lines(
 
 
 def next_words(offered: Collection[AfterSummary]) -> str:
-    """Return a line with the keys for the possible next actions, that for home last."""
+    """Return a line with the keys for the possible next actions, with the key for home last."""
     keys = [key_named(f"summary.{one}") for one in ("review", "task") if one in offered]
     keys.append(key_named("summary.home"))
     return " · ".join(f"{shown_key(key.keys)} {key.description.lower()}" for key in keys)
@@ -166,7 +166,7 @@ def _outcome(task: Task, state: AttemptState, accepted: bool | None) -> Rows:
 
 
 def _best(state: AttemptState) -> Rows:
-    """Return the best submission, unless it is the last one."""
+    """Return the row for the best submission; empty if the last one is as good."""
     best, last = state.best, state.last
     if best is None or last is None or (best.score or 0) <= (last.score or 0):
         return []
@@ -212,7 +212,7 @@ def _confirmation(state: AttemptState) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class SummaryPage:
-    """A page between the result and the notes. Its widget must have an id."""
+    """A page of the summary. Its widget must have an id."""
 
     title: str
     widget: Widget
@@ -246,12 +246,12 @@ class ResultPage(LineList):
         self.show(result_lines(self._state, groups, max(40, width - 2), self._accepted))
 
     def ground(self, index: int) -> str:
-        """Return an empty background, because no line can be chosen here."""
+        """Return an empty string: no line is marked, because none can be chosen here."""
         return ""
 
 
 class SummaryTextPage(TextView):
-    """A page with a fixed text."""
+    """A page with fixed text."""
 
     def __init__(self, text: str, *, id: str) -> None:
         super().__init__(id=id)

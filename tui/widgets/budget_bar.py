@@ -44,7 +44,7 @@ class _Fit:
     """The parts of the line that are drawn."""
 
     title: int
-    """The minimum number of cells to which the title is cut; with 0, it may be left out."""
+    """The minimum number of cells to which the title is cut; with 0, it is left out."""
     nouns: bool
     pips: int
     """The largest budget that is drawn with pips."""
@@ -68,8 +68,8 @@ _FITS = (
 class BudgetBar(OneLine):
     """A line with the title, the remaining budgets with a pip for each unit, the clock and the isolation.
 
-    If the line is narrow, the nouns are left out first, then the pips of large budgets, then all pips; the
-    title is cut last.
+    If the line is narrow, the nouns are left out first, then the activity or the pips of large budgets, then
+    both, and then all pips; the title is cut last.
     """
 
     DEFAULT_CSS = """
@@ -99,7 +99,7 @@ class BudgetBar(OneLine):
         self.redraw()
 
     def end_cells(self) -> int:
-        """Return the cells for the time and the isolation, in steps; a wider time rarely moves anything."""
+        """Return the number of cells for the time and the isolation, rounded up so that they rarely move."""
         if self._backend is None:
             return super().end_cells()
         needed = sum(len(words) for words, _ in self._times()) + _GAP_TO_BADGE

@@ -71,7 +71,7 @@ def sparkline(values: Sequence[float], *, top: float | None = None) -> str:
 
 
 def gauge(done: float, total: float, width: int) -> str:
-    """Return a bar of `width` cells, filled by the share done; empty if total or width is not positive."""
+    """Return a bar of `width` cells, filled in proportion; empty if total or width is not positive."""
     if total <= 0 or width <= 0:
         return ""
     full = min(width, max(0, round(done / total * width)))

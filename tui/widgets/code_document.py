@@ -49,7 +49,7 @@ _WORDS = re.compile(
 
 
 class CodeDocument(Document):
-    """The lines of a text area, of which only the visible ones are parsed as Python.
+    """The lines of a text area, which are highlighted as Python when they are drawn.
 
     Textual's document for code parses the whole text, and highlights all lines, after each key. Here, a line
     is parsed when it is drawn, given the state at its start: the string that is open there, if any. An edit
@@ -92,7 +92,7 @@ class CodeDocument(Document):
         return (*_words(self._lines[row]), *self._quoted(row))
 
     def partner(self, place: Location) -> Location | None:
-        """Return the place of the bracket that matches the one at `place`; None if there is none nearby."""
+        """Return the position of the bracket matching the one at `place`; None if none is found nearby."""
         row, column = place
         bracket = self._lines[row][column : column + 1]
         forward = bracket in _PAIRS
@@ -116,7 +116,7 @@ class CodeDocument(Document):
         return None
 
     def _brackets(self, row: int) -> list[Location]:
-        """Return the places of a line's brackets outside strings and comments; empty for a very long line."""
+        """Return the positions of a line's brackets outside strings and comments; empty if it is too long."""
         if len(self._lines[row]) > LONGEST_LINE:
             return []
         quoted = self._quoted(row)
@@ -153,7 +153,7 @@ class UnfoldedLines(WrappedDocument):
     """
 
     def wrap(self, width: int, tab_width: int | None = None) -> None:
-        """Switch to another document or tab width."""
+        """Adopt a tab width; `width` is ignored, because no line is wrapped."""
         self._width, self._tab_width = 0, tab_width or self._tab_width
         self._wrap_offsets = _EachLine(self.document, lambda _: [])  # type: ignore[assignment]
         self._offset_to_line_info = _EachLine(self.document, lambda row: (row, 0))  # type: ignore[assignment]
@@ -180,7 +180,7 @@ def _words(line: str) -> tuple[CodeSpan, ...]:
 
 @lru_cache(maxsize=1_024)
 def _read(line: str, delimiter: str, kind: str) -> tuple[tuple[CodeSpan, ...], tuple[str, str]]:
-    """Return the spans of a line's strings and comments, and the string that is open at its end."""
+    """Return the spans of a line's strings and comments, and delimiter and kind of a string left open."""
     spans: list[CodeSpan] = []
     if len(line) > LONGEST_LINE:
         return (), ("", "")

@@ -97,7 +97,7 @@ _MARKED = 500
 
 
 class CodeView(LineView):
-    """A view of code with a gutter. The cursor is on a line and a word."""
+    """A view of code with a gutter, syntax highlighting and search."""
 
     DEFAULT_CSS = """
     CodeView { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
@@ -193,7 +193,7 @@ class CodeView(LineView):
     # Drawing
 
     def gutter_width(self) -> int:
-        """Return the width of the gutter: two cells for marks, the numbers, and a space."""
+        """Return the width of the gutter: the cursor, the mark and, if shown, the number with a space."""
         if not self.numbers:
             return 2
         return max(3, len(str(self.first_line + len(self.lines) - 1))) + 3
@@ -245,9 +245,9 @@ class CodeView(LineView):
     def search(self, pattern: str, *, regex: bool = False, start: tuple[int, int] | None = None) -> int:
         """Highlight all matches of a pattern, and return their number; an empty pattern ends the search.
 
-        Case is ignored unless `regex` is set. The cursor moves to the first match at or after its position,
-        or after `start` (line and column). Raises `PatternError` for a regular expression that is invalid or
-        takes too long.
+        Case is ignored unless `regex` is set. The cursor moves to the first match at or after its position or
+        `start` (line and column), wrapping around at the end. Raises `PatternError` for a regular expression
+        that is invalid or takes too long.
         """
         self._forget_search()
         self._matches = find_all(self.text, pattern, regex=regex)
@@ -269,7 +269,7 @@ class CodeView(LineView):
         return self._pattern[0]
 
     def scroll_marks(self) -> list[int]:
-        """Return the rows of the matches, which the scroll bar marks."""
+        """Return the rows of matches to mark in the scroll bar; if there are many, of an even selection."""
         starts = self._matches.starts[:: max(1, len(self._matches) // _MARKED)]
         return [self._row_at(offset) for offset in starts]
 

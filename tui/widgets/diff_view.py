@@ -286,10 +286,10 @@ class DiffPane(CodeView):
 
 
 SIDE_BY_SIDE_WIDTH = 120
-"""The width, in cells, from which both sides are shown."""
+"""The minimum width, in cells, at which both sides are shown."""
 
 _AT_ONCE = 200_000
-"""The length of both strings, in characters, up to which they are compared at once and not in a thread."""
+"""The total length of both strings, in characters, up to which they are not compared in a thread."""
 
 
 class DiffView(Horizontal):

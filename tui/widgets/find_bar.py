@@ -21,7 +21,7 @@ from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 
 _LONG = 1_000_000
-"""The length, in characters, from which text is searched only after a pause in typing."""
+"""The length, in characters, above which text is searched only after a pause in typing."""
 _PAUSE_S = 0.15
 _WORDS = "words"
 """The name of the query among the drafts."""
@@ -30,7 +30,7 @@ _READING = "n next  N before  Esc ends"
 
 
 def find_in(view: CodeView) -> None:
-    """Open the find bar for a text view, with the view's last query in it."""
+    """Open the find bar for a text view, with the view's query or else the last one on the screen."""
     found = view.screen.query(FindBar)
     if found:
         found.first().open(view)

@@ -75,7 +75,7 @@ class QuestionField(Vertical):
         raise NotImplementedError
 
     def fill(self, draft: Any) -> None:
-        """Restore the input of a draft. A draft of another form is ignored."""
+        """Restore the input of a draft. A draft of another type is ignored."""
         raise NotImplementedError
 
     @property
@@ -271,7 +271,7 @@ class QuestionForm(VerticalScroll, can_focus=False):
         yield from self.fields
 
     def on_mount(self) -> None:
-        """Restore the draft, and focus the first question without an answer."""
+        """Restore the draft, and focus the first question without an answer, or else the first one."""
         for field in self.fields:
             field.fill(self._first.get(field.question.id))
         self.is_filled = True

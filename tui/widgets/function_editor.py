@@ -72,7 +72,7 @@ class TextSeal:
     """
 
     def __init__(self, text: str = "") -> None:
-        """Choose a private-use area that `text` doesn't use.
+        """Choose a private-use area, if possible one that `text` doesn't use.
 
         Carriage returns are kept if all line endings have one.
         """
@@ -460,7 +460,7 @@ class FunctionEditor(WritingArea):
         """Do nothing: lines are highlighted when they are drawn."""
 
     def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
-        """Return the place of the bracket that matches the one at or before `search_from`, if any."""
+        """Return the position of the bracket matching one at or before `search_from`; None if none does."""
         row, column = search_from
         for place in ((row, column), (row, column - 1)):
             partner = self._python.partner(place) if place[1] >= 0 else None

@@ -75,7 +75,7 @@ def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
 
 
 def _same(one: list[str], other: list[str]) -> int:
-    """Return the number of equal lines at the start of two strings."""
+    """Return the number of equal lines at the start of two lists."""
     return next(
         (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )

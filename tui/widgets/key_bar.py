@@ -1,4 +1,4 @@
-"""The line of keys at the bottom: a single widget, whereas Textual's footer consists of thirty."""
+"""The line of keys at the bottom: a single widget, whereas Textual's footer has one for each key."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class TreeEntry:
 class KnowledgeTree(Tree[TreeEntry]):
     """The known folders, files and functions.
 
-    Selecting a node only posts a request; a node whose request costs a tool use shows the price.
+    Selecting a node only posts a request. If that costs a tool use, the node shows the price at the cursor.
     """
 
     DEFAULT_CSS = """

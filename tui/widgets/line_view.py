@@ -1,4 +1,4 @@
-"""A view of long text by lines, with a cursor. Only visible rows are drawn, at any length.
+"""A view of the lines of text, with a cursor. Only visible rows are drawn, however long the text is.
 
 Subclasses provide the gutter and the style of a line.
 """
@@ -60,7 +60,7 @@ class MarkedBar(ScrollBarRender):
 
 
 class AffordanceTaken(Message):
-    """A message that a feature without a cost was used. `core/attempts` defines the kinds."""
+    """A message that a feature without a cost was used. `kind` is its name, such as `scroll`."""
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class AffordanceTaken(Message):
 
 
 class LineView(LineCanvas):
-    """A view of text by lines, with a cursor.
+    """A view of the lines of text, with a cursor.
 
     Lines are numbered from `first_line`; columns are characters of the raw line, from 0.
     """
@@ -123,7 +123,7 @@ class LineView(LineCanvas):
     """Whether text may be copied."""
 
     first_line = var(1)
-    """The number of the first line shown."""
+    """The number of the text's first line."""
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name=name, id=id, classes=classes)
@@ -326,7 +326,7 @@ class LineView(LineCanvas):
             parts.extend(kept)
         return "".join(parts), "\n"
 
-    # Places of the cursor and of the view
+    # Positions of the cursor and the view
 
     @property
     def cursor_index(self) -> int:
@@ -491,7 +491,7 @@ class LineView(LineCanvas):
         self._move_to_column(column)
 
     def action_cursor_word(self, direction: int) -> None:
-        """Move the cursor to the start of the next or previous word in its line."""
+        """Move the cursor to the next or previous start of a word in its line, or to that end of the line."""
         line, column = self.lines[self.cursor_index], self.cursor_column
         starts = [i for i, c in enumerate(line) if _in_word(c) and not (i and _in_word(line[i - 1]))]
         if direction > 0:

@@ -34,7 +34,7 @@ _OUTPUT = re.compile(
 )
 """Matches a line of a program's output or of a command; such lines are not changed."""
 _HEAD = 3
-"""The lines of a block that show whether it is code, output or prose."""
+"""The number of lines at the start of a block that show whether it is code, output or prose."""
 _BEGINS = re.compile(r"\s*(?:[-*+\N{BULLET}:@>#|=~]|\d+[.)]\s|\w[\w ,*]*:(?:\s|$))")
 """Matches a line that begins an entry of a list, a field or a table."""
 _FULL_LINE = 50

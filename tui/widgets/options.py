@@ -25,7 +25,7 @@ _INDENT = "    "
 
 
 class Options(Widget, can_focus=True):
-    """Options to choose from, which are a single tab stop. Arrows move, Space and digits choose."""
+    """Options to choose from, which are a single tab stop. Arrows move; Space, Enter and digits choose."""
 
     DEFAULT_CSS = """
     Options { height: auto; width: 1fr; padding: 0 0 0 3; }
@@ -71,7 +71,7 @@ class Options(Widget, can_focus=True):
         return f"({signs.FULL if number in self.chosen else ' '}) {self._labels[number]}"
 
     def rows(self, width: int) -> list[Row]:
-        """Return rows of `width` cells: the options side by side if they fit, otherwise one below another."""
+        """Return rows for `width` cells: options side by side if they fit, otherwise one below another."""
         rows = self._scale_rows(width) if self._scale else []
         rest = list(range(self._scale, len(self._labels)))
         row: Row = []

@@ -1,4 +1,4 @@
-"""Data as literal Textual content. No other module makes labels or cells from data."""
+"""Data as literal Textual content: text, lines, cells, and a widget."""
 
 from __future__ import annotations
 

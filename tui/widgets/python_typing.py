@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 LEVEL = 4
-"""The number of blanks of a level of indentation, unless the text shows another, and the cells of a tab."""
+"""The number of blanks in a level of indentation, unless the text shows another, and the cells of a tab."""
 
 _LOOKED_AT = 1_000
 """The maximum number of lines that are read to find the indentation of text."""
@@ -55,7 +55,7 @@ def level_of(lines: Sequence[str]) -> str:
 
 
 def new_line(lines: Sequence[str], row: int, column: int) -> NewLine:
-    """Return the effect of Enter at a place.
+    """Return the effect of Enter at a position.
 
     The new line has the indent of the statement, one level more after a colon, and one level less after a
     statement that leaves its block. After a bracket that the line opens, it has one level more, as in Black's

@@ -210,7 +210,7 @@ class RecordList(LineCanvas):
 
 
 def fitted_cells(text: str, width: int, *, right: bool = False) -> str:
-    """Return text cut or padded to `width` cells, on the left if `right`; unchanged if `width` is 0."""
+    """Return text cut to `width` cells, or padded, on the left if `right`; unchanged if `width` is 0."""
     if not width:
         return text
     if cell_len(text) > width:

@@ -1,4 +1,4 @@
-"""Syntax highlighting: tokens by line from Pygments, and a style for each kind in true and 16 colours."""
+"""Syntax highlighting: the tokens of each line from Pygments, and their styles in true and 16 colours."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def tokens_by_line(
 ) -> Iterator[list[LineTokens]]:
     """Yield the tokens of all lines in order, `CHUNK` lines at a time.
 
-    Nothing is yielded for an unknown language, or for text of more than `LARGEST` lines. This is meant
-    to run in a thread: it pauses often, and stops early if `stopped` returns True.
+    Nothing is yielded without a lexer for the language, or for text of more than `LARGEST` lines. This is
+    meant to run in a thread: it pauses often, and stops early if `stopped` returns True.
     """
     lexer = _lexer(language)
     _QUICK.add(language)

@@ -93,7 +93,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.records: Sequence[Row] = ()
         """All records, including those that don't match the query."""
         self.rows: list[Row | Heading] = []
-        """The records that match the query, in order, and the headings of groups."""
+        """The matching records outside folded groups, in order, and the headings of groups."""
         self.picked: list[object] = []
         """The keys of the picked records, in the order of picking."""
         self.column: Column[Row] | None = None
@@ -114,7 +114,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         Lists grow by batches of rows. If all rows were measured at each batch, typing would be delayed.
         """
         self._summaries: dict[str, tuple[Sequence[Row], tuple[str, ...]]] = {}
-        """The text of each heading, with the rows that they summarise, by the name of the group."""
+        """The rows that each heading summarises, and its text for each column, by the name of the group."""
         self._laid: tuple[int, list[Laid[Row]]] | None = None
         """The width for which columns were laid out, and the columns with their widths; None if outdated."""
 

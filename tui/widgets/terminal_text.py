@@ -68,7 +68,7 @@ MAX_COLUMN = 10_000
 
 
 def terminal_lines(text: str) -> list[TerminalLine]:
-    """Return the lines of text with its colours, carriage returns and movements within a line applied.
+    """Return the lines of text with its colours, and its movements and erasures within a line, applied.
 
     Movements between lines, titles, links and all other sequences are dropped. Other control characters are
     kept, and later drawn as glyphs.

@@ -1,6 +1,6 @@
-"""Text by lines and by rows of the screen, for widgets that draw only visible rows.
+"""The lines of text and their rows on the screen, for widgets that draw only visible rows.
 
-Text of a million lines takes one string and two arrays. Only a newline ends a line. A line that is too long
+Text of a million lines takes one string and one array. Only a newline ends a line. A line that is too long
 for a row is wrapped into several.
 """
 
@@ -30,9 +30,9 @@ _WIDE = (
 """A pattern of characters that may take two cells. It is compiled for the first text that isn't ASCII."""
 
 _EXACT = 20_000
-"""The length of a non-ASCII line, in characters, above which it is wrapped at a quarter of the width.
+"""The length, in characters, above which a line with tabs or beyond ASCII is not measured when wrapped.
 
-Measuring such a line would take too long.
+Measuring it would take too long, so it is wrapped at a quarter of the width.
 """
 
 

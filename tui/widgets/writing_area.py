@@ -1,4 +1,4 @@
-"""The base of all widgets for writing, which post typed text soon, report pasted text, and undo safely."""
+"""The widgets for writing: an area that posts typed text soon, and a line; both report pasted text."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class WritingArea(TextArea):
         return super().scroll_cursor_visible(center, animate)
 
     def on_resize(self) -> None:
-        """Keep the line at the cursor visible."""
+        """Keep the cursor visible if the widget has the focus."""
         if self.has_focus:
             self.call_after_refresh(self.scroll_cursor_visible)
 
@@ -136,14 +136,14 @@ class WritingArea(TextArea):
         await _do_now(self, event)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Report text that is pasted from the terminal; the base class inserts it."""
+        """Report text pasted from the terminal, which the base class inserts, unless pasting is disabled."""
         if not self.may_paste:
             _refused(self, event)
         elif event.text and not self.read_only:
             self.post_message(Pasted(event.text, outside=True))
 
     def action_paste(self) -> None:
-        """Paste from the app's clipboard, and report the text."""
+        """Paste from the app's clipboard, and report the text, unless pasting is disabled."""
         if not self.may_paste:
             _refused(self)
             return
@@ -163,14 +163,14 @@ class WritingLine(Input):
         await _do_now(self, event)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Report text that is pasted from the terminal; the base class inserts it."""
+        """Report text pasted from the terminal, which the base class inserts, unless pasting is disabled."""
         if not self.may_paste:
             _refused(self, event)
         elif event.text:
             self.post_message(Pasted(event.text, outside=True))
 
     def action_paste(self) -> None:
-        """Paste from the app's clipboard, and report the text."""
+        """Paste from the app's clipboard, and report the text, unless pasting is disabled."""
         if not self.may_paste:
             _refused(self)
             return

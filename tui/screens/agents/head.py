@@ -43,7 +43,7 @@ def head_lines(settings: RunSettings, totals: RunFigures, rows: Sequence[JobRow]
 
 
 def packed(parts: Sequence[str], width: int) -> list[str]:
-    """Return the parts with dots between them, in lines of at most `width` cells where no part is longer."""
+    """Return the parts with dots between them, in lines of at most `width` cells; a longer part is cut."""
     lines: list[str] = []
     for part in map(visible_line, parts):
         longer = f"{lines[-1]}{_SEPARATOR}{part}" if lines else part
@@ -55,7 +55,7 @@ def packed(parts: Sequence[str], width: int) -> list[str]:
 
 
 def count_words(rows: Sequence[JobRow]) -> list[str]:
-    """Return how many jobs are running, queued and halted, and how many requests wait, each in words."""
+    """Return the numbers of jobs in each state, and of waiting requests, in words; zeros are left out."""
     statuses = Counter(row.job.status for row in rows)
     at_work = [row for row in rows if row.at_work]
     waiting = sum(row.shown.waits for row in at_work)

@@ -192,7 +192,7 @@ class RunWatchScreen(BaseScreen[None]):
             self.set_focus(self.tiles)
 
     def _fit_tiles(self, width: int, height: int) -> None:
-        """Show the tiles in at most half of the height, by whole tiles."""
+        """Show whole rows of tiles in at most half of the height, but at least one row."""
         tiles = self.tiles
         tiles.display = self._tiled and bool(tiles.rows)
         needed = tiles.lines_for(len(tiles.rows), max(1, width - _FRAME))
@@ -232,7 +232,7 @@ class RunWatchScreen(BaseScreen[None]):
 
     @on(RecordList.Moved)
     def _show_note(self) -> None:
-        """Show the state of the job under the cursor, in runs in which jobs have halted."""
+        """Show the state of the job under the cursor, if any job of the run has halted or has a message."""
         needed = any(row.halted or row.job.message for row in self._rows.values())
         if self.note.display is not needed:
             self.note.display = needed

@@ -1,4 +1,4 @@
-"""The attempts of a run that are being made, next to one another as tiles."""
+"""The attempts of a run that are in progress, next to one another as tiles."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gistpoint.tui.widgets.line_canvas import LineCanvas
 from gistpoint.tui.widgets.record_list import Piece, fitted_cells
 
 WIDTH = 47
-"""The least width of a tile, in cells, if there are several in a row."""
+"""The minimum width of a tile, in cells, if there are several in a row."""
 HEIGHT = 5
 """The number of lines in a tile."""
 _GAP = 2
@@ -122,7 +122,7 @@ class AttemptTiles(LineCanvas):
 
     @staticmethod
     def in_a_row(width: int) -> int:
-        """Return how many tiles fit next to one another into `width` cells."""
+        """Return how many tiles fit next to one another into `width` cells; at least 1."""
         return max(1, (width + _GAP) // (WIDTH + _GAP))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Dialogs that are answered with text or a choice."""
+"""Dialogs: messages, and questions that are answered with text or a choice."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         """Save the typed text and the choices, so that they survive Escape and the closing of the screen."""
         if self._drafts is None or self._is_left:
             return
-        # An unchanged text is not a draft: the dialog may offer a different one next time.
+        # Unchanged text is not a draft: the dialog may offer different text next time.
         changed = {name: text for name, text in self._texts().items() if text != self._first_texts.get(name)}
         self._drafts.write(changed)
 
@@ -119,7 +119,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
             self._write(event, event.character or "")
 
     def on_paste(self, event: events.Paste) -> None:
-        """Write pasted text into the last field if no field has the focus."""
+        """Write the first line of pasted text into the last field if no field has the focus."""
         self._write(event, event.text.partition("\n")[0])
 
     def _write(self, event: events.Event, text: str) -> None:
@@ -188,7 +188,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         return []
 
     def buttons(self) -> list[Button]:
-        """Return the buttons, the default answer first."""
+        """Return the buttons, with the affirmative answer first."""
         return [Button("OK", id="yes", variant="primary")]
 
     @property
@@ -249,7 +249,7 @@ class MessageDialog(Dialog[bool]):
     """A message with an optional hint."""
 
     def __init__(self, title: str, text: str, *, hint: str = "", instead: bool = False) -> None:
-        """`instead` means that it replaces the screen that a key was meant to open.
+        """`instead` means that the message replaces the screen that a key was meant to open.
 
         Keys typed for that screen must not close the dialog unread.
         """

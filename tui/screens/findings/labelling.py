@@ -57,7 +57,7 @@ class LabellingScreen(BaseScreen[None]):
         labels: Sequence[RubricLabel],
         addressing: Collection[str] = (),
     ) -> None:
-        """`texts` is by the own key of the run, and `answers`, the judge's, by that key and the label's id.
+        """`texts` are by the run's own key; `answers`, given by the judge, by that key and the label's id.
 
         `addressing` are the runs with text that seems to address a judge.
         """
@@ -71,7 +71,7 @@ class LabellingScreen(BaseScreen[None]):
         self._shown = ""
         """The key of the run that is shown."""
         self._starts: dict[tuple[int, str, int], int] = {}
-        """The index of the line at which each text of the shown run begins."""
+        """The index of the line at which each passage of the shown run begins."""
         self._headings: dict[int, list[StyledPart]] = {}
         self._quotes: list[QuotePlace] = []
         self._quote = -1
@@ -126,7 +126,7 @@ class LabellingScreen(BaseScreen[None]):
         self._draw()
 
     def action_turn(self, step: int) -> None:
-        """Move by `step` questions, without an answer."""
+        """Move by `step` questions without answering."""
         if self._questions:
             try:
                 self._reader.look_again()
@@ -139,7 +139,7 @@ class LabellingScreen(BaseScreen[None]):
         """Move by `step` quotes."""
         if self._quotes:
             self._quote = (self._quote + step) % len(self._quotes)
-            # The question's frame may have just changed the height of the view.
+            # The question's frame may just have changed the height of the view.
             self.call_after_refresh(self._show_quote, self._quotes[self._quote])
 
     def action_find(self) -> None:
@@ -156,8 +156,8 @@ class LabellingScreen(BaseScreen[None]):
             case "say" | "turn":
                 return self._question is not None
             case "quote":
-                # These keys precede those of the view, so they are off while they are typed or move
-                # between matches.
+                # These keys take precedence over the view's, so they are off while a query is typed, and
+                # while they move between its matches.
                 return bool(self._quotes) and self.focused is self.run_text and not self.run_text.pattern
             case "find":
                 return self._question is not None
@@ -251,7 +251,7 @@ class LabellingScreen(BaseScreen[None]):
         self.run_text.parts = parts
 
     def _lines_of(self, place: QuotePlace) -> list[tuple[int, int, int]]:
-        """Return the lines of a quote with the columns where it begins and ends in them."""
+        """Return the lines of a quote with its columns in each; empty if it is not in the run."""
         first = self._starts.get((place.step, place.scope, place.part))
         if first is None:
             return []

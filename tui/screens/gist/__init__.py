@@ -1,1 +1,1 @@
-"""The screen for writing a gist: the solve screen, with evidence on each line in the editor's gutter."""
+"""The screens for writing a gist and for its summary, with evidence on each line in a gutter."""

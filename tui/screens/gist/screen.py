@@ -317,7 +317,7 @@ class GistPane(EditorPane):
             self.post_message(self.ScoreWanted(text))
 
     def _check(self, text: str) -> Fault | None:
-        """Return the fault of code, and note the names that it doesn't define. Called from a thread."""
+        """Return the fault of code; after a score, note the names it doesn't define. Called in a thread."""
         fault = fault_in(text)
         if fault is None and self._scored:
             self._undefined = text, undefined_names(text)

@@ -46,7 +46,7 @@ def gist_summary(
 
 
 class HandedIn(ScoredGist):
-    """The page with the gist that was handed in, and evidence in its gutter."""
+    """The page with the gist that was handed in, or else its last text, and evidence in its gutter."""
 
     def __init__(self, task: Task, text: str, marks: Marks) -> None:
         super().__init__(

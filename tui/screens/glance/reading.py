@@ -221,7 +221,7 @@ class GlanceScreen(BaseScreen[None]):
     def _begin(self, item: BlindItem, taken_back: Reading | None = None) -> None:
         """Show a function, or wait for Enter if its time is limited.
 
-        If an answer was taken back, the time for its function is used up, so the code stays hidden.
+        If its answer was taken back, a limited time is used up, so the code stays hidden.
         """
         self._line = taken_back.line if taken_back else 0
         self._looked_ms = taken_back.looked_ms if taken_back else 0

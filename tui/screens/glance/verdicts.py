@@ -58,7 +58,7 @@ class VerdictScreen(BaseScreen[None]):
     ) -> None:
         """`items` are the functions whose corrupted version was read.
 
-        If `last`, leaving ends the program; otherwise it returns to the next function.
+        Unless `last`, the screen closes after a verdict or a move forward, and the next function follows.
         """
         super().__init__()
         self._items, self._reader, self._summary, self._last = tuple(items), reader, summary, last

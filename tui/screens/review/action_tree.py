@@ -90,7 +90,7 @@ class ActionTree(RecordList):
         return self.rows[self.cursor]
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return the numbers of a node, its actions and, for a single run, the run's name."""
+        """Return a node's number of runs, outcome and actions and, for a single run, the run's name."""
         read, row = self.read, self.rows[index]
         node = row.node
         run = read.runs[node.runs[0]] if node.runs and not node.parts else None
@@ -213,7 +213,7 @@ class ActionTreeScreen(BaseScreen[None]):
             self.tree_rows.cursor = place
 
     def action_fold(self, folded: bool) -> None:
-        """Hide or list the rows below the node at the cursor; if there are none, go to its parent."""
+        """Hide or list the rows below the node at the cursor; if there are none to hide, go to its parent."""
         tree, row = self.tree_rows, self.tree_rows.here
         if row.node.parts and folded != (row.number in tree.folded):
             tree.folded ^= {row.number}

@@ -105,7 +105,7 @@ class AlignedList(RecordList):
 
 
 def _hidden_in(document: RunDocument) -> set[int]:
-    """Return the steps that the page of the run itself hides when it is opened."""
+    """Return the indexes of the steps that the run's own screen hides when it opens."""
     format = document.header.format
     of_harness = {step.index for step in document.steps() if family_of(step, format) is Family.HARNESS}
     is_hidden = Family.HARNESS in hidden_at_first(format, document.step_count, len(of_harness))
@@ -188,7 +188,7 @@ class CompareScreen(BaseScreen[None]):
         return _Both((left, right), comparison, words, next(filter(None, titles), ""))
 
     def _short_names(self) -> list[str]:
-        """Return the file names if short, different and not hidden, otherwise differing parts of paths."""
+        """Return the file names if short and different, otherwise parts of paths, or numbers if hidden."""
         files = [PurePath(name).name for name in self._names]
         if not self._settings.blind and files[0] != files[1] and max(map(len, files)) <= _NAME:
             return files
@@ -298,11 +298,11 @@ class CompareScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen, "#aligned")
     def chosen(self) -> None:
-        """Open the run of the focused side; without focus, the left one."""
+        """Open the run of the focused side; if neither has the focus, the left one."""
         self.action_open()
 
     def action_open(self) -> None:
-        """Open the run of the focused side; without focus, the left one."""
+        """Open the run of the focused side; if neither has the focus, the left one."""
         focused = self.focused.id or "" if self.focused is not None else ""
         name = self._names[focused.startswith("right")]
         self.app.push_screen(self._settings.screens.run(name, self._settings, runs=self._names))
@@ -313,7 +313,7 @@ class CompareScreen(BaseScreen[None]):
 
 
 def budget_words(spent: Spent | None) -> list[str]:
-    """Return the used and the remaining budgets as strings; empty if nothing is known."""
+    """Return the used and remaining budgets and the elapsed time as strings; empty if nothing is known."""
     if spent is None:
         return []
     words = [

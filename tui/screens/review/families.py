@@ -10,7 +10,7 @@ from gistpoint.sessions.records.model import OWN_FORMAT, Actor, Step, StepKind
 class Family(StrEnum):
     """A family of steps that are hidden together.
 
-    Scores, endings, errors and unreadable steps belong to no family.
+    Scores, endings, errors, and unknown or unreadable steps belong to no family.
     """
 
     HARNESS = "harness"

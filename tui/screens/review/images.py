@@ -49,7 +49,7 @@ def opened_image(document: RunDocument, step: int, number: int, places: Sequence
 
 
 def _image_at(number: int, places: Sequence[str], images: Sequence[Image]) -> Image | None:
-    """Return the image of a place, found by size, or by order if no place has a size; None if unclear."""
+    """Return the image of a place, by its size or its order among places of equal size; None if unclear."""
     sizes = [found[0] if (found := _SIZE.search(place)) else "" for place in places]
     alike = [image for image in images if not sizes[number] or image.size == sizes[number]]
     same = [place for place, size in enumerate(sizes) if size == sizes[number]]

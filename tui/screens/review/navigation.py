@@ -41,9 +41,9 @@ MILESTONES: dict[str, tuple[str, int]] = {
 """The milestones at which runs can open: the kind of step, and 1 for its first or -1 for its last."""
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 STEADY_S = 1.0
-"""The seconds for which a step is shown if its duration is unknown."""
+"""The seconds for which a step is shown at normal speed if its duration is unknown."""
 LONGEST_S = 10.0
-"""The maximum number of seconds for which a step is shown."""
+"""The maximum number of seconds for which a step is shown at normal speed."""
 
 
 UNKNOWN: tuple[int | None, bool] = (None, False)
@@ -55,7 +55,7 @@ def _ahead(here: int, by: int, count: int) -> Iterable[int]:
 
 
 def next_step(survey: Survey, here: int, by: int, count: int, kind: str) -> tuple[int | None, bool]:
-    """Return the nearest step of a kind from `here` on, backwards if `by` is negative; None if none is found.
+    """Return the nearest step of a kind after `here`, before it if `by` is negative; None if none is found.
 
     The second value is whether all steps on the way were surveyed. If not, the search ended early, with None.
     """

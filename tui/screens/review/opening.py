@@ -31,7 +31,7 @@ class OpeningRuns(BaseScreen[None]):
     AUTO_FOCUS = "#steps, #runs"
 
     def __init__(self, names: Sequence[str], came_back: Callable[[], object]) -> None:
-        """`names` are the runs to open. `came_back` is called when this screen is on top again."""
+        """`names` are the runs to open. `came_back` is called whenever this screen is on top."""
         super().__init__()
         self._names, self._came_back = names, came_back
 
@@ -62,7 +62,8 @@ def is_one_run(names: Sequence[str]) -> bool:
     """Return whether the names refer to a single run.
 
     A plain JSON or JSON lines file is first assumed to contain one run, as is a Markdown export of SpecStory
-    or opencode. A folder counts only if it contains a journal.
+    or opencode. A folder counts only if it contains a journal, and a name with `#` refers to one of a file's
+    runs.
     """
     if len(names) != 1:
         return False

@@ -63,7 +63,7 @@ class OtherRuns:
         self._view, self.names = view, names
 
     def neighbour(self, by: int) -> str | None:
-        """Return the name of the run `by` places after this one in the list; None beyond either end."""
+        """Return the name of the run `by` places after this one in the list; None if there is none."""
         names, here = self.names, self._view.run.name
         at = names.index(here) + by if here in names else -1
         return names[at] if 0 <= at < len(names) else None
@@ -74,7 +74,7 @@ class OtherRuns:
 
     @property
     def place(self) -> str:
-        """The place of the run in the list, such as `3 of 12`; empty if it is the only run."""
+        """The place of the run in the list, such as `3 of 12`; empty if the list has no other run."""
         names, here = self.names, self._view.run.name
         return f"{names.index(here) + 1} of {len(names)}" if len(names) > 1 and here in names else ""
 
@@ -100,7 +100,7 @@ class OtherRuns:
             view.say("This step does not lead to another run." if not links else f"Not here: {links[0]}")
 
     def compare(self) -> None:
-        """Choose another run of the list to compare with this one."""
+        """Let the user choose another run of the list, and compare it with this one."""
         view = self._view
         others = [name for name in self.names if name != view.run.name]
         if not others:
@@ -115,7 +115,7 @@ class OtherRuns:
     def _pick(
         self, title: str, names: list[str], then: Callable[[str], object], *, asks: bool = False
     ) -> None:
-        """Choose one of several runs and call `then`. A single one is chosen at once unless `asks`."""
+        """Let the user choose a run, and call `then`. A single one is chosen at once unless `asks`."""
         from gistpoint.tui.screens.dialogs.ask import PickDialog
 
         def answered(name: str | None) -> None:

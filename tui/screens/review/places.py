@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class PlaceTable(Table["FoundLine"]):
-    """The table of found lines: run, model, step, the part of the step, the line and its traceback."""
+    """The table of found lines: run, solver, step, the part of the step, the line and its traceback."""
 
     def __init__(self, runs: Mapping[str, RunRow], *, id: str) -> None:
         """`runs` are the rows of the searched runs, by name."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _BATCH_S = 0.1
 _LARGEST_BATCH = 500
-"""The number of rows that are shown at once; measuring more would delay the keyboard."""
+"""The maximum number of rows that are added at once; measuring more would delay the keyboard."""
 _REST_S, _PAUSE_S = 0.002, 0.05
 
 

@@ -65,7 +65,7 @@ class Ruler(Widget):
         self.hits: Sequence[int] = ()
         """The step of each search hit."""
         self.columns = 1
-        """The number of cells over which the steps are spread."""
+        """The number of cells over which the steps can be spread."""
         self._rows: dict[int, list[tuple[str, str]]] = {}
         self._styles: dict[str, RichStyle] = {}
 
@@ -184,7 +184,7 @@ class Ruler(Widget):
 
     @property
     def _has_many(self) -> bool:
-        """Return whether a cell covers so many steps that the most important mark would hide differences."""
+        """Whether a cell covers so many steps that the most important mark would hide differences."""
         return self.steps > _MANY * self.columns
 
     def _dense_cells(self, survey: Survey) -> list[tuple[str, str]]:

@@ -38,13 +38,13 @@ class RunRow:
 
     listed: ListedRun
     review: Review | None = None
-    """None until the annotations have been read, or if there are none."""
+    """None until the run has been read in full. The review may be empty."""
     hides: bool = False
     """Whether model and outcome are hidden."""
     title: str = ""
     """The title of the task; empty if it is unknown."""
     warning: str = ""
-    """The first problem with the file; empty if there is none."""
+    """The first problem with the file, or that it was cut off; empty if there is none."""
     kept: KeptRun | None = None
     """The stored facts about the run; None until it has been read in full."""
     readers: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ def _task_text(row: RunRow) -> str:
 
 
 def _outcome(row: RunRow) -> str:
-    """Return a run's outcome as text, or `hidden`; if its file is cut off or damaged, with that problem."""
+    """Return a run's outcome as text, or `hidden`, marked if its file is damaged; or why it can't be read."""
     if row.listed.problem:
         return f"! {row.listed.problem}"
     words = "hidden" if row.hides else _recorded_outcome(row.header)
@@ -114,7 +114,7 @@ def _labels(row: RunRow) -> str:
 
 
 def _seen(row: RunRow) -> float | None:
-    """Return the percentage of steps that the reviewer has seen; None if no step was seen."""
+    """Return the percentage of steps that the reviewer has seen; None if it is unknown or none was seen."""
     count, review = row.header.step_count, row.review
     return (
         min(100.0, 100 * len(review.seen) / count) if review is not None and review.seen and count else None
@@ -165,7 +165,7 @@ def _measure(
 
 
 def _alike(shown: Callable[[RunRow], str], kind: str) -> Callable[[Sequence[RunRow]], Summary]:
-    """Return the summary for a text column: the value of all rows, or the number of different values."""
+    """Return a function for the summary of a text column: the common value, or the number of values."""
 
     def summary(rows: Sequence[RunRow]) -> Summary:
 
@@ -230,7 +230,7 @@ def _is(verdict: str) -> Callable[[RunRow], bool]:
 
 
 def _of_digest(words: Callable[[RunDigest], str]) -> Callable[[RunRow], str]:
-    """Return the text of a column about the run's events, which may reveal the outcome."""
+    """Return a function for the text of a column about a run's events, hidden along with the outcome."""
     return lambda row: "" if row.digest is None else "hidden" if row.hides else words(row.digest)
 
 

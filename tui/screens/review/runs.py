@@ -271,7 +271,7 @@ class RunsScreen(BaseScreen[None]):
         self._jobs.do(lambda job: read_again(job, rows, settings, self.take), key="runs")
 
     def action_pick(self) -> None:
-        """Pick or unpick the run."""
+        """Pick or unpick the run, or the runs of the group, at the cursor."""
         self.table.pick()
         self.draw_title()
 
@@ -390,7 +390,7 @@ class RunsScreen(BaseScreen[None]):
         self._look_into_runs()
 
     def _look_into_runs(self) -> None:
-        """Determine whether the runs contain the content that the query asks for, unless a job does."""
+        """Determine whether runs contain the content that the query asks for, unless a job is doing so."""
         query = self.table.query_now
         if not query.content or self._searching or self._wrong is not None:
             return

@@ -159,7 +159,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @property
     def is_at_hit(self) -> bool:
-        """Whether a hit of a search is being shown."""
+        """Whether a hit of the current search was shown."""
         return self.search.hit is not None
 
     # Messages of the loader
@@ -313,7 +313,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(Ruler.StepAsked)
     def step_asked(self, message: Ruler.StepAsked) -> None:
-        """Move to the step that was clicked on the strip."""
+        """Move to the step that was requested on the strip or on a page."""
         self.steps.cursor = message.index
 
     def show_step(self) -> None:

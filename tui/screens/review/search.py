@@ -227,7 +227,7 @@ LINE_COLUMNS: tuple[Column[FoundLine], ...] = (
 
 
 class HitList(Table["FoundLine"]):
-    """The table of found lines, in the order of the run."""
+    """The table of found lines, in the order in which they were found."""
 
     HEAD = 0
 

@@ -87,7 +87,7 @@ class ReviewSettings:
     replaying: Replaying | None = None
     judging: Judging | None = None
     study: Path | None = None
-    """The folder of the study whose attempts are reviewed, which also stores the annotations, or None."""
+    """The folder of the study under review, which also stores the annotations; None outside of a study."""
     live: LiveAnnotations | None = None
     """Shares annotations through a team's store as they are made; None if no store is chosen."""
 

@@ -93,7 +93,7 @@ BADGE_STYLES = {
 
 ALL, EVERY = "all", "hidden too"
 LISTS = (ALL, "edits", "errors", "unseen")
-"""The choices of listed steps. Hidden families are listed only with `EVERY`."""
+"""The choices of listed steps, besides `EVERY`, which adds the hidden families to `ALL`."""
 
 
 class StepList(RecordList):
@@ -216,7 +216,7 @@ class StepList(RecordList):
 
     @property
     def hidden(self) -> frozenset[Family]:
-        """The families that are not listed."""
+        """The families that are hidden."""
         at_first = self.survey.hidden_at_first if self.survey is not None else frozenset()
         return at_first if self._hidden is None else self._hidden
 

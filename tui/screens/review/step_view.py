@@ -392,7 +392,10 @@ class StepView(TextView):
         self.post_message(self.UnfoldWanted())
 
     def place_of(self, line: int, column: int) -> tuple[StepPart, int] | None:
-        """Return the part, and the offset in it, at a line (from 0) and a column; None on a heading."""
+        """Return the part, and the offset in it, at a line (from 0) and a column.
+
+        None on a heading, and while the text is drawn as a terminal shows it.
+        """
         if self.terminal:
             return None
         return self.composed.part_at(self.lines.starts[line] + column)

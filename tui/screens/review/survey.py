@@ -1,6 +1,6 @@
 """Facts about every step of a run as numbers: marks, time, tokens and remaining budgets.
 
-A step takes about 40 bytes.
+A step takes a few dozen bytes.
 """
 
 from __future__ import annotations

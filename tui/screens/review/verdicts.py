@@ -180,7 +180,7 @@ class VerdictDialog(Dialog[GivenVerdict]):
     @on(Button.Pressed)
     @on(Input.Submitted)
     def answer(self) -> None:
-        """Dismiss with the verdict if the form is complete; otherwise show the missing answers."""
+        """Dismiss with the verdict if the form is complete; otherwise show what is missing."""
         verdict = self.verdict
         reasons = self._chosen_reasons(verdict)
         corrected = _seconds(self.query_one("#corrected", Input).value)

@@ -50,7 +50,7 @@ class ReviewView(JobOwner, Protocol):
 
     @property
     def is_at_hit(self) -> bool:
-        """Whether a hit of a search is being shown."""
+        """Whether a hit of the current search was shown."""
         ...
 
     @property

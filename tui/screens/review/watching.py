@@ -18,7 +18,7 @@ from gistpoint.tui.screens.review.run_rows import RunRow
 from gistpoint.tui.screens.review.settings import ReviewSettings
 
 RowReader = Callable[[ReviewSettings], Callable[[RunRow, RunDocument], RunRow]]
-"""A function that returns another, which completes rows with the annotations as of the first call."""
+"""A function that returns another, which completes rows with the annotations as they are when it is made."""
 _LOOK_S = 1.0
 """Seconds between two checks of the files."""
 _STATES = {

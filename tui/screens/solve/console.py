@@ -196,7 +196,7 @@ class Console(Vertical):
         """Show the price of the typed call, or how to call its tool."""
         event.stop()
         self.refresh_bindings()
-        # Otherwise, a later key has already emptied the line, or switched it between calls and patterns.
+        # If they differ, a later key has already emptied the line, or switched between calls and patterns.
         if event.value == self.line.value:
             self._drafts.write({_LINE: event.value})
         self.explain_line(event.value.strip())
@@ -279,7 +279,7 @@ class Console(Vertical):
         self.line.value = ""
 
     def _ask(self, question: QuestionError) -> None:
-        """Explain why a line is unclear, and put the likely call into it."""
+        """Explain why a line is unclear, and put the likely call into it, if there is one."""
         self.post_message(AffordanceTaken("question"))
         self._asked = question.suggested
         if not self._asked:

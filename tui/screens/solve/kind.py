@@ -375,7 +375,7 @@ class CallAsking:
         self._kind.ready(partial(self.when_free, self._submit))
 
     def ask_for(self, place: NamedPlace) -> None:
-        """Show the price of reading a place; make the call on a second request, or if it is impossible."""
+        """Show the price of reading a place; on a second request, or if no call is possible, try the call."""
         tool, arguments = call_for(place)
         if self.is_confirmed(tool, arguments, _OPENS, place.name):
             self._place = place

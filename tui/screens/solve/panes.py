@@ -24,7 +24,7 @@ from gistpoint.tui.widgets.splitter import Splits
 WIDE, VERY_WIDE = 110, 150
 """The widths, in cells, from which the files stay visible and from which the editor fits next to the code."""
 HIGH = 34
-"""The height, in cells, from which the results or the editor stay visible below the text being read."""
+"""The height, in lines, from which the results or the editor stay visible below the text being read."""
 EDITOR_COLUMNS = 100
 """The minimum width, in columns, of an editor next to the code: a line of code, its number and the frame."""
 CODE_COLUMNS = 70

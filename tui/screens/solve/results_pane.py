@@ -139,7 +139,7 @@ class ResultsPane(StatePane):
     def read_hits(self) -> None:
         """Move to the first line of the answer that names a line of a file, or any place, and focus it.
 
-        Does nothing if the answer names no place.
+        Do nothing if the answer names no place.
         """
         places = self.answer.places
         if places:

@@ -67,7 +67,7 @@ class BriefPane(Vertical):
 
 
 class NotesPane(Vertical):
-    """The solver's notes, one text that is saved with the attempt."""
+    """The solver's notes, which are saved with the attempt."""
 
     area = query_one("#notes", WritingArea)
 

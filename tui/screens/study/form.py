@@ -53,7 +53,7 @@ class FormPage(StudyPage):
 
     @property
     def seconds(self) -> float:
-        """Seconds for which the form was on the screen, in all sessions together."""
+        """The number of seconds for which the form was on the screen, in all sessions together."""
         return self._draft.seconds + self._now() - self._since
 
     @on(QuestionForm.Changed)

@@ -22,7 +22,7 @@ from gistpoint.tui.widgets.plain import Plain, plain_line
 class ConsentPage(StudyPage):
     """The page with the consent. Dismissed with `agree` or `decline`; `ticked` contains each item's state.
 
-    It can be agreed to only after the end of the text was on the screen.
+    Agreeing requires that the end of the text was on the screen, and that all required items are ticked.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ POLL_S = 5.0
 Found: TypeAlias = tuple[MonitoredStudy, str]
 """The progress with its alerts, and a label for the state of the study."""
 TALL = 30
-"""From this height on, more people at work and more alerts are listed."""
+"""The height, in lines, from which more people at work and more alerts are listed."""
 
 
 class CoverageTable(Table[TaskCoverage]):
@@ -112,7 +112,7 @@ class ProgressScreen(BaseScreen[None]):
         self.query_one("#study-need", Plain).update(f"{words}\n{commands}")
 
     def _about_people(self, watched: MonitoredStudy) -> Content:
-        """Return the people, alerts and pace; on a low screen, one line each, cut to the width."""
+        """Return the people, in one line on a low screen, and the alerts, pace and work, cut to the width."""
         found, tall = watched.progress, self.size.height >= TALL
         most = SHOWN if tall else SHOWN_LOW
         alerts = alert_words(watched.alerts)

@@ -156,7 +156,7 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
 
 
 class QueueList(Table[QueueRow]):
-    """The table of tasks: a mark for seen ones, the verdict, the title and the function."""
+    """The table of tasks, with a mark for unseen ones, the verdict, the title and the function."""
 
     HEAD, MARGIN, GAP = 0, 1, 1
 

@@ -79,8 +79,9 @@ class ValidationSession:
         *,
         adjudicates: bool = False,
     ) -> ValidationSession:
-        """Return the session with the annotations so far; with `adjudicates`, only for undecided tasks.
+        """Return the session with the annotations so far.
 
+        With `adjudicates`, it has only the tasks that need a decision, or whose decision can be revised.
         Raises `ValidationError` for an invalid name.
         """
         folder = services.locations.validations
@@ -189,7 +190,7 @@ class ValidationSession:
         return known
 
     def steadiness(self, dossier: Dossier) -> Steadiness | None:
-        """Return the counts of tests' outcomes in all validators' finished runs; None without a baseline."""
+        """Return how often tests passed in finished runs, except those of fixes; None without a baseline."""
         trials = self.validator.store.book.trials(dossier.task.id)
         odd = [(t.subject, t.odd) for t in trials if t.finished and t.subject is not TrialSubject.FIX]
         return steadiness(dossier.answer.baselines[0], odd) if dossier.answer.baselines else None

@@ -53,7 +53,7 @@ class EvidenceRun:
 
     @property
     def doing(self) -> str:
-        """The current activity in words, such as `Running shop · find one, 4 fail with your fix`."""
+        """The current activity in words, such as `Running shop · find one, 4 fail with your own solution`."""
         return f"Checking {author_title(self.task)}" if self.subject is None else f"Running {self.words}"
 
 

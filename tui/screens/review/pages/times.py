@@ -106,7 +106,7 @@ class TimesPage(RunPage[TimesContent], RecordList):
             document.advance()
             job.give_way()
         if self._made is None or self._made[0] is not document or self._made[1].fed > document.step_count:
-            # A header sums up the whole run: it is asked for once.
+            # Asking for the header sums up the whole run, so this is done once.
             self._made = document, Timekeeper(), document.header
         _, keeper, run = self._made
         while keeper.fed < document.step_count:
