@@ -147,7 +147,7 @@ class RunDocument:
 
     @property
     def members(self) -> Mapping[str, Json]:
-        """The known members of the run itself, by name, without its records; one that is too long is None."""
+        """The known members of the run itself, without its records; one too long or damaged is None."""
         return self._reader.facts
 
     @property
@@ -382,8 +382,8 @@ class RunDocument:
     def last_step(self) -> Step | None:
         """Return the last step without indexing earlier ones; None if the file's form rules that out.
 
-        It is also None if the step is too long. Its `index` is a guess, because the number of steps is not
-        known yet.
+        It is also None if no earlier step begins in the part that is read. The step's `index` is a guess,
+        because the number of steps is not known yet.
         """
         from gistpoint.sessions.records.last import last_records
 
