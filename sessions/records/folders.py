@@ -91,7 +91,7 @@ def _is_result_of_a_trial(path: Path) -> bool:
 
 
 def holds_trials(folder: Path) -> bool:
-    """Whether one of the first subfolders, or of theirs, is a trial; its own result then sums them up."""
+    """Whether there are trials in the first subfolders or in theirs; the folder's own result sums them up."""
     inner = list(filter(Path.is_dir, sorted(folder.iterdir())))[:_MOST_TRIED]
     below = [deeper for entry in inner for deeper in sorted(entry.iterdir())[:_MOST_TRIED]]
     return any(map(trial_files, (*inner, *below)))

@@ -28,7 +28,7 @@ def as_list(value: Json) -> list[Json]:
 
 
 def as_str(value: Json) -> str:
-    """Return a string, or a number as text; empty for other values, and for numbers from ±1e300 on."""
+    """Return a string, or a number as text; empty for other values, and for numbers outside ±1e300."""
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, bool) or not isinstance(value, _NUMBERS):
@@ -37,7 +37,7 @@ def as_str(value: Json) -> str:
 
 
 def as_int(value: Json) -> int | None:
-    """Return a number without its fraction; None for other values, and for floats from ±1e18 on."""
+    """Return a number without its fraction; None for other values, and for floats outside ±1e18."""
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, float):

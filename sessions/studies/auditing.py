@@ -1,4 +1,4 @@
-"""The audit of a study's folder: its log, protocol, plans, journals, and data of erased people.
+"""The audit of a study's folder: its log, protocol, plans, steps, journals, and data of erased people.
 
 Each plan is derived again from the lines of the log that its planner had read (decision 82).
 """

@@ -1,4 +1,4 @@
-"""The people of a study: enrolment, returned assignments, withdrawal and erasure."""
+"""The people of a study: enrolment, who may take part, returned assignments, withdrawal and erasure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnrolPeople(Request):
-    """A request to enrol people: one person with a given code, or several with random codes."""
+    """A request to enrol people: one with a given code, several with random codes, or those in a table."""
 
     code: str = ""
     number: Count = 1

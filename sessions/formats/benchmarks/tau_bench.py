@@ -131,8 +131,8 @@ class _Ticks:
 
     def place(self, tick: dict[str, Json], step_count: int) -> int:
         speakers = [who for who in _SIDES if _speaks(Record(tick), who)]
-        interrupted = not speakers or self._speaker in speakers
-        if interrupted:
+        continues = not speakers or self._speaker in speakers
+        if continues:
             return max(0, step_count - 1)
         self._speaker = speakers[0]
         return step_count

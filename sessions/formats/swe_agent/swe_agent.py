@@ -230,7 +230,7 @@ _SHELL = Shell(_recorded_action)
 
 
 class SweAgent(SingleRun):
-    """Recognised by steps with an action and an observation, or by a history whose messages name an agent.
+    """Recognised by a `trajectory`, `attempts` with one, or a history whose messages name an agent or a type.
 
     If there were several attempts, the run is the chosen one; each attempt is also listed, as `#attempt-N`.
     """

@@ -161,7 +161,7 @@ _WRITTEN = ("cache_creation_input_tokens", "input_cache_creation", "input_cache_
 
 
 class Langfuse(SingleRun):
-    """Recognised by a `trace` and its `observations`, or by the members of a trace of Langfuse."""
+    """Recognised by `observations` with a `trace` or `traceId`, or by the members of a Langfuse trace."""
 
     name = "langfuse"
     unique_ids = True
