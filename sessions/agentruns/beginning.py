@@ -180,7 +180,7 @@ def plan_run(
 
 
 def _chosen(services: Services, request: BeginAgentRun) -> tuple[Scaffold | None, AgentSolver]:
-    """Return the scaffold, if one is requested, and the model.
+    """Return the requested scaffold, None if none is requested, and the model.
 
     Raises `UserError` for settings that a scaffold would ignore.
     """

@@ -229,7 +229,7 @@ class _AgentRunPage:
 def entries_of(
     state: AttemptState,
 ) -> list[tuple[ModelTurn | Handover | None, list[AttemptCall]]]:
-    """Return the course of an attempt, in order: turns with their calls, handovers, calls of others."""
+    """Return the course of an attempt, in order: turns with calls, handovers, None with another call."""
     requested: dict[int, list[AttemptCall]] = {}
     for call in state.calls:
         if call.requested:

@@ -136,7 +136,7 @@ class RunDocument:
         return replace(run, duration_s=last - first, derived=run.derived | {"duration_s"})
 
     def _first_and_last_time(self) -> tuple[float | None, float | None]:
-        """Return the first time in the steps near the beginning, and the last in those near the end."""
+        """Return the first time in the steps near the beginning and the last near the end, or None."""
         count = self.step_count
         begun = [self.step(n).started for n in range(min(count, _NEAR_AN_END))]
         ended = [self.step(n) for n in range(max(0, count - _NEAR_AN_END), count)]

@@ -132,7 +132,7 @@ def _calls_of_tool(row: AskedRun, key: str) -> float:
 
 
 def _meta(row: AskedRun, key: str) -> list[str]:
-    """Return the harness's values under a key, or under keys that end with it; all values without a key."""
+    """Return the harness's values under keys that are or end with `key`, or all; none if hidden or unread."""
     if row.kept is None or row.hides:
         return []
     wanted = key.lower()

@@ -41,7 +41,7 @@ def steps_of_calls(step: Step) -> Iterator[Step]:
 
 
 def _results_of(step: Step, number: int) -> tuple[Result, ...]:
-    """Return the result of a call, by its id; by its position if there are as many results, without ids."""
+    """Return the result of a call, by its id; or by its position if as many results have no ids; or none."""
     has_ids = any(result.call_id for result in step.results)
     if not has_ids and len(step.results) == len(step.calls):
         return (step.results[number],)

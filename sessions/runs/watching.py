@@ -277,7 +277,7 @@ class FolderWatch:
     # News
 
     def _taken(self, run: WatchedRun, file: _File) -> list[Report]:
-        """Remember a run, and return the news about it."""
+        """Remember a run, and return the news about it; neither if its file may be half written."""
         name, before = run.listed.name, self.runs.get(run.listed.name)
         is_unread = run.listed.header is None
         # A file that has just been created may have no record yet, or only a part of one.

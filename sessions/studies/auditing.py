@@ -178,7 +178,7 @@ def _link_of(line: bytes) -> str:
 
 
 def _is_cut(line: bytes) -> bool:
-    """Whether a line is the beginning of a JSON object."""
+    """Whether a line is only the beginning of a JSON object."""
     try:
         json.loads(line)
     except json.JSONDecodeError as error:

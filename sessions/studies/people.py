@@ -185,7 +185,7 @@ def require_servable(study: StudyFolder) -> None:
 
 
 def codes_to_serve(study: StudyFolder) -> list[str]:
-    """Return the codes of the people who may still take part.
+    """Return the codes of the enrolled people who have not withdrawn.
 
     Raises `StudyError` if there are none, or if the study is closed or simulated.
     """

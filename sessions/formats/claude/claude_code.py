@@ -28,7 +28,7 @@ _PLACE = ("cwd", "version", "gitBranch", "slug", "userType", "entrypoint")
 _CHAIN = ("parentUuid", "uuid", "sessionId", "timestamp", "isSidechain", "isMeta")
 _COMMAND = re.compile(r"<command-name>([^<]+)</command-name>")
 _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle"}
-"""The types of records that name the session, with the key of the name; a user's title counts before a model's."""
+"""The types of records that name the session, with the key of the name; the user's title comes first."""
 _TYPES = frozenset(
     (
         "user",
@@ -246,7 +246,7 @@ def _attached(attachment: Record, text: str) -> _Shown:
 
 
 class ClaudeCode(SingleRun):
-    """Recognised by `loglines`, or by lines of a known type with the id of a session, a parent or a message."""
+    """Recognised by `loglines`, or by lines of a known type that have an id, a parent's or a session's."""
 
     name = "claude-code"
     unique_ids = True

@@ -221,7 +221,7 @@ def _separated(thought: str, response: str, action: str) -> tuple[str, str]:
 
 
 def _recorded_action(message: dict[str, Json], _reply: str, _answer: str) -> tuple[RunCall, ...]:
-    """Return the call of a message in the history, which contains the parsed action."""
+    """Return the call of a message in the history, which contains the parsed action; none without one."""
     call = call_of_command(as_text(message.get("action")))
     return (call,) if call else ()
 

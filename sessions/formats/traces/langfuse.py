@@ -106,7 +106,7 @@ def decoded_text(value: Json) -> Json:
 
 
 def asked_of(given: Json) -> list[dict[str, Json]]:
-    """Return the messages that were sent to a model, given as a list, an object with a list, or a string.
+    """Return the messages sent to a model, given as a list, an object with a list, one message or a string.
 
     They are empty if `given` is None.
     """
