@@ -1,7 +1,7 @@
 """Compares many runs of one task: a tree of what each tried first, and where they part ways.
 
 An action is a kind of work with its target, such as `edit fares.py::fare`. Messages, bookkeeping, and
-an action that repeats the one before it do not count, so that runs part ways only where they do otherwise.
+an action that repeats the one before it do not count, so runs part ways only where they do something else.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _RESUMED = "process_started"
 class StepTime(NamedTuple):
     """The seconds of a step: of the wait for its reply, and of its calls; None if they are unknown.
 
-    `user` and `unknown` are spent before or within the step by neither of the two.
+    `user` is the wait for a user's message, and `unknown` is any other time before or within the step.
     """
 
     model: float | None = None
