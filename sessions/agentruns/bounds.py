@@ -63,7 +63,7 @@ class BoundedRunner:
 
 @dataclass(frozen=True, slots=True)
 class BoundedEntrypoints:
-    """An `EntrypointRunner` that waits for a slot, and raises `CancelledError` if cancelled meanwhile."""
+    """An `EntrypointRunner` that waits for a slot, and raises `CancelledError` if cancelled while waiting."""
 
     runner: EntrypointRunner
     slots: Slots

@@ -1,6 +1,6 @@
 """Rates over the jobs of a run, with what they would be if each missing outcome were known.
 
-An outcome is missing while a job is left or halted, and for good if the job was excluded, if a person had
+An outcome is missing while a job is left or halted, and permanently if the job was excluded, if a person had
 control, or if its journal can't be read. No assumption about these outcomes can be tested, so each rate has
 bounds: its value if all of them were failures, and if all were successes. These are Manski's bounds for
 missing outcomes, American Economic Review 80(2), 1990 (decision 150).

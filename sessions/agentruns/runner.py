@@ -350,7 +350,7 @@ class AgentRunner:
     def _abandoned(self, job: AgentJob, opened: OpenAttempt) -> bool:
         """End an attempt that a scaffold left unfinished, so that another begins; return whether it did.
 
-        A scaffold keeps its conversation in its own process, so it can't go on (decision 153).
+        A scaffold keeps its conversation in its own process, so no other can continue it (decision 153).
         """
         attempt = opened.attempt
         attempt.finish_pending(run=RunContext(self._cancel))
@@ -404,7 +404,7 @@ class AgentRunner:
                 if asker is not None:
                     with suppress(AttemptError):  # it has reached its time limit
                         attempt.hand_over(PERSON, by=asker)
-                # Without a break, the request that stopped the work was withdrawn, and the work goes on.
+                # Without a break, the request that stopped the work was withdrawn, and the work continues.
                 elif left.how is not Leaving.STOPPED or self.stopping or asked.failed():
                     break
         except CancelledError:

@@ -201,7 +201,7 @@ def _file_names(paths: Iterable[str]) -> dict[str, str]:
 class ActionNode:
     """Runs that do the same actions in a row, until some of them do something else.
 
-    A node without actions is for runs that end where others go on.
+    A node without actions is for runs that end where others continue.
     """
 
     actions: tuple[Action, ...]

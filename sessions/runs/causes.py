@@ -81,7 +81,7 @@ def error_line(text: str, *, has_code: bool = False, at_end: bool = False) -> st
     compiler, the last line that begins with an exception, the first line that is labelled as an error, that
     names an exception, or that has a word such as "cannot", and the exit code in the text. If none exists,
     it is the first line, or the last one with `at_end`. With `has_code`, it is empty instead, because an exit
-    code that is known apart from the text says more than an arbitrary line.
+    code that is recorded separately says more than an arbitrary line.
     """
     ends = text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}"
     plain = (

@@ -208,7 +208,7 @@ def _main_call(step: Step) -> RunCall:
 def row_words(step: Step) -> str:
     """Return a step in one line: the call that determines its kind and the call's file, or else its text.
 
-    The line is cut to 160 characters, apart from any flags.
+    The line is cut to 160 characters, not counting its flags.
     """
     if not step.calls:
         return summary(step, _WORDS)

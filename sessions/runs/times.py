@@ -1,4 +1,4 @@
-"""Measures how long the model and the tools of a run took, in each step and in sum.
+"""Measures how long the model and the tools of a run took, in each step and in total.
 
 The steps are read once, in order. What is kept of a step is a few numbers, however long the run is. The time
 of the whole run is divided into parts: each moment belongs to exactly one (decision 183).

@@ -31,7 +31,7 @@ _SETTLED_S = 1.0
 _MOST_WAITED_S = 5.0
 """The longest time that a file that never rests waits, in seconds; a costly one waits longer."""
 _COST = 10
-"""A file that took a second to read is read again no sooner than after this many seconds."""
+"""A file that took a second to read is read again after this many seconds at the earliest."""
 _KEPT_OPEN = 4
 """The number of growing files that are kept open, so that only what was appended is read."""
 _WORTH_KEEPING = 4_000_000

@@ -336,6 +336,6 @@ def people_expired(study: StudyFolder) -> list[str]:
 
 
 def erase_people(study: StudyFolder, codes: Iterable[str]) -> None:
-    """Erase all data of people in turn. Raises `StudyError` at the first with an open attempt."""
+    """Erase all data of people, one after another. Raises `StudyError` at the first with an open attempt."""
     for code in codes:
         study.erase(code)

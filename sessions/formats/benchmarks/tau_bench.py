@@ -288,7 +288,7 @@ def _trials(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
 
 
 def _members(record: RawRecord) -> dict[str, Json]:
-    """Return the members of a trial apart from its conversation."""
+    """Return the members of a trial, except its conversation."""
     return {key: recoded(item) for key, item in as_dict(record.fields).items() if key not in _Reader.arrays}
 
 
