@@ -60,7 +60,7 @@ class AgentModel(Request):
     max_output_tokens: Count | None = None
     context: Count = 128_000
     scaffold: str = ""
-    """The agent of others that works with the model; empty for gistpoint's own loop."""
+    """The name of the scaffold that works with the model; empty for gistpoint's own loop."""
 
     @property
     def samples(self) -> bool:
@@ -118,7 +118,7 @@ class AgentPace(Request):
 
     @property
     def requests(self) -> RequestPace:
-        """How requests are sent. Raises `UserError` on a cluster, whose workers don't know of each other."""
+        """How requests are sent. Raises `UserError` if this is set for a cluster, which can't apply it."""
         pace = RequestPace(self.requests_per_minute, self.tokens_per_minute, self.no_stream)
         if self.cluster and pace != RequestPace():
             raise UserError(
@@ -180,7 +180,7 @@ def plan_run(
 
 
 def _chosen(services: Services, request: BeginAgentRun) -> tuple[Scaffold | None, AgentSolver]:
-    """Return the scaffold, if one is requested, and the model.
+    """Return the requested scaffold, None if none is requested, and the model.
 
     Raises `UserError` for settings that a scaffold would ignore.
     """
@@ -276,8 +276,9 @@ def _default_name(settings: RunSettings) -> str:
 def begin_run(services: Services, plan: PlannedRun, pace: AgentPace) -> tuple[AgentRun, AgentPorts]:
     """Return the new or existing run with the jobs of a plan, and the ports to carry it out.
 
-    Raises `UserError` if the cost is limited but can't be computed, `EndpointError` if the package of chat
-    endpoints is not installed, and `AgentRunError` if the run has other settings or is being worked on.
+    Raises `UserError` if the cost is limited but can't be computed, or if a cluster can't do this work,
+    `EndpointError` if the package of chat endpoints is not installed, and `AgentRunError` if the name is
+    invalid, or if the run has other settings, can't be read or is in use by another process.
     """
     pace.require_price(plan.settings)
     pace.require_here(plan.settings)
@@ -294,8 +295,8 @@ def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) ->
     """Return an existing run and the ports to continue it.
 
     Raises `AgentRunError` if there is no such run or it can't be read, `EndpointError` if the package of chat
-    endpoints is missing, and `UserError` if the run was begun with a model on another server, or if its cost
-    is limited but can't be computed.
+    endpoints is missing, and `UserError` if the run was begun with another scaffold or with a model on
+    another server, if its cost is limited but can't be computed, or if a cluster can't do this work.
     """
     found = AgentRunStore(services.locations.runs).open(name)
     settings = found.settings

@@ -1,4 +1,4 @@
-"""The limits that all attempts of a run share: simultaneous test runs, and the total cost."""
+"""What all attempts of a run share: slots for test runs, the limit on cost, and the endpoint's acceptance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gistpoint.core.trees import SourceTree
 
 _TICK_S = 0.1
 _ACCEPTED_S = 10.0
-"""A refused key or an empty account is reported sooner than after this time."""
+"""The seconds after which a pending request counts as accepted: a refusal would have come sooner."""
 
 
 class Slots:
@@ -63,7 +63,7 @@ class BoundedRunner:
 
 @dataclass(frozen=True, slots=True)
 class BoundedEntrypoints:
-    """An `EntrypointRunner` that waits for a slot, and raises `CancelledError` if cancelled meanwhile."""
+    """An `EntrypointRunner` that waits for a slot, and raises `CancelledError` if cancelled while waiting."""
 
     runner: EntrypointRunner
     slots: Slots

@@ -42,7 +42,7 @@ from gistpoint.sessions.agentruns.store import (
 from gistpoint.sessions.journal import JOURNAL
 
 TOO_LARGE, FAILED, NOBODY = "too_large", "failed", "no_worker"
-"""The problems of halted jobs: the result is too large to send; gistpoint failed; no worker could do it."""
+"""The problems of halted jobs: the journal is too large to send; gistpoint failed; no worker could do it."""
 
 
 def work_tools(isolation: IsolationChoice, *, base_url: str = "", tests_at_once: int = 0) -> WorkTools:

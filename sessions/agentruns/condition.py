@@ -30,7 +30,7 @@ def _is_chosen(value: object) -> bool:
 def condition_facts(settings: RunSettings) -> Mapping[str, str]:
     """Return the settings of a run that were chosen, each as a name and a value in words.
 
-    Settings that this version names otherwise, or does not know, keep the names that they have in `run.toml`.
+    Settings for which there are no special words have their names in `run.toml`, with spaces for underscores.
     """
     agent = settings.agent
     facts = {"setting": _setting(agent.setting), "budgets": _budgets(settings)}

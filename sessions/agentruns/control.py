@@ -96,10 +96,10 @@ def has_person(state: AttemptState) -> bool:
 def run_to_take_from(state: AttemptState, runs: AgentRunStore, *, live: bool) -> AgentRun:
     """Return the run whose attempt a person may take over, or resume after a takeover.
 
-    `live` is whether a process has the journal open. Raises `AttemptError` if the attempt has ended, if it
-    was not made by a model in a run or consists of a single reply, if its run can't be opened, and, for a
-    live attempt, if a person already has it open or if the process that has it open is not working on the
-    run.
+    `live` says whether a process has the journal open. Raises `AttemptError` if the attempt has ended, if it
+    was not made by a model in a run, was made by a scaffold or consists of a single reply, if its run can't
+    be opened, and, for a live attempt, if a person already has it open or if the process that has it open is
+    not working on the run.
     """
     if state.ended:
         raise AttemptError("The attempt has ended.")

@@ -91,7 +91,7 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     model_s: float | None = None
     """The time between requests and their replies."""
     endpoint_wait_s: float | None = None
-    """The time between a failed request and the next, and of waits for limits of requests and tokens."""
+    """The time between failed requests and the next ones, and of waits for limits of requests and tokens."""
     streamed: int | None = None
     """The number of replies received in pieces."""
     worker: str = ""
@@ -378,7 +378,7 @@ def with_attempt(
 
 
 def endpoint_wait_ms(events: Iterable[JournalEvent]) -> int:
-    """Return for how many milliseconds the attempt paused because the endpoint asked to be called later."""
+    """Return the milliseconds of waiting to send a request, after a failed one or because of a limit."""
     total, since = 0, None
     for event in events:
         match event.data:

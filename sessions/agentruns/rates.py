@@ -1,9 +1,9 @@
 """Rates over the jobs of a run, with what they would be if each missing outcome were known.
 
-An outcome is missing while a job is left or halted, and for good if the job was excluded, if a person had
+An outcome is missing while a job is left or halted, and permanently if the job was excluded, if a person had
 control, or if its journal can't be read. No assumption about these outcomes can be tested, so each rate has
-bounds: its value if all of them had failed, and if all had solved. These are Manski's bounds for missing
-outcomes, American Economic Review 80(2), 1990 (decision 150).
+bounds: its value if all of them were failures, and if all were successes. These are Manski's bounds for
+missing outcomes, American Economic Review 80(2), 1990 (decision 150).
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ def rate(count: float, of: int) -> Rate | None:
 
 
 class OutcomeBounds(msgspec.Struct, frozen=True):
-    """The numerator of a rate if all missing outcomes had failed, and if all had solved."""
+    """The numerator of a rate if all missing outcomes were failures, and if all were successes."""
 
     failed: float
     solved: float
     of: int
-    """The number of all jobs or tasks, also those with missing outcomes."""
+    """The number of all jobs or tasks, including those with missing outcomes."""
 
     @property
     def words(self) -> str:

@@ -35,7 +35,7 @@ ABOUT = (
 
 
 def recorded_attempt() -> AttemptState:
-    """Return the recorded attempt. Raises `AttemptError` if its journal is damaged or has not ended."""
+    """Return the recorded attempt. Raises `AttemptError` if its journal is damaged or has no end."""
     _, data = recorded_by_model()
     content = journal_in(data)
     state, problem = folded_state(content.events)
@@ -46,7 +46,7 @@ def recorded_attempt() -> AttemptState:
 
 
 def open_recorded_run(locations: Locations, version: str) -> AgentRun:
-    """Return the run with the recorded attempt, which is stored among this machine's if it is not there yet.
+    """Return the run with the recorded attempt, stored among this machine's runs if it is not there yet.
 
     The attempt counts as one of another machine. Raises `AttemptError` if the record is damaged or another
     attempt has its id, and `AgentRunError` if another run has its name.

@@ -24,9 +24,9 @@ from gistpoint.sessions.exports.html.marking import code_lines, text_lines
 from gistpoint.sessions.exports.html.skeleton import content_hash, line, packaged, page_head
 
 LONGEST = 40_000
-"""The maximum number of characters in a string on the page; the middle of a longer one is left out."""
+"""The maximum number of characters in a string on the page; the end of a longer one is left out."""
 LARGE, LONGEST_IN_LARGE = 24_000_000, 2_000
-"""The length of a page, in characters, after which text is cut earlier, and their maximum length then."""
+"""The length of a page after which strings are cut earlier, and their maximum length then, in characters."""
 _LINE = 300
 """The maximum number of characters in a line."""
 _BAR = 1_000
@@ -229,7 +229,7 @@ class _AgentRunPage:
 def entries_of(
     state: AttemptState,
 ) -> list[tuple[ModelTurn | Handover | None, list[AttemptCall]]]:
-    """Return the course of an attempt, in order: turns with their calls, handovers, calls of others."""
+    """Return the course of an attempt, in order: turns with calls, handovers, None with another call."""
     requested: dict[int, list[AttemptCall]] = {}
     for call in state.calls:
         if call.requested:

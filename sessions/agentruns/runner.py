@@ -1,7 +1,7 @@
 """Carries out a run of a model: its jobs run in threads of one process and can be stopped and resumed.
 
-To resume a run is to do the jobs that have not ended: those that halted for a reason other than the solver,
-and those whose process died. Their attempts are continued (decision 75).
+To resume a run is to do the jobs that have not ended: those not begun, those that halted for a reason other
+than the solver, and those whose process died. Attempts that were begun are continued (decision 75).
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ class AgentPorts:
     as_given: Callable[[Task], Task] = lambda task: task
     """Returns the task with the settings of this run."""
     role: Callable[[Task, Role], Role] = lambda task, role: role
-    """Returns the role of an attempt at a task, which is not the wanted one at the public demo."""
+    """Returns the role of an attempt at a task: the requested one, but no baseline at the public demo."""
     scaffold: Scaffold | None = None
-    """The agent of others that works on the attempts; None for gistpoint's own loop."""
+    """The scaffold that works on the attempts; None for gistpoint's own loop."""
     serve_tools: ToolServer = serves_nothing
     """Serves an attempt's tools over MCP to a scaffold."""
     attempt_id: str = ""
@@ -161,8 +161,8 @@ class AgentRunner:
         """Do the remaining jobs until all have ended or halted, or the run is stopped.
 
         `tick` is called several times a second. The first Ctrl+C stops the run, the second cancels it. Raises
-        `AgentRunError` while another process works on the run, and a bug of a job's thread once the others
-        have stopped.
+        `AgentRunError` while another process works on the run, and an unexpected exception of a job's thread
+        once the other threads have stopped.
         """
         with self.run.held():
             for operation in unrecorded_attempts(self.run, self._ports.attempts.root):
@@ -233,7 +233,7 @@ class AgentRunner:
             self.cancel()
 
     def _beat(self) -> None:
-        """Write a heartbeat into each attempt whose tool is running; `work` does so while a model replies."""
+        """Write a heartbeat into each attempt whose tool is running; the loop does so during a reply."""
         if time.monotonic() < self._beat_at:
             return
         self._beat_at = time.monotonic() + _BEAT_S
@@ -350,7 +350,7 @@ class AgentRunner:
     def _abandoned(self, job: AgentJob, opened: OpenAttempt) -> bool:
         """End an attempt that a scaffold left unfinished, so that another begins; return whether it did.
 
-        A scaffold keeps its conversation in its own process, so it can't go on (decision 153).
+        A scaffold keeps its conversation in its own process, so no other can continue it (decision 153).
         """
         attempt = opened.attempt
         attempt.finish_pending(run=RunContext(self._cancel))
@@ -404,7 +404,7 @@ class AgentRunner:
                 if asker is not None:
                     with suppress(AttemptError):  # it has reached its time limit
                         attempt.hand_over(PERSON, by=asker)
-                # Without a break, the request that stopped the work was withdrawn, and the work goes on.
+                # Without a break, the request that stopped the work was withdrawn, and the work continues.
                 elif left.how is not Leaving.STOPPED or self.stopping or asked.failed():
                     break
         except CancelledError:
@@ -496,7 +496,7 @@ class _Requests:
         return any(not submission.counts for submission in self.attempt.state.submissions[self._before :])
 
     def stop(self) -> bool:
-        """Return whether the loop should stop, also during a request."""
+        """Return whether the loop should stop, even during a request."""
         is_paused = self.attempt.state.pause is not None
         if self.under_way and not is_paused:
             self.runner.acceptance.pending(time.monotonic() - self.sent_at)

@@ -52,7 +52,7 @@ class SeatServed:
         """Do nothing, since the attempt has begun."""
 
     def tools(self) -> tuple[Tool, ...]:
-        """Return the tools that can be called now; after the end, all of the attempt."""
+        """Return the tools that can be called now; after the end, all tools of the attempt."""
         return self.seat.tools() or self.seat.work.attempt.tools
 
     def read_brief(self, client: Mapping[str, Any]) -> Answered:

@@ -101,7 +101,7 @@ def advice(obstacle: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A person's decisions on jobs, with the reasons."""
+    """A person's decision on one or several jobs, with its author and reason."""
 
     outcome: SettledAs
     by: str = ""
@@ -198,7 +198,7 @@ class Settler:
     def carry_out(self) -> list[JobState]:
         """Record what a process that died could not, and return the jobs that are left without a decision.
 
-        These are the requests that it had under way, and the ends that it had decided. A decision whose
+        The losses of the requests that it had under way are recorded, and the decided ends. A decision whose
         attempt can't be opened remains. Raises `OSError` as `settle` does.
         """
         for lost in losses_of_killed_requests(self._run, self._attempts):
@@ -264,7 +264,8 @@ def chosen_jobs(
 ) -> list[JobState]:
     """Return the jobs with these numbers or attempts, and with one of these obstacles.
 
-    Without `jobs` and `reasons`, these are all halted ones; with `settled`, all with a decision. Raises
+    Without `jobs` and `reasons`, these are all halted ones. With `settled`, only jobs with a decision are
+    returned, otherwise only jobs without one. Raises
     `UserError` for a number, attempt or obstacle that no job has.
     """
     numbered = dict(enumerate(run.jobs.values(), start=1))

@@ -111,6 +111,6 @@ def shown_attempt(state: AttemptState) -> ShownAttempt:
 
 
 def tests_of(submission: Submission) -> PassedTests | None:
-    """Return the counts of a finished run of tests; None for a gist, whose result is a score."""
+    """Return the counts of a submission's tests; None if there are none, or for a gist, which has a score."""
     of = submission.passed + len(submission.failing)
     return PassedTests(submission.passed, of) if of and not submission.metrics else None

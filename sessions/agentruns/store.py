@@ -73,7 +73,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     gist: dict[str, Any] | None = None
     """Settings of gists that differ from those of their tasks, as `TaskKind.settled` accepts them."""
     scaffold: ScaffoldIdentity | None = None
-    """The agent of others that works with the model; None for gistpoint's own loop."""
+    """The scaffold that works with the model; None for gistpoint's own loop."""
 
     @property
     def model_and_api(self) -> str:
@@ -199,7 +199,7 @@ class JobSettled(_Operation, frozen=True, tag="settled", kw_only=True):
     outcome: str
     """A `settling.SettledAs`."""
     problem: str
-    """The problem of the job before."""
+    """The obstacle of the job before the decision."""
     by: str = ""
     why: str = ""
 
@@ -396,7 +396,7 @@ class AgentRun:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Lock the run for this process, read it again, and discard requests to stop it, also at the end.
+        """Lock the run for this process, read it again, and discard requests to stop it, now and at the end.
 
         Raises `AgentRunError` if another process has locked it, or if it can't be locked or read.
         """

@@ -1,1 +1,1 @@
-"""The formats of recorded runs: each module declares one, in the folder of its family if it has one."""
+"""The formats of recorded runs: at most one in each module, and a folder for each family of formats."""

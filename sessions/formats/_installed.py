@@ -101,7 +101,7 @@ class InstalledReader(RunReader):
 
 
 _END = object()
-"""Marks the end of the runs that a package yields."""
+"""Marks the end of what a package yields."""
 
 
 def _checked(given: Any, kind: type[Any]) -> Any:

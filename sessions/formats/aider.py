@@ -325,7 +325,7 @@ class Aider(Format):
             yield RunEntry(chat.name if len(chats) > 1 else "", _open(probe, chat).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Return a reader of the chat that began at time `id`, or of the only chat.
+        """Return a reader of the chat that began at time `id`, or of the first one if `id` is empty.
 
         Raises `RunFileError` if there is no such chat.
         """

@@ -158,7 +158,7 @@ def _result(state: Record, texts: dict[str, str]) -> Result | None:
 
 
 class Continue(SingleRun):
-    """Recognised by items of a `history` that have a message and the context attached to it."""
+    """Recognised by a session's members, or by items of a `history` that have a message and its context."""
 
     name = "continue"
     unique_ids = True

@@ -101,7 +101,7 @@ class Docent(Format):
             yield RunEntry(reader.header().id if len(found) > 1 else "", reader.header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Return a reader of a transcript by its id, or of the only one.
+        """Return a reader of a transcript by its id, or of the first one if `id` is empty.
 
         Raises `RunFileError` if there is none.
         """

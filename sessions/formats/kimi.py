@@ -107,7 +107,7 @@ def _tokens(usage: Record) -> Tokens:
 
 
 def _times(records: list[Record], *events: str) -> Iterator[float | None]:
-    """Yield the times of the records of certain event kinds."""
+    """Yield the times of the records with events of certain types, None if unknown."""
     return (record.time("time") for record in records if record.get("event", "type") in events)
 
 

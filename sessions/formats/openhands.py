@@ -1,4 +1,4 @@
-"""Reads OpenHands' event lists, its logs with an event per line, and `output.jsonl` with a run per line."""
+"""Reads OpenHands' event lists, logs with an event per line or file, and `output.jsonl`, a run per line."""
 
 from __future__ import annotations
 
@@ -472,7 +472,7 @@ def _is_output(value: dict[str, Json]) -> bool:
 
 
 class OpenHands(Format):
-    """Recognised by events that name their source, or by lines with a `history` and an instance or issue."""
+    """Recognised by actions, observations or events of a kind, or by lines of a benchmark or the resolver."""
 
     name = "openhands"
     texts_in_records = True

@@ -235,7 +235,7 @@ def _has(*keys: str) -> Callable[[FileProbe], bool]:
 
 
 def _begins_line(beginning: str) -> Callable[[FileProbe], bool]:
-    """Return a test of whether one of the first lines of a string begins with `beginning`."""
+    """Return a test of whether one of the first lines of a file begins with `beginning`."""
     return lambda probe: f"\n{beginning}" in f"\n{probe.text[:_LONGEST_HEAD]}"
 
 
@@ -280,7 +280,7 @@ def _is_vercel(record: dict[str, Json]) -> bool:
 
 
 def _is_database(*words: bytes) -> Callable[[FileProbe], bool]:
-    """Return a test of whether a file is an SQLite database whose first page contains all of these words."""
+    """Return a test of whether a file is an SQLite database whose head contains all of these words."""
     return lambda probe: (
         probe.head.startswith(b"SQLite format 3\0") and all(word in probe.head for word in words)
     )

@@ -1,4 +1,5 @@
 """The parts of recorded runs that formats share: reading in bounded memory, steps, and declarations.
 
-None of these modules knows a particular format, so that no list of formats by name is needed (decision 68).
+Only `databases`, `folders` and `requests` know what particular programs write, so that no list of formats by
+name is needed (decision 68).
 """

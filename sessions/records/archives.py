@@ -65,7 +65,7 @@ class Archive:
 
 
 def opened(blob: Blob) -> Blob | Archive:
-    """Return the archive in `blob`, or the unpacked blob if it is compressed, or `blob` itself.
+    """Return the archive in `blob`, the unpacked blob if it is compressed, or else `blob`; text is in UTF-8.
 
     Raises `RunFileError` if the archive can't be read, exceeds the limits, or is compressed more than twice.
     """
@@ -432,7 +432,7 @@ class SliceBlob:
     """A part of another blob."""
 
     def __init__(self, whole: Blob, start: int, end: int, name: str = "", *, origin: int = 0) -> None:
-        """`origin` is the part's offset in the file that the user named; 0 for a member of an archive."""
+        """`origin` is the part's offset in `whole`, to compute positions in the user's file; 0 for none."""
         self.whole: Blob = whole
         self.origin: int = origin + (whole.origin if isinstance(whole, SliceBlob) and origin else 0)
         self.start = start

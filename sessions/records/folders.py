@@ -52,8 +52,8 @@ def event_files(folder: Path) -> list[PathBlob]:
 def session_files(path: Path) -> list[PathBlob]:
     """Return the files of a session in opencode's storage: its own, then each message and its parts.
 
-    Empty if the path is not such a session; files after the first `limits.MEMBERS` are left out. Some
-    releases of opencode keep the messages next to the folder of the sessions, others in it.
+    Empty if the path is not such a session or has no messages; files after the first `limits.MEMBERS` are
+    left out. Some releases of opencode keep the messages next to the folder of the sessions, others in it.
     """
     if not (path.name.startswith("ses_") and path.suffix == ".json" and path.is_file()):
         return []
@@ -91,14 +91,17 @@ def _is_result_of_a_trial(path: Path) -> bool:
 
 
 def holds_trials(folder: Path) -> bool:
-    """Whether a folder or one of its subfolders contains trials; its own result then only sums them up."""
+    """Whether there are trials in the first subfolders or in theirs; the folder's own result sums them up."""
     inner = list(filter(Path.is_dir, sorted(folder.iterdir())))[:_MOST_TRIED]
     below = [deeper for entry in inner for deeper in sorted(entry.iterdir())[:_MOST_TRIED]]
     return any(map(trial_files, (*inner, *below)))
 
 
 def trial_files(folder: Path) -> list[PathBlob]:
-    """Return the files of a trial, its result first, then its logs; empty if the folder is not a trial."""
+    """Return the files of a trial, its result first; empty if the folder is not a trial.
+
+    Files after the first `_MOST_FILES` are left out.
+    """
     if not folder.is_dir():
         return []
     entries = list(folder.iterdir())

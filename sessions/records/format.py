@@ -71,7 +71,7 @@ class RunReader(ABC):
 
     @cached_property
     def request(self) -> str:
-        """The headline of the user's request near the beginning of the file, as a nameless run's name."""
+        """The headline of the user's request near the beginning of the file; empty if none is found."""
         if not (found := request_in(self.early_user_texts())) and not self.probe.is_wide:
             self.probe.widen()
             found = request_in(self.early_user_texts())

@@ -23,8 +23,8 @@ def last_records(blob: Blob, first: tuple[int, int]) -> list[RawRecord]:
     """Return the last records in order, decoded, read from the end of the file.
 
     `first` is the position of the first record. Only two layouts allow this: arrays whose records are
-    indented on separate lines, and JSON lines. The result is empty if it is uncertain whether the end belongs
-    to the same array: in that case the index has to be built.
+    indented on separate lines, and JSON lines. The result is empty for another layout, for a damaged record,
+    and if it is uncertain whether the end belongs to the same array: the index then has to be built.
     """
     start, end = first
     before = blob.read(max(0, start - _BEFORE), min(start, _BEFORE))

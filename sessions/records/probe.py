@@ -123,7 +123,7 @@ class FileProbe:
 
     @cached_property
     def array(self) -> list[Json]:
-        """The first value if it is an array, with at least its first element; otherwise an empty array."""
+        """The first value if it is an array, as far as it is in the head; otherwise an empty array."""
         return as_list(self.top)
 
     @cached_property
@@ -254,7 +254,7 @@ class FileProbe:
 
     @cached_property
     def _late_offsets(self) -> dict[str, int]:
-        """Return the keys of the top object, with the positions of their values in the tail.
+        """The keys of the top object, with the positions of their values in the tail.
 
         The mapping is empty if the file does not end with an object, or if it is uncertain where that opens.
         """

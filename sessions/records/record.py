@@ -67,7 +67,7 @@ class Record:
         return list(map(as_str, self.items(*path)))
 
     def word(self, *path: str) -> str:
-        """Return a string, or a number below 1e300 as text; the empty string for any other value."""
+        """Return a string, or a number as text; empty for other values, and for numbers outside ±1e300."""
         return as_str(self.get(*path))
 
     def text(self, *path: str) -> str:
@@ -75,7 +75,7 @@ class Record:
         return as_text(self.get(*path))
 
     def whole(self, *path: str) -> int | None:
-        """Return a number without its fraction; None for other values, and for floats of 1e18 or more."""
+        """Return a number without its fraction; None for other values, and for floats outside ±1e18."""
         return as_int(self.get(*path))
 
     def number(self, *path: str) -> float | None:

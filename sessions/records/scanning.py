@@ -230,7 +230,7 @@ class Scanner:
         return str(key)
 
     def elements(self, light: LightKeys | None = None) -> Iterator[RawRecord]:
-        """Yield the elements of the array at the position; afterwards the scanner is behind the array."""
+        """Yield the elements of the array at the position; the position is then after the array."""
         if self.peek() != "[":
             raise DamagedError(self.position)
         while len(self._text) - self._at < 4096 and self._more(self.position):
@@ -321,7 +321,7 @@ class Scanner:
             for start, end, fields in plain:
                 yield RawRecord(start, end, fields)
             self.seek(plain.at)
-            for record in self._by_lines(pattern):
+            for record in self._line_by_line(pattern):
                 yield record
                 if record.end - plain.at > limits.CHUNK and self._text.startswith(
                     following, record.end - self._base
@@ -331,7 +331,7 @@ class Scanner:
             else:
                 return
 
-    def _by_lines(self, pattern: re.Pattern[str]) -> Iterator[RawRecord]:
+    def _line_by_line(self, pattern: re.Pattern[str]) -> Iterator[RawRecord]:
         start, fields = -1, dict[str, Json]()
         for match in self._borders(pattern):
             before, what, name, text, number, later, later_text, later_number, _ = match.groups()
@@ -413,8 +413,8 @@ def members(scanner: Scanner, wants: Callable[[str], bool]) -> Iterator[tuple[st
     """Yield the members of the object at the position: the key, the value, and the value's start and end.
 
     If `wants` is true for a key, its value is None and is left for the caller to read. Other values are
-    decoded, or None if they are longer than `limits.LONG_RECORD`. Raises an `UnreadableError` if there is no
-    object, or if the text ends within it or is damaged.
+    decoded, or None if they are longer than `limits.LONG_RECORD` or can't be decoded. Raises an
+    `UnreadableError` if there is no object, or if the text ends within it or is damaged.
     """
     if not scanner.take("{"):
         raise DamagedError(scanner.position)
@@ -470,7 +470,7 @@ def _bounded_value(scanner: Scanner) -> tuple[Json, int, int]:
 
 
 def one_record(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
-    """Yield the first value of a string as a record."""
+    """Yield the first value of a blob as a record."""
     yield Scanner(blob, start).record()
 
 
@@ -527,10 +527,10 @@ def _line(
 def guarded(
     records: Iterator[RawRecord], blob: Blob, warnings: list[str], member: int = 0, *, before: int = 0
 ) -> Iterator[RawRecord]:
-    """Yield `records`, at most `limits.RECORDS`; if the text ends or is damaged, add a warning.
+    """Yield `records`, at most `limits.RECORDS`, and add a warning for each problem.
 
-    The rest of the text is then yielded as a damaged record. `member` is the number of the records' file, and
-    `before` the number of earlier records.
+    If the text ends within a record or is damaged, the rest of it is yielded as a damaged record. `member` is
+    the number of the records' file, and `before` the number of earlier records.
     """
     count = before
     try:

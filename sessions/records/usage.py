@@ -1,7 +1,7 @@
 """The rule by which the counts of a provider become tokens, in which the prompt's include those of a cache.
 
 Providers count the tokens that were read from a cache, or written to it, in one of two ways: within the
-prompt (OpenAI, Google, LiteLLM), or apart from it (Anthropic, and programs that count like it), see
+prompt (OpenAI, Google, LiteLLM), or separately (Anthropic, and programs that count like it). See
 decision 184.
 """
 

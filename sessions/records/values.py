@@ -28,7 +28,7 @@ def as_list(value: Json) -> list[Json]:
 
 
 def as_str(value: Json) -> str:
-    """Return a string, or a number below 1e300 as text; the empty string for any other value."""
+    """Return a string, or a number as text; empty for other values, and for numbers outside ±1e300."""
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, bool) or not isinstance(value, _NUMBERS):
@@ -37,7 +37,7 @@ def as_str(value: Json) -> str:
 
 
 def as_int(value: Json) -> int | None:
-    """Return a number without its fraction; None for other values, and for floats of 1e18 or more."""
+    """Return a number without its fraction; None for other values, and for floats outside ±1e18."""
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, float):
@@ -137,7 +137,8 @@ def _part(part: Json) -> str:
 def media_text(part: dict[str, Json], kind: str = "") -> str:
     """Return text in place of an image, a sound or a file.
 
-    The text contains the name of the medium, or its type and size, and any text in it.
+    The text contains the name, the type and the size of the medium as far as they are known, and any text in
+    it.
     """
     kind = kind or _kind_of_medium(as_str(part.get("type")))
     holders = [as_dict(part.get(key)) for key in ("source", kind, "image_url", f"input_{kind}")]
@@ -162,7 +163,7 @@ def _kind_of_medium(type_name: str) -> str:
 
 
 def _without_data(name: str) -> str:
-    """Return the address of an image, cut to 2,000 characters; for a data URL, its type and size."""
+    """Return the name of a medium, cut to 2,000 characters; for a data URL, its type and size."""
     if not name.startswith("data:"):
         return name[:2000]
     head, _, data = name[:200].partition(",")

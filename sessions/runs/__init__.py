@@ -1,1 +1,1 @@
-"""Opens recorded runs of any format and size, and normalises their steps."""
+"""Recorded runs of any format and size: opening, searching, comparing, watching, and facts about steps."""

@@ -1,7 +1,7 @@
 """Compares many runs of one task: a tree of what each tried first, and where they part ways.
 
 An action is a kind of work with its target, such as `edit fares.py::fare`. Messages, bookkeeping, and
-an action that repeats the one before it do not count, so that runs part ways only where they do otherwise.
+an action that repeats the one before it do not count, so runs part ways only where they do something else.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _IN_A_LINE = 40
 _LONGEST_TARGET = 200
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w{1,100})", re.MULTILINE)
 _PLAIN = re.compile(r"[^\s\"'\x00-\x1f\x7f-\x9f\u2192]+")
-"""A name without blanks, quotes, control characters, and the arrow between actions."""
+"""A name without blanks, quotes, control characters, or the arrow between actions."""
 _MOST_SEARCHED = 20_000
 """The length in characters of the part of an edit that is searched for the function it changes."""
 _PREFIXES = frozenset({"sudo", "time", "env", "nohup", "command"})
@@ -80,7 +80,7 @@ class ActedRun:
 
 
 def actions_of(steps: Iterable[Step]) -> Iterator[tuple[int, Action]]:
-    """Yield the actions of a run, each with the index of its step."""
+    """Yield the actions of a run, without repetitions in a row, each with the index of its step."""
     before: Action | None = None
     for step in steps:
         for action in actions_in(step):
@@ -170,7 +170,7 @@ def _steps(document: RunDocument, cancel: CancelToken) -> Iterator[Step]:
 
 
 def with_common_paths(runs: Sequence[ActedRun]) -> list[ActedRun]:
-    """Return runs in which each file has one name, the shortest that tells it from the other files.
+    """Return runs in which each file has one name: its last part if unique, otherwise its shortest path.
 
     Programs name a file in several ways, such as `/testbed/src/a.py` and `src/a.py`.
     """
@@ -201,7 +201,7 @@ def _file_names(paths: Iterable[str]) -> dict[str, str]:
 class ActionNode:
     """Runs that do the same actions in a row, until some of them do something else.
 
-    A node without actions is for runs that end where others go on.
+    A node without actions is for runs that end where others continue.
     """
 
     actions: tuple[Action, ...]

@@ -25,7 +25,7 @@ _RAISED = re.compile(
 _OF_A_COMPILER = re.compile(r"^\S+:\d+(?::\d+)?: (?:fatal )?error: ")
 """A place in a source with its error; of several, the first one causes the others."""
 _LABELLED = re.compile(r"^(?:\[\w-]+\] ?)?(?:fatal |CMake )?(?:error|fatal)\b ?(?::|!|at )", re.IGNORECASE)
-"""A line that says of itself that it is an error."""
+"""A line that begins with the word "error" or "fatal"."""
 _NAMES_AN_EXCEPTION = re.compile(r"(?<![\w.])(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): ")
 _SPEAKS_OF_ERROR = re.compile(
     r"^fail\b|(?<![\w-])(?:error|exception|fatal|panic|cannot|can't|could not|couldn't|unable to"
@@ -65,7 +65,8 @@ _MESSAGE = re.compile(r'^(?:[\w-]{1,40}: )?(?:\{.*?)?"(?:message|error)": ?"((?:
 def shows_error(text: str) -> bool:
     """Whether an output shows by itself that its command failed.
 
-    It begins as an error, contains a traceback, or ends with an exit code other than 0.
+    It begins as an error, has a traceback near its end, or ends with an exit code other than 0 or with a
+    typical message such as "command not found".
     """
     if _BEGINS_AS_ERROR.match(text, 0, 200) or _TRACEBACK in text[-_ENDS:]:
         return True
@@ -79,8 +80,8 @@ def error_line(text: str, *, has_code: bool = False, at_end: bool = False) -> st
     It is the first of these that exists: the line at the end of the last traceback, the first error of a
     compiler, the last line that begins with an exception, the first line that is labelled as an error, that
     names an exception, or that has a word such as "cannot", and the exit code in the text. If none exists,
-    it is the first line, or the last one with `at_end`; but with `has_code`, an exit code is known apart from
-    the text, and says more than an arbitrary line of an output.
+    it is the first line, or the last one with `at_end`. With `has_code`, it is empty instead, because an exit
+    code that is recorded separately says more than an arbitrary line.
     """
     ends = text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}"
     plain = (
@@ -105,7 +106,7 @@ def error_line(text: str, *, has_code: bool = False, at_end: bool = False) -> st
 
 
 def _otherwise(lines: list[str], code: str, *, has_code: bool, at_end: bool) -> str:
-    """Return what stands for an error that no line names: an exit code, or the first or the last line."""
+    """Return a substitute for a missing error: an exit code, or the first or the last line; may be empty."""
     if code.strip("-0"):
         return f"exit code {code}"
     shown = () if has_code else reversed(lines) if at_end else lines

@@ -51,7 +51,7 @@ class FileChange:
     path: str
 
     def part(self, path: str) -> FileDiff | None:
-        """Return a diff of the shown part of the file `path`; None if it shows none."""
+        """Return a diff of the part of the file `path` that the change shows; None if it shows none."""
         return None
 
     def applied(self, path: str, before: bytes) -> bytes:

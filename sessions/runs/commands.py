@@ -256,7 +256,7 @@ _CAT = re.compile(
 def written_files(command: str) -> tuple[tuple[str, str], ...]:
     """Return the path and text of each whole file that a command writes with `cat > FILE << 'END'`.
 
-    Strings in which the shell would expand something are left out.
+    Files in whose text the shell would expand something are left out.
     """
     found: list[tuple[str, str]] = []
     opened: re.Match[str] | None = None
@@ -280,7 +280,7 @@ def written_files(command: str) -> tuple[tuple[str, str], ...]:
 def edited_paths(command: str) -> tuple[str, ...]:
     """Return the paths of files that a command changes by `sed -i`, a redirection or `tee`.
 
-    Redirections are searched for only in the first `_LONGEST` characters.
+    Only the first `_LONGEST` characters are searched.
     """
     found: list[str] = []
     for line in _without_heredocs(command[:_LONGEST]).split("\n"):

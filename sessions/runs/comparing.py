@@ -223,7 +223,7 @@ def read_side(
     """Read a run to its end and return it as a side of a comparison.
 
     `goals` are the broken functions, if they are known; `tree` contains the files at the start of the run.
-    `target` is the function that the brief names.
+    `target` is the function that the brief names; by default, that of the only goal.
     """
     goals = tuple(goals)
     if target is None and len(goals) == 1:

@@ -112,7 +112,7 @@ class RunDigest(msgspec.Struct, frozen=True, array_like=True):
     """The greatest number of times that a call was made with the same result, with no edit in between."""
     calls: int = 0
     errors: int = 0
-    """The number of steps in which something failed: not by failing tests, but by tests with errors."""
+    """The number of steps in which something failed; failing tests don't count, tests with errors do."""
     edits: int = 0
     """The number of changes to files: a call that changes three files counts three times."""
     test_runs: int = 0
@@ -268,7 +268,7 @@ class LoopFinder:
         self._times: Counter[str] = Counter()
 
     def feed(self, step: Step, *, changed: bool) -> None:
-        """Add a step of the solver; `changed` is whether it changed files."""
+        """Add a step of the solver; `changed` says whether it changed files."""
         if changed:
             self._times.clear()
         if not step.calls or not step.results or len(self._times) > _MOST_PAIRS:
@@ -305,7 +305,7 @@ def went_wrong(step: Step) -> bool:
 
 
 def error_in(step: Step) -> str:
-    """Return the line that names what went wrong in a step."""
+    """Return the line that names what went wrong in a step; `error` if there is none."""
     codes = [result.returncode for result in step.results if result.returncode]
     failed = [result for result in step.results if result.is_error or result.returncode]
     shown = [result for result in step.results if shows_error(result.text)]

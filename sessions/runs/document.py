@@ -136,7 +136,7 @@ class RunDocument:
         return replace(run, duration_s=last - first, derived=run.derived | {"duration_s"})
 
     def _first_and_last_time(self) -> tuple[float | None, float | None]:
-        """Return the first time in the steps near the beginning, and the last in those near the end."""
+        """Return the first time in the steps near the beginning and the last near the end, or None."""
         count = self.step_count
         begun = [self.step(n).started for n in range(min(count, _NEAR_AN_END))]
         ended = [self.step(n) for n in range(max(0, count - _NEAR_AN_END), count)]
@@ -147,7 +147,7 @@ class RunDocument:
 
     @property
     def members(self) -> Mapping[str, Json]:
-        """The known members of the run itself, by name, without its records; one that is too long is None."""
+        """The known members of the run itself, without its records; one too long or damaged is None."""
         return self._reader.facts
 
     @property
@@ -382,8 +382,8 @@ class RunDocument:
     def last_step(self) -> Step | None:
         """Return the last step without indexing earlier ones; None if the file's form rules that out.
 
-        It is also None if the step is too long. Its `index` is a guess, because the number of steps is not
-        known yet.
+        It is also None if no earlier step begins in the part that is read. The step's `index` is a guess,
+        because the number of steps is not known yet.
         """
         from gistpoint.sessions.records.last import last_records
 

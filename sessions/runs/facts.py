@@ -539,7 +539,7 @@ class Waste:
         return back
 
     def _set_back(self, path: str) -> int | None:
-        """Forget the edits of a file, or of all files without `path`; return the last such step, or None."""
+        """Forget the edits of a file, or of all if `path` is empty; return the last such step, or None."""
         restored = list(self._last_edit)
         if path:
             restored = [known for known in restored if same_path(known, path)]

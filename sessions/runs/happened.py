@@ -24,7 +24,10 @@ _SHAPES = {
 
 
 def happened_words(digest: RunDigest) -> str:
-    """Return what is remarkable about a run's course: what it did not do, and how it got stuck."""
+    """Return what is remarkable about a run's course: what it did not do, and how it got stuck.
+
+    If nothing is, the words are `edited and tested`.
+    """
     found = [words for happening, words in _OF_FINDING.items() if digest.has(happening)]
     if not digest.has(Happening.EDITED):
         found.insert(0, "no edit")
@@ -61,7 +64,7 @@ def answer_words(digest: RunDigest) -> str:
 
 
 def digest_record(digest: RunDigest) -> dict[str, Any]:
-    """Return a digest as JSON data; steps are counted from 1, and None is for no such step."""
+    """Return a digest as JSON data; the step with the error is counted from 1, or None without an error."""
     return {
         "error": digest.error,
         "cause": digest.cause,

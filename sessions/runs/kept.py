@@ -101,7 +101,7 @@ def meta_of(run: Run, recorded: Mapping[str, Json]) -> dict[str, str]:
     """Return the short values that the harness recorded about a run, by their keys joined with dots.
 
     They are the extra values of its header, then the members of its own object that were `recorded`. Long
-    texts and lists of objects are left out, and at most `_MOST_VALUES` are returned.
+    strings and lists of objects are left out, and at most `_MOST_VALUES` are returned.
     """
     found: dict[str, str] = {}
     for members in (run.extra, recorded):
@@ -127,7 +127,7 @@ def _values(members: Mapping[str, Json], prefix: str, depth: int) -> Iterator[tu
 
 
 def _word(value: Json) -> str:
-    """Return a value as a short text; empty if it is missing, an object, a list or a long text."""
+    """Return a value as a short string; empty if it is missing, an object, a list or a long string."""
     if value is None or isinstance(value, dict | list | CutText):
         return ""
     if isinstance(value, bool):
@@ -149,7 +149,10 @@ def header_values(run: Run) -> dict[str, Any]:
 
 
 def header_of(values: Mapping[str, Any]) -> Run:
-    """Return the header that `header_values` made data of. Raises `TypeError` or `ValueError` for others."""
+    """Return the header from which `header_values` made the data.
+
+    Raises `KeyError`, `TypeError` or `ValueError` for other data.
+    """
     known = dict(values)
     known["actor"] = Actor(known["actor"])
     known["tokens"] = Tokens(*known["tokens"])

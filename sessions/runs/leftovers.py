@@ -179,7 +179,7 @@ def _is_text(value: Json) -> bool:
 
 
 def _without(found: Iterable[tuple[str, str]], shown: list[str]) -> Iterator[Noted]:
-    """Yield the strings that no string in `shown` contains, each once."""
+    """Yield the strings that no string in `shown` contains, each once; none that are blank or encoded."""
     known = set(shown)
     texts = _ShownTexts(shown)
     for path, text in found:

@@ -52,7 +52,7 @@ _MOST_LINES = 200_000
 
 
 def tests_named_in(step: Step) -> list[TestResult]:
-    """Return the outcomes that a step's results print. pytest's summary takes precedence.
+    """Return the outcomes of tests in a step's results; pytest's summary takes precedence.
 
     Only the first 200,000 lines of each result are read.
     """
@@ -60,7 +60,7 @@ def tests_named_in(step: Step) -> list[TestResult]:
 
 
 def outcomes_in(texts: Iterable[str]) -> list[TestResult]:
-    """Return the outcomes that texts print, by their first mention."""
+    """Return the outcomes in the output of test runners, in the order of their first mention."""
     found: dict[str, TestResult] = {}
     for text in texts:
         for line in text.split("\n", _MOST_LINES)[:_MOST_LINES]:

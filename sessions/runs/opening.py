@@ -56,7 +56,7 @@ _IGNORED = frozenset({".git", "__pycache__", "node_modules", ".venv"})
 
 
 class HiddenRunError(RunFileError):
-    """A request to open a run that hides its outcome."""
+    """Raised for a request to open a run that hides its outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +151,10 @@ def list_runs(
     """Yield the runs of files, folders, archives and `FILE#ID` names, each as soon as its header is read.
 
     Files that are named in `paths` and are not runs are listed with their problem; in a folder or archive,
-    they are skipped. `with_unread` also lists files in a folder that can't be read, those that are in no
-    known format although their suffix suggests a run, and a folder of which files were left out. `wants`
-    decides which files to list at all, except those named with an ID. `known` are earlier listings of files,
-    which are used and added to. Raises `CancelledError` if cancelled.
+    only refused files and those in the format of a run are. `with_unread` also lists files in a folder that
+    can't be read, those that are in no known format although their suffix suggests a run, and a folder of
+    which files were left out. `wants` decides which files to list at all, except those named with an ID.
+    `known` are earlier listings of files, which are used and added to. Raises `CancelledError` if cancelled.
     """
     for given in paths:
         path, id = split_name(str(given))

@@ -8,7 +8,7 @@ from gistpoint.sessions.runs.document import RunDocument
 
 
 def journal_of(document: RunDocument) -> JournalContent:
-    """Return the journal of an open run in gistpoint's own format, also of one in an archive."""
+    """Return the journal of an open run in gistpoint's own format, even if it is in an archive."""
     blob = document.blobs[0]
     if isinstance(blob, FileBlob):
         return read_journal(blob.path)

@@ -1,6 +1,6 @@
 """Renders a run or a step as plain text for people.
 
-Strings are returned as they are recorded: the caller who prints them has to make control characters visible.
+Strings are returned as they are recorded: a caller that prints them has to make control characters visible.
 """
 
 from __future__ import annotations
@@ -149,7 +149,11 @@ def _fact_text(fact: Json) -> str:
 
 
 def header_texts(run: Run) -> list[str]:
-    """Return the strings of a run's header that its file records, including its prompt and submission."""
+    """Return the strings of a run's header that a search covers.
+
+    They are the recorded task and end reason, the extra facts, the strings outside all other fields, the
+    prompt and the submission.
+    """
     recorded = {"task": run.task, "exit_status": run.exit_status}
     texts = [text for name, text in recorded.items() if name not in run.derived]
     texts += map(_fact_text, run.extra.values())
@@ -204,7 +208,7 @@ def _main_call(step: Step) -> RunCall:
 def row_words(step: Step) -> str:
     """Return a step in one line: the call that determines its kind and the call's file, or else its text.
 
-    The line is cut to 160 characters, apart from any flags.
+    The line is cut to 160 characters, not counting its flags.
     """
     if not step.calls:
         return summary(step, _WORDS)

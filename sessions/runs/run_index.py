@@ -84,7 +84,7 @@ class WordCollector:
 
 
 def _folded(text: str) -> str:
-    """Return a string in which letters that a search takes for one another, in any case, are equal."""
+    """Return a string in which letters that a search treats as the same, ignoring case, are equal."""
     return text.replace("\u0130", "i").replace("\u0131", "i").casefold()
 
 
@@ -96,7 +96,7 @@ def _parts(word: str) -> Iterator[str]:
 
 
 def may_contain(packed: bytes, text: str) -> bool:
-    """Whether a run with these words may contain a string in any case."""
+    """Whether a run with these words may contain a string, ignoring case."""
     known = zlib.decompress(packed).decode("utf-8", "surrogatepass")
     wanted = (part[: _LONGEST_WORD // 2] for part in _WORD.findall(_folded(text)))
     return all(part in known for part in wanted)
@@ -142,7 +142,7 @@ def _state(path: Path, found: os.stat_result) -> str:
 
 
 def readers_version() -> str:
-    """Return the version of the code that reads runs: gistpoint's, and that of what else is installed."""
+    """Return the version of the code that reads runs: gistpoint's, the packages', and any forced format."""
     forced = registry.forced_format()
     return f"{_version_of_code()}{':' if forced else ''}{forced}"
 
@@ -186,7 +186,7 @@ def read_run(
 
 
 class RunIndex:
-    """The index of recorded runs. Without one, everything is read."""
+    """The index of recorded runs; without a cache folder, no run is known."""
 
     def __init__(self, cache_folder: Path | None) -> None:
         """Open the index in the cache folder; None for none."""
@@ -201,11 +201,11 @@ class RunIndex:
             self._rows.close()
 
     def forget_states(self) -> None:
-        """Look again whether files have changed."""
+        """Forget the states of files, so that it is checked again whether they have changed."""
         self._states.clear()
 
     def _state(self, name: str) -> bytes | None:
-        """Return the state of a run's file; it is looked at once, before the file is read."""
+        """Return the state of a run's file, determined once, before it is read; None if it is unknown."""
         if self._rows is None:
             return None
         if name not in self._files:
@@ -273,7 +273,7 @@ class RunIndex:
     # Content
 
     def answer(self, name: str, term: ContentTerm, *, headers: bool) -> bool | None:
-        """Return whether content is in a run: False if its words rule it out, None if that is not known."""
+        """Return whether content is in a run, from an earlier answer or the run's words; None if unknown."""
         if self._rows is None or (state := self._state(name)) is None:
             return None
         known = self._rows.cell(_RUN + name, state, _answer_name(term, headers))

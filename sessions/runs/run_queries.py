@@ -124,7 +124,7 @@ def _has_tool(row: AskedRun, key: str, word: str) -> bool:
 
 
 def _calls_of_tool(row: AskedRun, key: str) -> float:
-    """Return the number of calls of the tools whose names contain a string."""
+    """Return the number of calls of the tools whose names contain a string; NaN if the run was not read."""
     if row.kept is None:
         return nan
     tools = row.kept.digest.tools
@@ -132,7 +132,7 @@ def _calls_of_tool(row: AskedRun, key: str) -> float:
 
 
 def _meta(row: AskedRun, key: str) -> list[str]:
-    """Return the harness's values under a key, or under keys that end with it; all values without a key."""
+    """Return the harness's values under keys that are or end with `key`, or all; none if hidden or unread."""
     if row.kept is None or row.hides:
         return []
     wanted = key.lower()
@@ -227,12 +227,12 @@ def run_query(
 
 
 class ContentFinder:
-    """Finds out whether content is in runs: from the index if it is known there, else in the runs."""
+    """Finds out whether content is in runs: from the index if it is known there, else from the runs."""
 
     def __init__(self, index: RunIndex, cancel: CancelToken = NEVER) -> None:
         self._index, self._cancel = index, cancel
         self.opened = 0
-        """The number of runs that were opened for it."""
+        """The number of runs that had to be opened."""
 
     def find(self, row: AskedRun, term: ContentTerm) -> bool:
         """Return whether content is in a run; False for a run that can't be read.
@@ -265,9 +265,10 @@ class ContentFinder:
 def has_content(
     document: RunDocument, term: ContentTerm, *, headers: bool, cancel: CancelToken = NEVER
 ) -> bool:
-    """Return whether a string is in a run, in any case; `headers` is whether its header is searched too.
+    """Return whether the string of a term is in the parts of a run that the term searches, ignoring case.
 
-    Raises `SearchError` if the search takes too long, and `CancelledError` if cancelled.
+    For `error`, only steps in which something failed count. With `headers`, the run's header may be searched
+    too. Raises `SearchError` if the search takes too long, and `CancelledError` if cancelled.
     """
     name, text = term
     scopes: Iterable[TextScope] = CONTENT[name]

@@ -81,7 +81,7 @@ class Query:
         scopes: Iterable[TextScope] = tuple(TextScope),
         ignore_case: bool | None = None,
     ) -> None:
-        """Compile the pattern, which is a literal text unless `regex` is set.
+        """Compile the pattern, which is literal unless `regex` is set.
 
         If `ignore_case` is None, case is ignored if the pattern is in lower case. Raises `SearchError` if the
         pattern is empty or is not a regular expression.

@@ -1,4 +1,4 @@
-"""A step with several calls as steps with one call each, so that each call counts in every format alike.
+"""A step with several calls as steps with one call each, so that each call counts alike in every format.
 
 Some formats record a reply with all its calls as one step, others each call as a step.
 """
@@ -14,9 +14,10 @@ from gistpoint.sessions.runs.commands import edited_paths, path_of, same_path, s
 
 
 def steps_of_calls(step: Step) -> Iterator[Step]:
-    """Yield a step for each call of a step, in order, with its result and its edits; the step itself for one.
+    """Yield a step for each call of a step, in order, with its result and its edits.
 
-    What the step records of all calls together, such as its diff, is in none of them.
+    What the step records of all calls together, such as its diff, is in none of them. A step with at most one
+    call is yielded unchanged.
     """
     if len(step.calls) < 2:
         yield step
@@ -40,7 +41,7 @@ def steps_of_calls(step: Step) -> Iterator[Step]:
 
 
 def _results_of(step: Step, number: int) -> tuple[Result, ...]:
-    """Return the result of a call, by its id; by its place if there are as many results, without ids."""
+    """Return the result of a call, by its id; or by its position if as many results have no ids; or none."""
     has_ids = any(result.call_id for result in step.results)
     if not has_ids and len(step.results) == len(step.calls):
         return (step.results[number],)

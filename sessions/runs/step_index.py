@@ -49,7 +49,7 @@ class StepIndex:
     def add(self, record: RawRecord, step: int, *, numbered: bool | None = None) -> None:
         """Add a record to a step; a step number that does not exist yet begins the next step.
 
-        `numbered` is whether the record has one of the numbers by which reviews refer to steps. By default
+        `numbered` says whether the record has one of the numbers by which reviews refer to steps. By default
         only the first record of a step has one.
         """
         number = len(self._start)

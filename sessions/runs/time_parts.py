@@ -42,7 +42,7 @@ class _Moments:
         """The length of all spans."""
 
     def add(self, start: float, end: float) -> None:
-        """Add a span; what is in the set already counts once."""
+        """Add a span; moments that are already in the set count once."""
         if end <= start:
             return
         first, last = bisect_left(self._ends, start), bisect_right(self._starts, end)
@@ -63,7 +63,7 @@ class TimeDivision:
         """The seconds of calls of which only the duration is known."""
 
     def reach(self, *times: float | None) -> None:
-        """Note moments at which the run was going on."""
+        """Note moments at which the run was in progress."""
         for at in times:
             if at is not None and math.isfinite(at):
                 self._first, self._last = min(self._first, at), max(self._last, at)
@@ -89,9 +89,9 @@ class TimeDivision:
             moments.add(start, end)
 
     def parts(self, run: Run | None, *, replies: bool, calls: bool) -> TimeParts:
-        """Return the parts; `run` is the header, which may know how long all took.
+        """Return the parts; `run` is the header, which may record how long the run took.
 
-        `replies` and `calls` are whether the time of any is known.
+        `replies` and `calls` say whether the time of any is known.
         """
         length = self._length(run)
         known = self._with_user.seconds

@@ -1,4 +1,4 @@
-"""Measures how long the model and the tools of a run took, in each step and in sum.
+"""Measures how long the model and the tools of a run took, in each step and in total.
 
 The steps are read once, in order. What is kept of a step is a few numbers, however long the run is. The time
 of the whole run is divided into parts: each moment belongs to exactly one (decision 183).
@@ -36,7 +36,7 @@ _RESUMED = "process_started"
 class StepTime(NamedTuple):
     """The seconds of a step: of the wait for its reply, and of its calls; None if they are unknown.
 
-    `user` and `unknown` are spent before or within the step by neither of the two.
+    `user` is the wait for a user's message, and `unknown` is any other time before or within the step.
     """
 
     model: float | None = None
@@ -53,7 +53,7 @@ class StepTime(NamedTuple):
 
     @property
     def whole(self) -> float:
-        """All known seconds: those of the model and the tools, of the user, and of neither."""
+        """All known seconds: those of the model and the tools, of the user, and of none of them."""
         return self.busy + self.user + self.unknown
 
 
@@ -109,13 +109,13 @@ class PhaseTime:
 
 
 class StepTimes:
-    """The times of the steps of a run, in a few bytes each. Append-only: a reader may use it meanwhile."""
+    """The times of the steps of a run, in a few bytes each; may be read while steps are added."""
 
     def __init__(self) -> None:
         self._model, self._tools, self._user, self._unknown = (array("f") for _ in range(4))
         self._tool = array("L")
         self.timed = array("L")
-        """The steps of which any time is known."""
+        """The steps with a known time other than 0."""
         self._names = [""]
         self._numbers = {"": 0}
 
@@ -224,7 +224,7 @@ class Timekeeper:
         return found
 
     def times(self, run: Run | None = None) -> RunTimes:
-        """Return the times of the steps fed so far; `run` is the header, which may know how long all took."""
+        """Return the times of the steps fed so far; `run` is the header, which may record the duration."""
         tools = sorted(self._tools.items(), key=lambda item: (-item[1].total, -item[1].count, item[0]))
         order = (*WORKS, None)
         return RunTimes(

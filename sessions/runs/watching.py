@@ -31,7 +31,7 @@ _SETTLED_S = 1.0
 _MOST_WAITED_S = 5.0
 """The longest time that a file that never rests waits, in seconds; a costly one waits longer."""
 _COST = 10
-"""A file that took a second to read is read again no sooner than after this many seconds."""
+"""A file that took a second to read is read again after this many seconds at the earliest."""
 _KEPT_OPEN = 4
 """The number of growing files that are kept open, so that only what was appended is read."""
 _WORTH_KEEPING = 4_000_000
@@ -141,7 +141,7 @@ class FolderWatch:
 
     @property
     def waiting(self) -> int:
-        """The number of files that have changed and have not been read yet."""
+        """The number of changed files that are still to be read, without half-written ones left alone."""
         clock = self._clock()
         return sum(
             found.due_since is not None and found.not_before <= clock for found in self._files.values()
@@ -150,8 +150,8 @@ class FolderWatch:
     def look(self, *, limit_s: float = 1.0, cancel: CancelToken = NEVER) -> list[Report]:
         """Return the news since the last look, reading changed files for about `limit_s` seconds.
 
-        What exists at the first look is no news: its reports are all `NEW`. Raises `CancelledError` if
-        cancelled.
+        Runs that exist at the first look are all reported as `NEW`, whatever their states. Raises
+        `CancelledError` if cancelled.
         """
         reports: list[Report] = []
         if self._clock() >= self._compare_at:
@@ -179,7 +179,7 @@ class FolderWatch:
     # What has changed
 
     def _compare(self, cancel: CancelToken) -> list[Report]:
-        """Return reports on the files that appeared, changed or vanished since the last look."""
+        """Note which files appeared or changed since the last look; return reports on vanished ones."""
         clock = self._clock()
         found: set[Path] = set()
         left_out: list[int] = []
@@ -277,7 +277,7 @@ class FolderWatch:
     # News
 
     def _taken(self, run: WatchedRun, file: _File) -> list[Report]:
-        """Remember a run, and return the news about it."""
+        """Remember a run, and return the news about it; neither if its file may be half written."""
         name, before = run.listed.name, self.runs.get(run.listed.name)
         is_unread = run.listed.header is None
         # A file that has just been created may have no record yet, or only a part of one.
@@ -303,7 +303,7 @@ class FolderWatch:
         return News.NEW if before is None else News.GREW
 
     def _grown_quiet(self) -> list[Report]:
-        """Return reports on runs that have had no change for some time, and have them read once more.
+        """Return reports on runs that have not changed for some time, and have them read again.
 
         Their last record may be an error, or may have stayed incomplete.
         """
@@ -360,7 +360,7 @@ def _stamp(path: Path) -> _Stamp | None:
 
 
 def news_first(runs: Iterable[WatchedRun], *, by_outcome: bool = True) -> Sequence[WatchedRun]:
-    """Return runs in the order of a list: new failures by their times, then others by their changes.
+    """Return runs in the order of a list, latest first: new failures by their times, then others by changes.
 
     Without `by_outcome`, the order does not show which runs have failed.
     """

@@ -1,1 +1,1 @@
-"""Opens a study's folder, and publishes, analyses, audits and erases its content."""
+"""Studies on disk: their folders, participation, publication, analysis, audits, simulation and erasure."""

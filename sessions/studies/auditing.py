@@ -1,4 +1,4 @@
-"""The audit of a study's folder: its log, protocol, plans, journals, and data of erased people.
+"""The audit of a study's folder: its log, protocol, plans, steps, journals, and data of erased people.
 
 Each plan is derived again from the lines of the log that its planner had read (decision 82).
 """
@@ -178,7 +178,7 @@ def _link_of(line: bytes) -> str:
 
 
 def _is_cut(line: bytes) -> bool:
-    """Whether a line is the beginning of a JSON object."""
+    """Whether a line is only the beginning of a JSON object."""
     try:
         json.loads(line)
     except json.JSONDecodeError as error:

@@ -31,8 +31,8 @@ def remember_folder(study: StudyFolder, locations: Locations) -> None:
 def is_hidden(study_id: str, attempt: Path, *, unblind: bool) -> bool:
     """Whether outcomes of a study's people are hidden, given the folder of one of its attempts.
 
-    The study is the one whose folder contains the attempt, or that was last used here under its id. If it
-    can't be read, it counts as open. `unblind` shows outcomes, and records that in the study's log.
+    The study is the one whose folder contains the attempt, or that was last used here under its id. If it is
+    unknown or can't be read, it counts as open. `unblind` shows outcomes and records that in the study's log.
     """
     root = _folder_of(study_id, attempt)
     if root is None:

@@ -337,7 +337,7 @@ def _help(study: StudyFolder, make_help: Callable[[Task], HelpGist]) -> Iterator
 
 
 def _metrics(study: StudyFolder) -> CheckFinding:
-    """Measure the libraries of tasks without metrics, store the results, and return the finding."""
+    """Measure the libraries of tasks that are not measured yet, store the results, and return the finding."""
     found, problems = complete_metrics(study.root, study.tasks, study.task)
     repairs = [task for task in with_metrics(study.tasks, found).values() if _is_repair(task)]
     known = sum(bool(task.metrics) for task in repairs)

@@ -22,7 +22,7 @@ class Alert:
     kind: str
     """`audit`, `flag`, `late` or `data`."""
     name: str
-    """The finding of the audit, or the flag."""
+    """The name of the audit's finding or of the flag; otherwise `timed_out` or `unreadable`."""
     words: str
 
 

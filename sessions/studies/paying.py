@@ -55,7 +55,7 @@ def payments(
     *,
     hidden: bool,
 ) -> list[Payment]:
-    """Return the payment of each person; with `hidden`, amounts that depend on results are None."""
+    """Return the payment of each enrolled person; with `hidden`, amounts that depend on results are None."""
     of_person: dict[str, list[AttemptRow]] = defaultdict(list)
     for row in rows:
         of_person[row.participant].append(row)
@@ -145,7 +145,7 @@ def _was_ended(one: Person, at_ms: int) -> bool:
 
 
 def payments_csv(found: Iterable[Payment]) -> str:
-    """Return payments as a table in RFC 4180."""
+    """Return payments as a CSV table according to RFC 4180."""
     names = [field.name for field in fields(Payment)]
     lines = [csv_line(names, end="\r\n")]
     lines += [csv_line([getattr(one, name) for name in names], end="\r\n") for one in found]

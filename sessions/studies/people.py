@@ -1,4 +1,4 @@
-"""The people of a study: enrolment, returned assignments, withdrawal and erasure."""
+"""The people of a study: enrolment, who may take part, returned assignments, withdrawal and erasure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnrolPeople(Request):
-    """A request to enrol people: one person with a given code, or several with random codes."""
+    """A request to enrol people: one with a given code, several with random codes, or those in a table."""
 
     code: str = ""
     number: Count = 1
@@ -185,7 +185,7 @@ def require_servable(study: StudyFolder) -> None:
 
 
 def codes_to_serve(study: StudyFolder) -> list[str]:
-    """Return the codes of the people who may still take part.
+    """Return the codes of the enrolled people who have not withdrawn.
 
     Raises `StudyError` if there are none, or if the study is closed or simulated.
     """
@@ -336,6 +336,6 @@ def people_expired(study: StudyFolder) -> list[str]:
 
 
 def erase_people(study: StudyFolder, codes: Iterable[str]) -> None:
-    """Erase all data of people in turn. Raises `StudyError` at the first with an open attempt."""
+    """Erase all data of people, one after another. Raises `StudyError` at the first with an open attempt."""
     for code in codes:
         study.erase(code)

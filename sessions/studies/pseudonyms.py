@@ -29,7 +29,7 @@ _KEY_TEXT = re.compile(r"[0-9a-f]{64}\n?")
 def key_of(root: Path) -> bytes:
     """Return the key of the study in a folder; it is created at its first use and readable only by its owner.
 
-    Raises `StudyError` if it is damaged or can't be written.
+    Raises `StudyError` if it is damaged, or can't be read or written.
     """
     folder = root / PRIVATE
     path = folder / KEY

@@ -141,7 +141,7 @@ def _add_operation(secrets: Secrets, study: Study, operation: StudyOperation) ->
 
 
 _IDENTITIES = {"person": "a code", "attempt": "the id of an attempt"}
-"""The identifying description of each kind of subject."""
+"""The words for the identity of each kind of subject."""
 
 
 def _add_journal(secrets: Secrets, study: Study, published: PublishedAttempt) -> None:
@@ -171,7 +171,7 @@ def _texts_of(study: Study, values: Mapping[str, object], answers: Answers | Non
 
 
 def _written(study: Study, data: EventData) -> Iterator[str]:
-    """Yield the free-text answers of a participant in an event."""
+    """Yield the free text that a person wrote, according to an event."""
     match data:
         case NotesWritten(text=text) | Paused(text=text) | AssistAsked(text=text) | HandedOver(note=text):
             yield text

@@ -69,7 +69,7 @@ def publish(attempt: Path, into: Path, machine: str) -> Publication:
 
 
 def published(folder: Path) -> Iterator[PublishedAttempt]:
-    """Yield the published attempts in a folder by id; one in conflict occurs once for each journal.
+    """Yield the published attempts in a folder, sorted by id; one in conflict occurs once for each journal.
 
     A copy of a journal under another name is left out.
     """

@@ -29,7 +29,10 @@ _NAMED = 3
 
 
 def readiness(study: StudyFolder) -> Iterator[CheckFinding]:
-    """Yield findings on gaps in machines, the consent, the limits and the contrasts."""
+    """Yield findings on other machines, the consent, limits of time, contrasts and recruiting.
+
+    There are none for a simulated study, or for one without tasks.
+    """
     if study.study.simulated or not study.tasks:
         return
     yield _portable(study)

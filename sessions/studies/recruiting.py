@@ -50,8 +50,8 @@ class Recruit:
 def read_recruits(path: Path) -> list[Recruit]:
     """Return the rows of a table with the columns `external` or `code`, and optionally `stratum` and `role`.
 
-    Raises `StudyError` for a table that can't be read, an unknown column, a row with neither identifier nor
-    code, and a value that occurs twice.
+    Raises `StudyError` for a table that can't be read or has no rows, an unknown column, a row with neither
+    identifier nor code, and an identifier or code that occurs twice.
     """
     rows = csv.DictReader(io.StringIO(_table_text(path)))
     columns = [name.strip() for name in rows.fieldnames or ()]
@@ -84,7 +84,7 @@ def _table_text(path: Path) -> str:
 
 
 def _require_distinct(path: Path, found: list[Recruit]) -> None:
-    """Raise `StudyError` if two rows of a table name the same person."""
+    """Raise `StudyError` if a table has no rows, or a row names nobody or the same person as another."""
     if not found:
         raise StudyError(f"{path.name} contains nobody.")
     for number, recruit in enumerate(found, 2):
@@ -171,7 +171,7 @@ def _write(root: Path, rows: Iterable[Mapping[str, str]]) -> None:
 
 
 def takes_a_place(one: Person) -> bool:
-    """Return whether a person counts towards a cap: enrolled, and neither withdrawn nor turned away."""
+    """Whether a person counts towards a cap: a baseline, not withdrawn, declined or screened out."""
     is_counted = one.enrolled is not None and one.role == Role.BASELINE.value
     is_gone = one.withdrawn is not None or one.declined or one.screened_out is not None
     return is_counted and not is_gone

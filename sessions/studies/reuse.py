@@ -19,7 +19,7 @@ from gistpoint.sessions.submissions import DAMAGED, NO_ANSWER, NO_CONSENT, Attem
 
 
 def require_reusable(folder: StudyFolder) -> None:
-    """Raise `StudyError` if the consent of a study does not ask for it, or is not in force."""
+    """Raise `StudyError` if the consent doesn't ask about tasks from submissions, or is not in force."""
     if tasks_item(folder.study.texts) is None:
         raise StudyError(
             f"The consent of {folder.study.id} does not ask whether failed submissions may become tasks.",
@@ -64,7 +64,7 @@ def attempts_for_models(folder: StudyFolder) -> frozenset[str]:
 
 
 def attempts_of_study(folder: StudyFolder) -> AttemptsAt:
-    """Return a function that supplies the attempts at a study's tasks by people who agreed to that.
+    """Return a function that supplies the attempts of people who let submissions become tasks.
 
     Raises `StudyError` if the consent does not ask for this, or is not the one in force.
     """

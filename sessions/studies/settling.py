@@ -1,4 +1,4 @@
-"""Records an organiser's corrections and exclusions of attempts, and which runs of models were read."""
+"""Records an organiser's corrections, exclusions and inclusions of attempts, and which runs were read."""
 
 from __future__ import annotations
 

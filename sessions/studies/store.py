@@ -161,7 +161,7 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
         return found
 
     def at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
-        """Return the operations in the first lines of each file; `basis` is the number of those lines."""
+        """Return the operations in the first lines of each file: as many as `basis` counts for its writer."""
         found: dict[str, StudyOperation] = {}
         for path in self.files():
             count = basis.get(writer_sha8(writer_of(path)), 0)
@@ -238,7 +238,7 @@ class FolderStore:
         yield from ()
 
     def operations(self) -> tuple[StudyOperation, ...]:
-        """Return all operations, by time."""
+        """Return all operations in chronological order."""
         return self.log.book.operations
 
     @property
@@ -251,7 +251,7 @@ class FolderStore:
         return self.log.basis()
 
     def operations_at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
-        """Return the operations in the lines that `basis` counts for each writer, by time."""
+        """Return the operations in the lines that `basis` counts for each writer, in chronological order."""
         return self.log.at(basis)
 
     def append(self, operations: Iterable[StudyOperation]) -> int:

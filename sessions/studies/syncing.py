@@ -41,8 +41,8 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> SyncEffects:
 
     The lines and journals of `other`, another copy of the folder, are merged into the study. Data missing
     from a team's store are sent to it. A repetition changes nothing. Raises `StudyError` if `other` is not a
-    study, an attempt to delete is open, or files can't be read or written, and `UserError` if the store can't
-    be reached or refuses.
+    study, an attempt that has to be deleted is open, or files can't be read or written, and `UserError` if
+    the store can't be reached or refuses.
     """
     try:
         return _synchronised(study, other)

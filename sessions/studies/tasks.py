@@ -156,7 +156,7 @@ def metrics_of(answer: Answer, targets: tuple[str, ...]) -> dict[str, float]:
 
 
 def _tasks_at(path: Path, store: TaskStore) -> Iterator[Task | Path]:
-    """Yield the paths of the tasks in a list, or of the task folders and archives in a folder.
+    """Yield the tasks in a list, or the paths of the task folders and archives in a folder.
 
     Raises `StudyError` if there is no such folder or list, or if the list is invalid.
     """

@@ -215,7 +215,7 @@ def _answered_at(exchange: Record) -> float | None:
 
 
 class ApiLog(Format):
-    """Recognised by records with a request to a model's API and its reply, or by lines of batch results."""
+    """Recognised by records with a request to a model's API or a reply, such as lines of batch results."""
 
     name = "api-log"
     words_in_records = True

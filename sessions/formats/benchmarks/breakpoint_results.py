@@ -144,7 +144,7 @@ def _is_problem(line: dict[str, Json]) -> bool:
 
 
 class BreakpointResults(Format):
-    """Recognised by summaries with `total_problems`, or by problems with a score and a configuration."""
+    """Recognised by summaries with `total_problems`, or by problems with a score and settings or metadata."""
 
     name = "breakpoint"
     texts_in_records = True

@@ -79,7 +79,7 @@ class _Reader(RunReader):
 
 
 class DebugGym(SingleRun):
-    """Recognised by a `log` of steps with observations and a `problem`."""
+    """Recognised by a `log` of numbered steps, or with less confidence by a `log` and a `problem`."""
 
     name = "debug-gym"
     texts_in_records = True

@@ -270,7 +270,7 @@ def _reward(result: dict[str, Json]) -> float | None:
 
 
 class Harbor(Format):
-    """Recognised by the name of a trial together with its agent or its outcome."""
+    """Recognised by the name of a trial or a task together with the agent or the outcome."""
 
     name = "harbor"
     not_shown: Sequence[NotShown] = (

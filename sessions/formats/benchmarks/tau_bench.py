@@ -131,8 +131,8 @@ class _Ticks:
 
     def place(self, tick: dict[str, Json], step_count: int) -> int:
         speakers = [who for who in _SIDES if _speaks(Record(tick), who)]
-        interrupted = not speakers or self._speaker in speakers
-        if interrupted:
+        continues = not speakers or self._speaker in speakers
+        if continues:
             return max(0, step_count - 1)
         self._speaker = speakers[0]
         return step_count
@@ -288,7 +288,7 @@ def _trials(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
 
 
 def _members(record: RawRecord) -> dict[str, Json]:
-    """Return the members of a trial apart from its conversation."""
+    """Return the members of a trial, except its conversation."""
     return {key: recoded(item) for key, item in as_dict(record.fields).items() if key not in _Reader.arrays}
 
 

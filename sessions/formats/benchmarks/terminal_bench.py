@@ -227,7 +227,7 @@ class TerminalBench(Format):
             yield RunEntry(id, _Reader(part, id, settings).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Return a reader of a trial by its name, or of the only one.
+        """Return a reader of a trial by its name, or of the first one if `id` is empty.
 
         Raises `RunFileError` if there is no such trial.
         """

@@ -28,7 +28,7 @@ _PLACE = ("cwd", "version", "gitBranch", "slug", "userType", "entrypoint")
 _CHAIN = ("parentUuid", "uuid", "sessionId", "timestamp", "isSidechain", "isMeta")
 _COMMAND = re.compile(r"<command-name>([^<]+)</command-name>")
 _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle"}
-"""The types of records that name the session, with the key of the name; a user's title precedes a model's."""
+"""The types of records that name the session, with the key of the name; the user's title comes first."""
 _TYPES = frozenset(
     (
         "user",
@@ -147,7 +147,7 @@ class _Reader(RunReader):
 
     @property
     def _agent(self) -> str:
-        """Return the side agent whose session this file contains; empty for the main session."""
+        """The side agent whose session this file contains; empty for the main session."""
         return as_str(self._seen.get("agentId"))
 
     @property
@@ -246,7 +246,7 @@ def _attached(attachment: Record, text: str) -> _Shown:
 
 
 class ClaudeCode(SingleRun):
-    """Recognised by lines of a known type that name their session or their parent."""
+    """Recognised by `loglines`, or by lines of a known type that have an id, a parent's or a session's."""
 
     name = "claude-code"
     unique_ids = True

@@ -193,7 +193,7 @@ class _Reader(RunReader):
         return _other_step(index, own, records[0])
 
     def _started(self, step: Step) -> frozenset[str]:
-        """Return the calls that started side agents; empty if no call of the step can have started one."""
+        """Return the calls that started side agents; empty until a call may have started one."""
         if self._agents is None and any("subagent_type" in (call.parsed or {}) for call in step.calls):
             self._agents = frozenset(_agents_in(self.probe.blob))
         return self._agents or frozenset()

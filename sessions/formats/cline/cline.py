@@ -275,7 +275,7 @@ def _results_in_text(message: dict[str, Json], calls: list[RunCall]) -> list[Res
 
 
 class Cline(SingleRun):
-    """Recognised by messages with `modelInfo` or `metrics`, or by Cline's tags around a user's text."""
+    """Recognised by `modelInfo` in messages, a session with its prompt, or Cline's tags in a user's text."""
 
     name = "cline"
     texts_in_records = True

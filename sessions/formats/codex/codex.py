@@ -306,7 +306,7 @@ class _Reader(RunReader):
 
 
 class Codex(SingleRun):
-    """Recognised by lines with a `payload` of a known type, or by the bare items of earlier versions."""
+    """Recognised by lines of a known type with a `payload`, or by other records of earlier versions."""
 
     name = "codex"
     unique_ids = True

@@ -394,7 +394,7 @@ def _outcome(part: Record) -> Result:
 
 
 class CopilotChat(SingleRun):
-    """Recognised by `requests` with a `responderUsername`, or with a `requestId` and a `response` each."""
+    """Recognised by `requests` with a `responderUsername` or a dated session, or by a first `requestId`."""
 
     name = "copilot-chat"
     unique_ids = True

@@ -70,7 +70,7 @@ class _Reader(DividedReader):
 
     @cached_property
     def _head(self) -> dict[str, Json]:
-        """Return the session's own members: those of the object, or of the first line of a log."""
+        """The session's own members: those of the object, or of the first line of a log."""
         if not self.in_lines:
             return {key: self.fact(key) for key in (*_HEADER, "kind", "summary", "meta")}
         return next((line for line in self.probe.lines if "sessionId" in line), {})

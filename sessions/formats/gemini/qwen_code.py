@@ -224,7 +224,7 @@ def _other_step(index: int, raws: Sequence[Raw], record: Record, *, taken_back: 
 
 
 class QwenCode(SingleRun):
-    """Recognised by lines that name their parents and contain messages in parts."""
+    """Recognised by lines that name their parents and contain a message in parts, a payload or a result."""
 
     name = "qwen-code"
     unique_ids = True

@@ -212,7 +212,7 @@ def _turn(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
 
 
 def _replaced_reply(model: Record, shown: Parts) -> tuple[Noted, ...]:
-    """Return the text of the provider's reply if a solver replaced it; otherwise an empty string."""
+    """Return the text of the provider's reply if a solver replaced it; otherwise nothing."""
     response = model.inner("call", "response")
     messages = [choice.inner("message") for choice in response.objects("choices")] or [response]
     text = merged(parts_of_message(message.get("content")) for message in messages).text

@@ -418,7 +418,7 @@ class _Chunks:
         return self._starts[-1] + len(self._records(len(self.blobs) - 1)) if self.blobs else 0
 
     def at(self, number: int) -> tuple[int, RawRecord]:
-        """Return the chunk and the position of an item; the position is empty if the chunk is damaged."""
+        """Return the chunk and the position of an item; the position is empty if the item is not there."""
         chunk = max(0, bisect_right(self._starts, number) - 1)
         records = self._records(chunk)
         within = number - self._starts[chunk]
@@ -479,7 +479,7 @@ def _summaries(archive: Archive) -> dict[str, dict[str, Json]]:
 
 
 class InspectLog(Format):
-    """Recognised by an archive with samples and a header or journal, or by an `eval` and a version."""
+    """Recognised by an archive with a header, a journal or samples, or by an `eval` with a log's members."""
 
     name = "inspect"
     not_shown: Sequence[NotShown] = (

@@ -480,7 +480,7 @@ def _asked(main: _Line, state: dict[str, Json]) -> float | None:
 
 
 def _cost(turn: ModelTurn) -> tuple[Tokens, float | None]:
-    """Return the tokens of a turn and its cost in US dollars or None, including those of lost attempts."""
+    """Return the tokens of a turn and its cost in US dollars or None, including those of lost requests."""
     tokens, cost = Tokens(), None
     for part in (turn.usage, turn.lost or None):
         if part is not None:

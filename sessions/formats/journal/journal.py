@@ -1,4 +1,4 @@
-"""Recognises gistpoint's own journals; the reader of their steps is imported when a journal is opened."""
+"""Recognises gistpoint's own journals; the reader of their steps is imported only for a journal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gistpoint.sessions.records.probe import FileProbe
 
 
 class Journal(SingleRun):
-    """Recognised by lines with a number, two clocks, a type and the hash of the preceding line."""
+    """Recognised by lines with a number, the times of two clocks, and a type."""
 
     name = "gistpoint"
     unique_ids = True

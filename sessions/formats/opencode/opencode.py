@@ -242,7 +242,7 @@ def _result(part: Record) -> Result:
 
 
 class Opencode(SingleRun):
-    """Recognised by a session's id in `info`, by a first message's id, or by a file of opencode's storage."""
+    """Recognised by opencode's name, the id of a session or of a first message, or a file of its storage."""
 
     name = "opencode"
     unique_ids = True

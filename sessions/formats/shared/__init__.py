@@ -1,1 +1,1 @@
-"""Parts of readers in several families: messages, calls, plain text, and records that make several steps."""
+"""Parts of readers in several families: messages, calls, facts in rows, plain text, and divided records."""

@@ -363,7 +363,7 @@ def _guessed(
 
 
 def parts_of_reply(message: dict[str, Json]) -> Parts:
-    """Return the text, thoughts and calls of a reply from any provider."""
+    """Return the text, thoughts, calls and results in a reply from any provider."""
     parts = _content_of_reply(message)
     if isinstance(message.get("refusal"), str):
         parts.texts.append(as_text(message["refusal"]))

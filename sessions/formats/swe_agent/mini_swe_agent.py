@@ -156,7 +156,7 @@ def _tokens_in(blob: Blob) -> Iterator[Tokens]:
 
 
 class MiniSweAgent(SingleRun):
-    """Recognised by `trajectory_format`, `mini_version`, or the submission mark in a bare list's prompts."""
+    """Recognised by `trajectory_format`, `mini_version`, or a mark in the prompts of a bare list."""
 
     name = "mini-swe-agent"
     texts_in_records = True

@@ -221,7 +221,7 @@ def _separated(thought: str, response: str, action: str) -> tuple[str, str]:
 
 
 def _recorded_action(message: dict[str, Json], _reply: str, _answer: str) -> tuple[RunCall, ...]:
-    """Return the call of a message in the history, which contains the parsed action."""
+    """Return the call of a message in the history, which contains the parsed action; none without one."""
     call = call_of_command(as_text(message.get("action")))
     return (call,) if call else ()
 
@@ -230,7 +230,7 @@ _SHELL = Shell(_recorded_action)
 
 
 class SweAgent(SingleRun):
-    """Recognised by steps with an action and an observation, or by a history whose messages name an agent.
+    """Recognised by a `trajectory`, `attempts` with one, or a history whose messages name an agent or a type.
 
     If there were several attempts, the run is the chosen one; each attempt is also listed, as `#attempt-N`.
     """

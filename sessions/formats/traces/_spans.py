@@ -222,9 +222,9 @@ class TraceReader(DividedReader):
                 yield {**head, "part": "message", "number": number}
 
     def _call_run_by(self, call: RunCall) -> str:
-        """Return the id of the call that a tool's span runs: its own id, or that of the first open call.
+        """Return the id of the call that a tool's span runs: its own id, or that of an open call of the tool.
 
-        Only calls of the same tool count. The id is empty if no reply made such a call.
+        Of several open calls, the first counts. The id is empty if no reply made such a call.
         """
         if call.id and call.id in self._calls:
             return call.id
@@ -448,7 +448,7 @@ class TraceFormat(Format):
             yield RunEntry(names.name(trace) if len(traces) > 1 else "", self.reader(probe, trace).header())
 
     def open(self, probe: FileProbe, id: str) -> RunReader:
-        """Return a reader of a trace by its id, or of the only one.
+        """Return a reader of a trace by its id, or of all spans if `id` is empty.
 
         Raises `RunFileError` if there is no such trace.
         """

@@ -106,7 +106,7 @@ def decoded_text(value: Json) -> Json:
 
 
 def asked_of(given: Json) -> list[dict[str, Json]]:
-    """Return the messages that were sent to a model, given as a list, an object with a list, or a string.
+    """Return the messages sent to a model, given as a list, an object with a list, one message or a string.
 
     They are empty if `given` is None.
     """
@@ -161,7 +161,7 @@ _WRITTEN = ("cache_creation_input_tokens", "input_cache_creation", "input_cache_
 
 
 class Langfuse(SingleRun):
-    """Recognised by a `trace` and its `observations`, or by the members of a trace of Langfuse."""
+    """Recognised by `observations` with a `trace` or `traceId`, or by the members of a Langfuse trace."""
 
     name = "langfuse"
     unique_ids = True

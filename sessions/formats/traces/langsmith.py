@@ -231,7 +231,7 @@ def _tokens(run: Record, back: Record) -> Tokens:
 
 
 class LangSmith(TraceFormat):
-    """Recognised by a `dotted_order`, or by a `run_type` with `inputs` and a `trace_id`."""
+    """Recognised by halves with a `dotted_order`, or by a `run_type` and id with inputs, trace or order."""
 
     name = "langsmith"
     words_in_records = True

@@ -13,9 +13,9 @@ _HEAD = b"SQLite format 3\0"
 
 
 def sessions_of(blob: Blob | Archive) -> Blob | Archive:
-    """Return the archive of a database's sessions; anything else unchanged, also a database without any.
+    """Return the archive of a database's sessions; a database without any, and anything else, unchanged.
 
-    Raises `RunFileError` if the database is damaged.
+    Raises `RunFileError` if a known program's tables are damaged, or a database in an archive is too large.
     """
     if isinstance(blob, Archive) or blob.read(0, len(_HEAD)) != _HEAD:
         return blob

@@ -101,11 +101,11 @@ def _object(data: object) -> dict[str, Any]:
 _VALUE = bounded_cell("value")
 _CHATS = "composerData:"
 _AFTER = "composerData;"
-"""The first text after all those that begin with `_CHATS`."""
+"""The first string that follows, in order, all those that begin with `_CHATS`."""
 
 
 def _cursor_chats(database: Database) -> list[ArchiveMember]:
-    """Return the chats with messages, by their ids. Raises `sqlite3.Error` if the table is damaged."""
+    """Return the chats with messages, sorted by id. Raises `sqlite3.Error` if the table is damaged."""
     query = f"SELECT key, {_VALUE} FROM {_OF_CURSOR} WHERE key > ? AND key < ? ORDER BY key"
     found = []
     for row in database.rows(query, [_CHATS, _AFTER]):

@@ -35,7 +35,7 @@ def bounded_cell(column: str, most: int = limits.RECORD) -> str:
 
 
 class Database:
-    """A database in a file, or in an archive. Each query opens it again, so that any thread may ask."""
+    """A database in a file, or in an archive. Each query opens it again, so that any thread may query it."""
 
     def __init__(self, blob: Blob) -> None:
         self._blob = blob
@@ -80,7 +80,7 @@ class Database:
 
     @cached_property
     def _file(self) -> Path:
-        """Return the file to read; a copy with the log merged if the program has not merged it yet."""
+        """The file to read; a copy with the log merged if the program has not merged it yet."""
         assert isinstance(self._blob, FileBlob)
         path = self._blob.path.resolve()  # the log is next to the file, not next to a link to it
         log = path.with_name(f"{path.name}-wal")
