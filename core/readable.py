@@ -24,12 +24,12 @@ def duration(ms: float) -> str:
 def thousands(number: float, *, exact: bool = False) -> str:
     """Return a number in thousands (`12k`) or millions (`1.2M`).
 
-    From 500 on, it is rounded to thousands. With `exact`, it is an integer below a thousand, and has one
+    Above 500, it is rounded to thousands. With `exact`, it is an integer below a thousand, and has one
     decimal from there on.
     """
     if number >= (1_000_000 if exact else 999_500):
         return f"{number / 1e6:,.{0 if number >= 1e8 and not exact else 1}f}M"
-    return f"{number:.0f}" if number < (1000 if exact else 500) else f"{number / 1e3:,.{1 if exact else 0}f}k"
+    return f"{number:.0f}" if number < (1000 if exact else 501) else f"{number / 1e3:,.{1 if exact else 0}f}k"
 
 
 def stamp(utc_ms: int) -> str:

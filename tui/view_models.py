@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gistpoint.core.attempts.clock import Clock
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.harness import Price
 from gistpoint.core.attempts.identity import SHOWS_EVIDENCE
@@ -11,7 +10,6 @@ from gistpoint.core.attempts.results import Standing
 from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, Submission, result_of
 from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.kinds.confirming import confirmation_words
-from gistpoint.core.readable import duration
 from gistpoint.tui import signs
 
 END_WORDS = {
@@ -69,13 +67,6 @@ def price_words(price: Price, state: AttemptState) -> str:
     if price.submissions and not state.of_kind.hands_in_once:
         text = f"costs {uses} and 1 submission; leaves {left.tool_uses} and {left.submissions}"
     return text + LAST if price.last_tool_use or price.last_submission else text
-
-
-def time_left(state: AttemptState, clock: Clock) -> str:
-    """Return the working time used, with the limit if there is one."""
-    limit = state.budgets.time_limit_s
-    used = duration(clock.active)
-    return f"{used} of {duration(limit * 1000)}" if limit else used
 
 
 def shows_evidence(state: AttemptState) -> bool:

@@ -36,7 +36,7 @@ REDUCED = (
     "tests can't open sockets, not even on loopback",
     "no /proc and no shared memory",
     "names, sizes and modes of all files can be seen, and modes and times of your own files can be changed",
-    "disk and total memory are checked ten times a second, not limited by the kernel",
+    "disk and total memory are checked several times a second, not limited by the kernel",
 )
 _USERS = range(61184, 65520)  # systemd's range for dynamic users; each is used for one run (decision 9)
 _LEAST_VERSION = 3  # older versions let a run truncate files outside
@@ -174,7 +174,10 @@ class LandlockBackend:
                 why_not=f"Landlock {_LEAST_VERSION} is needed, and this kernel {offer}",
                 fix="Start Linux 6.2 or newer, with `landlock` among the names of the boot option `lsm=`.",
             )
-        complaint = complaint_of(self)
+        try:
+            complaint = complaint_of(self)
+        except OSError as error:
+            complaint = f"the launcher could not be started: {error.strerror or error}"
         if not complaint:
             return BackendProbe(works=True, version=self._version(), warning="; ".join(self._reduced()))
         return BackendProbe(works=False, version=self._version(), why_not=complaint, fix=_fix_for(complaint))

@@ -90,9 +90,8 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
     kinds: set[str] = set()
     names: set[str] = set()
     asks = False
-    conversions: list[bool] = []
-    raised: list[frozenset[str]] = []
-    for tree in trees:
+    converts, raises = False, frozenset[str]()
+    for number, tree in enumerate(trees):
         try:
             module, function = _parsed(tree, path, qualname)
         except (CodeError, SyntaxError, ValueError, LookupError, RecursionError):
@@ -102,17 +101,15 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
         kinds |= {_KINDS[name] for name in used if name in _KINDS}
         kinds |= {tag for name in used | _attributes_in(function) for tag in _ABSTRACT.get(name, "")}
         asks = asks or not used.isdisjoint(_QUESTIONS)
-        conversions.append(any(map(_converts, ast.walk(function))))
-        raised.append(_raised(function))
+        # Only the original shows that it accepts other types; a repair may convert a value that is always a
+        # number.
+        if number == 0:
+            converts, raises = any(map(_converts, ast.walk(function))), _raised(function)
         for value in (*_literals(function), *_constants(module, used)):
             # Bounded, because a submission may contain any number of literals.
             if len(literals) < _MOST_LITERALS:
                 literals.setdefault(repr(value), value)
     names |= {f"[{value[1]}]" for value in literals.values() if value[0] == "s"}
-    # Only the original shows that it accepts other types; a repair may convert a value that is always a
-    # number.
-    converts = conversions[:1] == [True]
-    raises = next(iter(raised), frozenset[str]())
     return Hints(tuple(literals.values()), frozenset(kinds), frozenset(names), asks, raises, converts)
 
 

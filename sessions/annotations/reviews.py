@@ -386,7 +386,12 @@ def read_verdict_words(
     found = _verdict_words(path, values) or default
     keys: set[str] = set()
     for word in found:
-        if word.key in keys or word.key in taken or not word.key.isprintable() or word.key.isspace():
+        if not word.key.isprintable() or word.key.isspace():
+            raise SettingsError(
+                f"{path}: the key {word.key!r} of {word.words!r} is not a visible character.",
+                hint="Choose a letter, digit or sign.",
+            )
+        if word.key in keys or word.key in taken:
             raise SettingsError(
                 f"{path}: the key {word.key!r} of {word.words!r} is already used.", hint="Choose another one."
             )

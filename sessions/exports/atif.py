@@ -167,7 +167,9 @@ def _call_ids(step: Step) -> list[str]:
     ids: list[str] = []
     for number, call in enumerate(step.calls):
         id = call.id or f"call-{step.index + 1}-{number + 1}"
-        ids.append(id if id not in ids else f"{id}~{number + 1}")
+        while id in ids:  # again, because a recorded id may end like those that are made here
+            id = f"{id}~{number + 1}"
+        ids.append(id)
     return ids
 
 

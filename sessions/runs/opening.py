@@ -215,7 +215,7 @@ def _is_reported(listed: ListedRun) -> bool:
     """Whether to list a file that was not named: it is a run, has the format of one, or is dangerous."""
     if listed.header is not None:
         return True
-    if listed.problem.startswith(("Refused", "Damaged")):
+    if listed.problem.startswith("Refused"):
         return True
     return listed.is_verdict and _UNKNOWN not in listed.problem
 

@@ -493,7 +493,7 @@ def test_the_true_function_is_confirmed_and_wrong_ones_are_contradicted(
 RAW = """
 import json, os, sys
 frame = sys._getframe()
-while frame is not None and type(frame.f_locals.get("self")).__name__ != "Server":
+while frame is not None and type(frame.f_locals.get("self")).__name__ != "SubmissionServer":
     frame = frame.f_back
 if frame is None:
     return 6

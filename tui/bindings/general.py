@@ -87,7 +87,7 @@ LABELLING_KEYS: tuple[Key, ...] = (
     _labelling("labelling.present", "1", "say('present')", "Present", "The run shows it", show=True),
     _labelling("labelling.absent", "2", "say('absent')", "Absent", "The run does not show it", show=True),
     _labelling(
-        "labelling.next", "right_square_bracket", "turn(1)", "Next", "Go on without an answer", show=True
+        "labelling.next", "right_square_bracket", "turn(1)", "Next", "Go on without answering", show=True
     ),
     _labelling(
         "labelling.previous", "left_square_bracket", "turn(-1)", "Before", "Go to the question before"

@@ -235,9 +235,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "Show the changes of each run, or the steps again",
         show=True,
     ),
-    _comparing(
-        "compare.open", "enter", "open", "Open", "Open the run under the cursor at this step", show=True
-    ),
+    _comparing("compare.open", "enter", "open", "Open", "Open the run of the side with the focus", show=True),
     _comparing("compare.leave", "escape,q", "leave", "Leave", "Go back to where you came from", show=True),
     _tree(
         "ways.difference",

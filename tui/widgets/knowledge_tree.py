@@ -219,8 +219,7 @@ class KnowledgeTree(Tree[TreeEntry]):
     @property
     def width_needed(self) -> int:
         """The width in cells needed for the visible rows, each with a price, and the scroll bar."""
-        shown = [node for node in _walk(self.root) if node.parent is None or node.parent.is_expanded]
-        rows = (self._row_width(node, len(_PRICE)) for node in shown)
+        rows = (self._row_width(node, len(_PRICE)) for node in _walk(self.root, expanded=True))
         return max(rows, default=0) + self.styles.scrollbar_size_vertical
 
     async def _on_click(self, event: events.Click) -> None:
@@ -284,10 +283,12 @@ class KnowledgeTree(Tree[TreeEntry]):
             self.tooltip = plain_line(f"{place.name or '/'} ({free})")
 
 
-def _walk(node: TreeNode[TreeEntry]) -> list[TreeNode[TreeEntry]]:
+def _walk(node: TreeNode[TreeEntry], *, expanded: bool = False) -> list[TreeNode[TreeEntry]]:
+    """Return a node and all nodes below it; with `expanded`, without those in collapsed folders."""
     found, waiting = [], [node]
     while waiting:
         current = waiting.pop()
         found.append(current)
-        waiting.extend(reversed(current.children))
+        if current.is_expanded or not expanded:
+            waiting.extend(reversed(current.children))
     return found

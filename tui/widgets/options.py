@@ -125,7 +125,7 @@ class Options(Widget, can_focus=True):
             at = [
                 y
                 for y, row in enumerate(self.rows(max(1, self.content_size.width)))
-                if (row[0][1] == self.cursor)
+                if any(number == self.cursor for _, number in row)
             ]
             if at:
                 here = Region(0, at[0], 1, len(at)).translate(self.virtual_region.offset)

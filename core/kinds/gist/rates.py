@@ -157,11 +157,11 @@ def _is_reference(value: ast.expr) -> bool:
 class ExistenceReason(StrEnum):
     """The reasons why a line counts as existing, or not."""
 
-    IN_BLOCK = "stands in the original block"
-    IN_TOP_LEVEL = "stands at the top level of the original"
+    IN_BLOCK = "is in the original block"
+    IN_TOP_LEVEL = "is at the top level of the original"
     NOT_IN_BLOCK = "does not stand in the original block"
     NO_BLOCK = "the original has no block of this name"
-    NOT_IN_TOP_LEVEL = "stands at no top level of the original"
+    NOT_IN_TOP_LEVEL = "is at no top level of the original"
     GLUE = "glue that a flat file needs"
 
     @property

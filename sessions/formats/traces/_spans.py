@@ -441,21 +441,28 @@ class TraceFormat(Format):
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """Yield the traces; if there is only one, its id is empty."""
-        names = RunNames()
-        found = guarded(self.spans(probe), probe.blob, [])
-        traces = traces_in(probe.blob, probe.start, found, self.trace_of)
-        for trace in traces:
-            yield RunEntry(names.name(trace) if len(traces) > 1 else "", self.reader(probe, trace).header())
+        traces = self._traces(probe)
+        for id, trace in traces.items():
+            yield RunEntry(id if len(traces) > 1 else "", self.reader(probe, trace).header())
 
     def open(self, probe: FileProbe, id: str) -> RunReader:
         """Return a reader of a trace by its id, or of all spans if `id` is empty.
 
         Raises `RunFileError` if there is no such trace.
         """
-        found = guarded(self.spans(probe), probe.blob, [])
-        if id and not any(self.trace_of(record.fields) == id for record in found):
+        if not id:
+            return self.reader(probe, "")
+        trace = self._traces(probe).get(id)
+        if trace is None:
             raise no_such_run(probe, id)
-        return self.reader(probe, id)
+        return self.reader(probe, trace)
+
+    def _traces(self, probe: FileProbe) -> dict[str, str]:
+        """Return the traces of a file by the ids of their runs; a long trace id is cut in that of its run."""
+        names = RunNames()
+        found = guarded(self.spans(probe), probe.blob, [])
+        traces = traces_in(probe.blob, probe.start, found, self.trace_of)
+        return {names.name(trace): trace for trace in traces}
 
 
 def traces_in(

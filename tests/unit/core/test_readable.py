@@ -28,6 +28,7 @@ def test_clocks_and_totals_show_seconds_that_have_passed(ms: float, passed: str)
     [
         (0, "0", "0"),
         (499, "499", "499"),
+        (500, "500", "500"),
         (999, "1k", "999"),
         (1_000, "1k", "1.0k"),
         (12_345, "12k", "12.3k"),

@@ -10,7 +10,7 @@ import pytest
 from atif import Trajectory
 from recorded_runs import make_all
 
-from gistpoint.sessions.exports.atif import atif_text
+from gistpoint.sessions.exports.atif import _call_ids, atif_text
 from gistpoint.sessions.exports.cast import cast_text
 from gistpoint.sessions.exports.chat import chat_text
 from gistpoint.sessions.exports.html.page import html_text
@@ -104,3 +104,12 @@ def test_a_derived_verdict_is_never_written_as_a_recorded_one(tmp_path: Path) ->
     assert '"verdict"' not in head
     assert "~solved" in "".join(cast_text(document)).splitlines()[0]
     assert '<p class="verdict">✔ ~solved</p>' in "".join(html_text(document))
+
+
+def test_ids_of_calls_are_unique_whatever_was_recorded(tmp_path: Path) -> None:
+    path = make_all(tmp_path)[0].path
+    step = next(step for step in open_run(path).steps() if step.calls)
+    calls = tuple(dataclasses.replace(step.calls[0], id=id) for id in ("a", "a~3", "a", "", "a"))
+    ids = _call_ids(dataclasses.replace(step, calls=calls))
+    assert ids[:2] == ["a", "a~3"]
+    assert len(set(ids)) == 5

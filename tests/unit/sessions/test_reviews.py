@@ -403,6 +403,7 @@ def test_one_s_own_labels_come_first_and_faults_are_named(tmp_path: Path) -> Non
         ('[[verdict]]\nkey = "Z"\nword = "no"', "verdict 1: unknown key 'word'"),
         ('[[verdicts]]\nkey = "Z"', "review.toml: unknown key 'verdicts'"),
         ('[[verdict]]\nkey = "n"\nwords = "no"\nmeans = "accept"', "'n' of 'no' is already used"),
+        ('[[verdict]]\nkey = " "\nwords = "no"\nmeans = "accept"', "' ' of 'no' is not a visible character"),
         ('[[verdict]]\nkey = "Z"\nwords = "no"\nmeans = "exclude"', "needs a reason"),
         ('[[verdict]]\nkey = "Z"\nwords = "late"\nmeans = "accept_corrected_time"', "needs a time"),
         (

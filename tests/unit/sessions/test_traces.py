@@ -85,6 +85,17 @@ def test_each_trace_of_a_file_is_a_run(tmp_path: Path) -> None:
     assert (read_whole(path, "t1").step_count, read_whole(path, "t2").step_count) == (5, 4)
 
 
+def test_a_trace_with_a_long_id_is_opened_by_its_name_in_the_list(tmp_path: Path) -> None:
+    long = "t" * 150
+    other = [{**span, "context": {**span["context"], "trace_id": long}} for span in inferred_spans()[:2]]
+    path = tmp_path / "spans"
+    path.write_text(
+        "".join(json.dumps(span) + "\n" for span in [*inferred_spans(), *other]), encoding="utf-8"
+    )
+    listed = [item.name.partition("#")[2] for item in list_runs([path])]
+    assert [read_whole(path, name).step_count for name in listed] == [5, 4]
+
+
 def test_a_cut_export_shows_the_spans_before_the_cut(tmp_path: Path) -> None:
     text = json.dumps(genai_spans())
     run = written(tmp_path / "cut", text[: text.index('"spanId": "d"') + 200])
