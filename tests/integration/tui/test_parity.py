@@ -168,7 +168,7 @@ def lines_of(table: Table) -> Iterator[str]:
         yield json.dumps({"tool": name, "arguments": arguments}) if exactly else spelled(name, arguments)
 
 
-def made_by_lines(case: Case, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def made_in_line_mode(case: Case, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Type the valid and refused calls; a mistyped one would cause a question, not a call."""
     monkeypatch.setattr(
         "sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines_of(table)), newline="\n")
@@ -231,7 +231,7 @@ async def test_calls_are_answered_alike_whoever_makes_them(
     assert table.ends or (len(table.calls), len(table.malformed)) == (50, 10)
     ways = ("lines", "replies", "text", "streams", "http")
     cases = {way: Case(tmp_path / way, table.mode, written=table.budgets) for way in ways}
-    made_by_lines(cases["lines"], table, monkeypatch)
+    made_in_line_mode(cases["lines"], table, monkeypatch)
     printed = capsys.readouterr().out
     sent = made_by_replies(cases["replies"], table)
     in_text = made_by_text(cases["text"], table)
