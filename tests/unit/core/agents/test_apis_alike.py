@@ -34,7 +34,7 @@ def answers(api: ChatApi) -> list[Answer]:
 
 
 def by_turn(api: ChatApi) -> Any:
-    """Return a step that answers according to the number of replies in the request, so that it can be asked again."""
+    """Return a step that answers according to the number of replies in the request, also if asked again."""
     script = answers(api)
     role = "model" if api == "gemini" else "assistant"
 
