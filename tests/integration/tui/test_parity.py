@@ -1,4 +1,4 @@
-"""The same calls have the same answers and costs in lines, in a model's replies, over MCP and in a replay."""
+"""The same calls get the same answers and costs in line mode, from a model, over MCP and in a replay."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def journalled(case: Case) -> list[Said]:
 
 
 def lines_of(table: Table) -> Iterator[str]:
-    """Yield calls as a user types them; calls with code, or that would cause a question, are JSON."""
+    """Yield calls as a user types them; calls with code, and all calls of an attempt that ends, are JSON."""
     for name, arguments in table.calls:
         exactly = table.ends or {"func_code", "content", "old", "new"} & arguments.keys()
         yield json.dumps({"tool": name, "arguments": arguments}) if exactly else spelled(name, arguments)
