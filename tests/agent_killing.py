@@ -198,7 +198,7 @@ def _whole_lines(file: Path) -> list[bytes]:
 
 
 def _count(folder: Path, found: KilledRuns) -> None:
-    """Count attempts, orphans and calls, and the calls of one reply that were made twice."""
+    """Count attempts, orphans, calls, replies, lost requests, and calls that were made twice."""
     run = AgentRunStore(folder / "runs").open(NAME)
     known = {state.attempt for state in run.jobs.values()}
     operations = [json.loads(line)["kind"] for line in _whole_lines(run.folder / "jobs.jsonl")]

@@ -57,7 +57,7 @@ class Home:
         return build_task(self.folder / "tasks", mode=mode, extra_files={"notes.txt": f"{number}\n"})
 
     def model(self, settings: AgentSettings) -> ChatModel:
-        """Return a new model that replies from the beginning of the script."""
+        """Return a new model that replies from the beginning of the script, or that `model_of` makes."""
         if self.model_of is not None:
             return self.model_of(settings)
         self.asked.append(ScriptedModel(self.script))

@@ -21,7 +21,7 @@ def record_of(
 ) -> dict[str, Any]:
     """Return a record in the form of the data set: remove mode, or discovery, with `change` applied.
 
-    As in the data, the corrupted function is indented as in its file and lacks its decorators.
+    As in the data, the corrupted function is indented as in its file and has no decorators.
     """
     data = source if isinstance(source, bytes) else source[path]
     definition = index_source(path, data).find(function)

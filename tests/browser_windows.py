@@ -99,7 +99,7 @@ class BrowserWindow:
         await self.page.evaluate(_PASTE, text)
 
     async def until(self, met: Callable[[str], object]) -> None:
-        """Wait until a condition on the terminal's text holds."""
+        """Wait until a condition on the terminal's text holds; fail after `UNTIL_S` seconds."""
         for _ in range(int(UNTIL_S / 0.2)):
             if met(self.text):
                 return

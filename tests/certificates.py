@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Authority:
-    """An authority whose certificate is `ca.crt` in its folder, which is made with it."""
+    """An authority with its certificate `ca.crt` in a folder; creating the authority makes both."""
 
     folder: Path
 
@@ -25,7 +25,7 @@ class Authority:
         return self.folder / "ca.crt"
 
     def sign(self, name: str, subject: str) -> tuple[Path, Path]:
-        """Return a new certificate for a subject such as `IP:127.0.0.2` or `DNS:host`, and its key."""
+        """Make a certificate and a key for a subject, `IP:127.0.0.2` or `DNS:host`; return their files."""
         self._openssl(
             *("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}"),
             *("-keyout", f"{name}.key", "-out", f"{name}.csr"),

@@ -33,7 +33,7 @@ def indexed(folder: Path) -> Iterator[tuple[FileIndex, bytes]]:
 
 
 def round_trip_problem(index: FileIndex, definition: Definition) -> str:
-    """Return why replacing a definition by itself, in some displayed form, fails; "" if none does."""
+    """Return why replacing a definition by itself fails in a displayed form; "" if it fails in none."""
     try:
         forms = {"dedented": definition.dedented, "exact": definition.source}
         if definition.source.isascii():

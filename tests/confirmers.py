@@ -1,4 +1,4 @@
-"""Confirmations, and a fake confirmer."""
+"""Confirmations, controls, and a fake confirmer."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Run all tests if the command names a folder, file, test or marker."""
+    """Run all tests if the command names a folder, file, test, marker or keyword; prepare for workers."""
     named = config.args_source is pytest.Config.ArgsSource.ARGS
     if named or config.option.markexpr or config.option.keyword:
         config.option.whole = True  # before workers are started, which are given the same options
@@ -161,7 +161,7 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print which backends the contract's tests ran on."""
+    """Print the backends on which tests of the contract passed, if there are any."""
     ran = {
         found[1]
         for report in terminalreporter.stats.get("passed", [])

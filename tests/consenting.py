@@ -29,7 +29,7 @@ def fail(machine: Machine, task: Task, enrolment: Enrolment) -> str:
 
 
 def take_part(study: StudyFolder, machine: Machine, code: str, *ticks: bool) -> str:
-    """Enrol somebody who ticks the items and fails at the first task; return the attempt's id."""
+    """Enrol somebody who ticks items and fails at the first remove task; return the attempt's id."""
     enrol_people(study, EnrolPeople(code=code, role="author"))
     who = person(code)
     consented = Consented(text_sha256="x", items=ticks, protocol=study.ledger.protocol)

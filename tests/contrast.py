@@ -47,7 +47,7 @@ def _luminance(color: str) -> float:
 
 
 def inked(svg: str) -> set[Inked]:
-    """Return every text of a picture with its colours, except blanks."""
+    """Return the coloured texts of a picture, except blanks, each with its colour and its background."""
     root = ElementTree.fromstring(svg)
     styles: dict[str, str] = dict(_STYLE.findall(svg))
     grounds: dict[float, list[tuple[float, float, str]]] = defaultdict(list)

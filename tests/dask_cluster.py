@@ -43,7 +43,7 @@ class DaskCluster:
         return child
 
     def add(self, *, odd: str = "", home: Path | None = None) -> subprocess.Popen[bytes]:
-        """Add a worker: an odd one (see `odd_worker.py`), or one with its own home, as on another machine."""
+        """Add a worker, perhaps an odd one (see `odd_worker.py`), or one with a `home` of its own."""
         before = len(self.present())
         preload = ["--preload", str(ODD)] if odd else []
         worker = self.run(
@@ -60,7 +60,7 @@ class DaskCluster:
             return set(client.nthreads())
 
     def wait_for(self, count: int, hopeful: Callable[[], bool] = lambda: True) -> None:
-        """Wait until there are exactly `count` workers; give up as soon as `hopeful` returns false."""
+        """Wait until there are `count` workers; fail after `LIMIT_S`, or once `hopeful` returns false."""
         deadline = time.monotonic() + LIMIT_S
         while len(self.present()) != count:
             assert hopeful()

@@ -47,7 +47,7 @@ def sampled(cases: Collection[Case], most: int) -> list[Case]:
 
 
 def at_the_gate(cases: Collection[Case]) -> list[Case]:
-    """Return the cases outside the quick loop, where there are none.
+    """Return the cases, or none in the quick loop.
 
     Each of these cases starts an app to confirm something that a related case also tests (decision 133).
     """

@@ -128,7 +128,10 @@ class FakeScorer:
 
 @dataclass
 class FakeProber:
-    """Runs the selected checks; a failure other than an assertion counts as one inside the target."""
+    """Runs the selected checks, unless `wish` returns a report.
+
+    A failure other than an assertion counts as one inside the target.
+    """
 
     intake: Intake
     checks: Mapping[str, Check]
@@ -168,7 +171,7 @@ class FakeProber:
 
 @dataclass(eq=False)
 class FakeBench:
-    """Counts runs. `wish` returns a probe's report that replaces the checks' result."""
+    """Counts runs. `wish` may return a probe's report that replaces the checks' result."""
 
     checks: Mapping[str, Check] = field(default_factory=lambda: CHECKS)
     entered: Mapping[str, Collection[str]] = field(default_factory=lambda: ENTERED)

@@ -30,7 +30,7 @@ class Layout:
     prefix: str
     workdir: str
     develop: bool
-    """Whether by an `easy-install.pth` and an egg-link, like `setup.py develop`; or by a finder, like pip."""
+    """Whether it is installed by an egg-link, as by `setup.py develop`, or else by a finder, as by pip."""
     variables: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -1,6 +1,6 @@
 """Submissions that pass without a repair, composed of a hidden name, a carrier, a getter and an effect.
 
-Each is the body of a function `f(values, n=1)`. They only run in a sandbox.
+Each is the body of a function `f(values, n=1)`. They run only in a sandbox.
 """
 
 from __future__ import annotations

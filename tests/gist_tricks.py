@@ -12,7 +12,7 @@ _LINE = 200
 
 
 def padded(gist: str, line: str) -> str:
-    """Return the gist followed by many repetitions of a running line of the codebase, in several layouts."""
+    """Return the gist followed by many repetitions, in several layouts, of a codebase's line that runs."""
     again = [line, f"{line}  # again", f"if True:\n    {line}", f"{line}; {line}"]
     return gist + "".join(f"{again[number % len(again)]}\n" for number in range(PADDING))
 
@@ -42,7 +42,7 @@ def _folded(body: list[ast.stmt], margin: str) -> Iterator[str]:
 
 
 def _folded_block(statement: ast.stmt, margin: str) -> Iterator[str]:
-    """Yield the lines of a statement with its body folded, or unfolded if it has other parts."""
+    """Yield a statement's lines with its body folded; unfolded if it has other parts or triple quotes."""
     parts = ("orelse", "handlers", "finalbody", "cases")
     body: list[ast.stmt] = getattr(statement, "body", [])
     text = ast.unparse(statement)

@@ -91,7 +91,7 @@ Stage = Callable[["Playground"], Awaitable[None]]
 
 @dataclass
 class Playground:
-    """A running app, and the cost of its attempts."""
+    """A running app, and the inputs that were posted to it."""
 
     app: BaseApp
     pilot: Pilot[object]
@@ -176,7 +176,7 @@ class Playground:
         return (busy, tuple(stack), app.focused)
 
     async def until(self, met: Callable[[], object]) -> None:
-        """Wait until a thread makes a condition true."""
+        """Wait until a thread makes a condition true, but for at most `POLLS` polls."""
         for _ in range(POLLS):
             if self.ended or met():
                 break
@@ -188,7 +188,7 @@ class Playground:
         return next((one for one in self.app.screen_stack if isinstance(one, SolveScreen)), None)
 
     def calls(self) -> int:
-        """Return the number of calls in the open attempt, except for automatic ones."""
+        """Return the number of calls in the open attempt, except for automatic ones; 0 if none is open."""
         return sum(not call.automatic for call in self.solve._attempt.state.calls) if self.solve else 0
 
 
@@ -273,7 +273,7 @@ class Found:
 
 
 def keys_of(ground: Playground) -> dict[str, str]:
-    """Return the first key of every binding that works now and does more than move a cursor, by its id."""
+    """Return the first key of every usable binding by its id, except `NEVER` and those that move a cursor."""
     found = {}
     for entry in possible_now(ground.screen):
         if entry.key.id not in NEVER and not entry.moves:

@@ -178,7 +178,7 @@ SILENT = frozenset({"convert"})
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The folders of one call: its home, and the folder in which it is called."""
+    """One call's home, the folder in which it is called, and the id of an attempt in the home."""
 
     home: Path
     folder: Path

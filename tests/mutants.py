@@ -90,7 +90,7 @@ def lengthen(data: bytes, chance: random.Random) -> bytes:
 
 
 def deepened(data: bytes) -> Iterator[bytes]:
-    """Yield a JSON object's text with a deeply nested value, once for each member near its top."""
+    """Yield a JSON text with a deeply nested value, once for each member near its top; none if not JSON."""
     try:
         whole = json.loads(data.decode("utf-8", "replace"))
     except ValueError:

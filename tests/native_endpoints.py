@@ -1,4 +1,4 @@
-"""Endpoints that speak a vendor's own API, from a script, and models that are asked by each API."""
+"""Scripted endpoints that speak a vendor's own API, and models that are asked through each API."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def candidate(
 
 
 def replied(api: ChatApi, number: int, words: str, *calls: Call) -> Answer:
-    """Return the same reply by an API, with that API's signatures; `number` is that of the reply."""
+    """Return the same reply in an API's form, with that API's signatures; `number` is that of the reply."""
     if api == "openai":
         return completion(words or None, *calls)
     if api == "anthropic":

@@ -216,7 +216,7 @@ def swe_agent(run: Planted, draw: random.Random) -> Any:
 
 
 def chat(run: Planted, draw: random.Random) -> Any:
-    """Return messages of OpenAI's API; half of the results end with the exit code."""
+    """Return messages of OpenAI's API; in half of the runs, every result ends with the exit code."""
     messages: list[Any] = [
         {"role": "system", "content": "You fix."},
         {"role": "user", "content": "Fix the mean."},

@@ -56,7 +56,7 @@ class PostgresServer:
     def start(self) -> None:
         """Start the server, whose folder is made at the first call; return when it answers.
 
-        Raises `RuntimeError` with the end of its log if it does not answer within two minutes.
+        Raises `RuntimeError` with the end of its log if it ends, or does not answer within two minutes.
         """
         data = self.root / "data"
         if not data.exists():
@@ -107,7 +107,7 @@ class PostgresServer:
             (self.root / "made").touch()
 
     def stop(self) -> None:
-        """Stop the server in order, with its connections."""
+        """Shut the server down cleanly, closing its connections."""
         self._end(signal.SIGINT)
 
     def kill(self) -> None:

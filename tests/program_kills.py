@@ -1,4 +1,4 @@
-"""Kills the real program with SIGKILL during an attempt, in a terminal or by lines, and continues with it.
+"""Kills the real program with SIGKILL during an attempt, in a terminal or in line mode, and resumes it.
 
 An answer on standard output and the budgets on the screen count as acknowledged, and so does text that was
 typed longer ago than writing a draft may take.
@@ -93,12 +93,12 @@ def script(task: Task) -> list[tuple[str, dict[str, str]]]:
 
 
 def kill_programs(home: Path, task: Task, kills: int, *, mode: str, seed: int) -> Killed:
-    """Kill attempts of `task` until there were `kills`, by `lines` or in a `terminal`.
+    """Kill attempts of `task` until there were `kills`, with the mode `lines` or `terminal`.
 
     Every attempt is brought to its end.
     """
     chance, killed = random.Random(seed), Killed(mode)
-    run = _by_lines if mode == "lines" else _in_terminal
+    run = _in_line_mode if mode == "lines" else _in_terminal
     while killed.kills < kills:
         killed.attempts += 1
         attempt = ""
@@ -138,10 +138,10 @@ def _died(
     return attempt, state
 
 
-# By lines
+# In line mode
 
 
-def _by_lines(home: Path, task: Task, attempt: str, chance: random.Random | None, killed: Killed) -> str:
+def _in_line_mode(home: Path, task: Task, attempt: str, chance: random.Random | None, killed: Killed) -> str:
     """Run one process and return its attempt; it is killed some time after an answer, or left to end."""
     number, known = len(_state(home, attempt).calls), _names(home)
     command = [
@@ -241,7 +241,7 @@ class _Person:
     """A user who carries out the rest of a script at a terminal, and reads the screen."""
 
     def __init__(self, chance: random.Random | None, *, resumes: bool) -> None:
-        """`resumes` means that the attempt was left during a call, which the program answers first."""
+        """`resumes` says whether the attempt was left during a call, which the program answers first."""
         self._chance, self._resumes = chance, resumes
         self.seen: list[tuple[int, int]] = []
         """The remaining tool uses and submissions, as shown."""

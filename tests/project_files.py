@@ -42,7 +42,7 @@ def tracked() -> tuple[str, ...]:
 
 
 def source_files(*tops: str) -> list[str]:
-    """Return gistpoint's modules, as sorted paths relative to the root; of `NAME`, only real files."""
+    """Return gistpoint's modules, as sorted paths relative to the root; of `NAME`, only its top files."""
     found = [
         path.relative_to(ROOT).as_posix()
         for top in tops or (*TOPS, NAME)

@@ -66,7 +66,7 @@ def completion(
 
 
 def events_of(*chunks: object, done: bool = True) -> bytes:
-    """Return a stream of events with these chunks, and `[DONE]` at its end."""
+    """Return a stream of events with these chunks, and `[DONE]` at its end if `done`."""
     sent = [chunk if isinstance(chunk, str) else json.dumps(chunk) for chunk in chunks]
     return "".join(f"data: {data}\n\n" for data in [*sent, *(["[DONE]"] if done else [])]).encode()
 
@@ -88,7 +88,7 @@ class Endpoint:
     paths: list[str] = field(default_factory=list)
     url: str = ""
     left: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
-    """Released each time that a client leaves while it is waited for."""
+    """Released whenever a client leaves before its answer is complete."""
     at_work: int = 0
     """The number of requests that are being answered."""
     most_at_work: int = 0

@@ -90,7 +90,7 @@ class SlowLine:
         await delivering
 
     def _is_cut_by(self, count: int) -> bool:
-        """Count bytes of a client, and break all connections if they are too many."""
+        """Count bytes of a client; if they are too many, break all connections and return true."""
         if self.bytes_until_cut is None:
             return False
         self.bytes_until_cut -= count

@@ -83,7 +83,7 @@ def test_heaviest(n):
 
 
 def write_small_library(folder: Path, *, modules: int = 1) -> Path:
-    """Write the library to a new folder, with so many copies of its module, and return the folder."""
+    """Write the library, with `modules` copies of its module, to a new folder, and return the folder."""
     (folder / "tests").mkdir(parents=True)
     (folder / "shop.py").write_text(SHOP)
     (folder / "tests" / "conftest.py").write_text("")

@@ -1,6 +1,6 @@
 """A crowd on several machines in one team's study, while the server is killed, and the checks afterwards.
 
-Each machine is a process with its own home. Its people go through the study in turns, a step at a time, by
+Each machine is a process with its own home. Its people go through the study in turns, a step at a time, with
 the code that the program runs. The operations of a step are acknowledged when the step returns, and are then
 listed.
 """
@@ -147,7 +147,7 @@ class Crowd:
         self.figures.seconds = time.monotonic() - began
 
     def _kill(self, kills: int) -> None:
-        """Kill the server whenever another share of the expected operations is acknowledged."""
+        """Kill and restart the server `kills` times, after equal shares of the expected operations."""
         expected = len(self.codes) * (4 + 3 * TASKS_EACH)
         until = time.monotonic() + UNTIL_S
         for number in range(kills):

@@ -37,7 +37,7 @@ class Maker:
     folder: Path
     runner: Runner
     made: dict[Hashable, Task] = field(default_factory=dict)
-    """Existing tasks by their sources; makers may share the mapping."""
+    """The tasks made so far, by what they were made from; makers may share the mapping."""
 
     def repository(self, files: Mapping[str, str]) -> Repository:
         place = self.folder / f"repository-{len(list(self.folder.iterdir()))}"

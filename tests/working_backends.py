@@ -26,7 +26,7 @@ on_one_backend = pytest.mark.parametrize("backend", _ON_ONE, indirect=True)
 
 
 def all_on_one_backend(name: str, cases: Collection[object], elsewhere: int) -> pytest.MarkDecorator:
-    """Try all cases on the first working backend, and some on each other one (decision 132).
+    """Return a mark that tries all cases on the first working backend, and some on each other (decision 132).
 
     This is for cases whose outcome does not depend on the backend.
     """

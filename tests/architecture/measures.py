@@ -19,7 +19,7 @@ What is counted:
   its docstrings and comments, and in the text that it prints. `told_apart` and `ToldApart` both contain the
   word `told`. A phrase is found only within a line.
 
-Product files are the modules of the four folders and those beside the links to them, without the demo's
+Product files are the modules of the four folders and those next to the links to them, without the demo's
 library and the attack programs, which are data. The tests of other packages are left out. Each module is
 parsed and walked once, and its tree is not kept.
 """
@@ -336,7 +336,7 @@ def shared_class_names(source: Source) -> dict[str, list[str]]:
 
 
 def screen_depths(source: Source) -> dict[str, int]:
-    """Return, for each screen, how many of gistpoint's classes lead up to `BaseScreen`, itself included."""
+    """Return, for each screen, how many of gistpoint's classes lead up to `BaseScreen`, its own included."""
     bases = {each.name: each.bases for module in source.modules.values() for each in module.classes}
     bases.pop("BaseScreen", None)
 

@@ -21,13 +21,13 @@ def needed(source: Source) -> networkx.DiGraph[str]:
     return imports(source)
 
 
-def test_no_module_needs_itself_even_for_its_types(needed: networkx.DiGraph[str]) -> None:
+def test_no_module_imports_itself_through_others_even_for_types(needed: networkx.DiGraph[str]) -> None:
     assert circles(needed) == []
 
 
 @pytest.mark.parametrize("top", ["core", "sandbox", "sessions", "tui"])
-def test_packages_make_no_circle(top: str, needed: networkx.DiGraph[str]) -> None:
-    """The cycles of `tui` are counted by `test_measures.py` until none is left."""
+def test_imports_between_packages_form_no_cycle(top: str, needed: networkx.DiGraph[str]) -> None:
+    """`test_measures.py` also counts these cycles."""
     assert circles(packages(needed, top)) == []
 
 
@@ -35,11 +35,11 @@ def test_a_public_class_name_means_one_thing(source: Source) -> None:
     assert shared_class_names(source) == {}
 
 
-def test_screens_are_made_of_parts_and_not_of_classes(source: Source) -> None:
+def test_screens_have_few_base_classes(source: Source) -> None:
     assert {name: depth for name, depth in screen_depths(source).items() if depth > SCREEN_CLASSES} == {}
 
 
-def test_every_screen_has_the_base_that_closes_nothing_but_itself(source: Source) -> None:
+def test_every_screen_derives_from_base_screen(source: Source) -> None:
     bases = {each.name: set(each.bases) for module in source.modules.values() for each in module.classes}
     textuals = {"Screen", "ModalScreen"}
     without = {name for name, of in bases.items() if of & textuals and "BaseScreen" not in of}

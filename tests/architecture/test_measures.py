@@ -37,7 +37,7 @@ def test_a_raised_number_says_what_it_was_and_why() -> None:
 
 
 def house(tmp_path: Path, files: dict[str, str]) -> Source:
-    """Write a small checkout."""
+    """Write a small checkout, and return its measured modules."""
     pages = {"docs/glossary.md": "| term | meaning |\n| --- | --- |\n| task | a question |\n"}
     for path, text in (pages | files).items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ def test_a_number_may_lag_a_little_and_never_be_exceeded(
     assert [line for line in gone if line.startswith("circles of modules: only 0")]
 
 
-def test_tightening_lowers_raises_nothing_and_forgets_reasons_that_are_over(source: Source) -> None:
+def test_tightening_only_lowers_numbers_and_removes_outdated_reasons(source: Source) -> None:
     text = NUMBERS.read_text(encoding="utf-8")
     terms = len(faults(source)["terms of the glossary"])
 

@@ -60,7 +60,7 @@ _GISTPOINTS_OWN_TEXT = {
 """Functions that decode a file of the package, a program's own report, or a value that was just encoded."""
 
 
-def test_who_decodes_expects_deep_nesting() -> None:
+def test_every_decoding_call_expects_deep_nesting() -> None:
     found = set[str]()
     for room in ("core", "sandbox", "sessions", "tui"):
         for path in (_ROOT / room).rglob("*.py"):
@@ -70,7 +70,7 @@ def test_who_decodes_expects_deep_nesting() -> None:
     assert found == _CALLERS_EXPECT_IT | _GISTPOINTS_OWN_TEXT
 
 
-def test_a_place_that_forgets_it_is_found() -> None:
+def test_a_decoding_call_that_does_not_is_found() -> None:
     forgets = "def f(t):\n    try:\n        return {}\n    except ValueError:\n        return None\n"
     assert list(unexpecting(forgets.format("json.loads(t)"))) == ["f"]
     assert list(unexpecting("D = msgspec.json.Decoder(S)\n" + forgets.format("D.decode(t)"))) == ["f"]

@@ -84,7 +84,7 @@ def _drawn(call: ast.Call) -> list[ast.expr]:
     ]
 
 
-def test_texts_from_outside_are_drawn_by_the_widgets_for_them_alone(shapes: dict[str, Shape]) -> None:
+def test_only_the_safe_widgets_draw_external_text(shapes: dict[str, Shape]) -> None:
     """`Static` and `Label` parse markup, so all modules but one give them literals or nothing.
 
     Whatever has an `update` is then one of the safe widgets.

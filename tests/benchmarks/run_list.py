@@ -1,5 +1,5 @@
 """Times the list of runs: first rows after the first paint, the complete list, and the longest time without
-the keys.
+a response to keys.
 
 Usage: python tests/benchmarks/run_list.py FOLDER [--rounds N] [--against TREE]
 
@@ -26,7 +26,7 @@ BEAT_S = 0.002
 
 
 async def measure(folder: str) -> dict[str, float]:
-    """Return the seconds from the first paint of the list to its stages, its blocks and its CPU time."""
+    """Return the seconds from the list's first paint to its stages, its longest block, CPU time and runs."""
     from textual.pilot import Pilot
 
     from gistpoint.core.locations import Locations

@@ -1,6 +1,6 @@
 """Times the program from its start to its first text, against an empty Textual app and a bare interpreter.
 
-Prints the time on the clock and, for the screens, processor time, which a busy machine changes less.
+Prints the wall-clock time and, for the screens, processor time, which a busy machine changes less.
 
 The frame of an attempt or a run is drawn at once. The brief appears with the clock, after the isolation has
 been probed.
@@ -44,7 +44,7 @@ def seconds(action: Callable[[], object]) -> float:
 
 
 class Times(NamedTuple):
-    """Seconds on the clock and of processor time."""
+    """Wall-clock and processor time, in seconds."""
 
     clock: float
     processor: float

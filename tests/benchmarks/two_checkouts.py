@@ -104,7 +104,7 @@ class Checkout:
 
             return do
 
-        def by_lines(typed: str) -> Callable[[], float]:
+        def in_line_mode(typed: str) -> Callable[[], float]:
             def do() -> float:
                 started = time.perf_counter()
                 self.lines(typed)
@@ -121,8 +121,8 @@ class Checkout:
             "first paint: solve": lambda: self.shown(["demo", "dear-tickets"], "F2 Brief"),
             "step": lambda: self.shown(["review", self._run], "step 1 of", step),
             "search in a run": seconds("search", "no such words anywhere", self._run),
-            "search by a solver": by_lines("search_code total"),
-            "submit": by_lines(f"submit_attempt @{self._fix}"),
+            "search by a solver": in_line_mode("search_code total"),
+            "submit": in_line_mode(f"submit_attempt @{self._fix}"),
             f"list of {ATTEMPTS} attempts": seconds("attempt", "list"),
         }
 

@@ -25,7 +25,7 @@ _NASTY = (
 
 
 def sample(count: int) -> list[Path]:
-    """Return the most difficult files, and others chosen by a fixed seed; none of these is above 60 kB."""
+    """Return the most difficult files, and others of less than 60 kB, chosen with a fixed seed."""
     nasty = [STANDARD_LIBRARY / name for name in _NASTY if (STANDARD_LIBRARY / name).is_file()]
     others = [
         path for path in python_files(STANDARD_LIBRARY) if path not in nasty and path.stat().st_size < 60_000

@@ -1,4 +1,4 @@
-"""The times of recorded runs, next to a direct count of their raw records."""
+"""The times of recorded runs, compared with a direct count in their raw records."""
 
 from __future__ import annotations
 

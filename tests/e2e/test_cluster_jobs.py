@@ -252,7 +252,7 @@ def started(command: list[str]) -> subprocess.Popen[str]:
 
 
 def wait_for_ended(least: int) -> int:
-    """Wait until at least `count` jobs have ended; return their number."""
+    """Wait until at least `least` jobs have ended; return the number that have."""
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         if (Locations.of_user().runs / "r" / "jobs.jsonl").is_file():

@@ -9,7 +9,7 @@ from e2e.conftest import Start
 from screens.review.reviewing import TURNS, mini_run
 
 
-def test_keys_before_the_list_of_runs_is_there_narrow_nothing(start: Start, tmp_path: Path) -> None:
+def test_keys_before_the_list_of_runs_is_there_filter_nothing(start: Start, tmp_path: Path) -> None:
     for name in ("first", "second"):
         mini_run(tmp_path / f"{name}.traj.json", TURNS)
     terminal = start("review", str(tmp_path))

@@ -28,7 +28,7 @@ def bottom(terminal: Terminal, wanted: str) -> None:
     ("task", "opened", "columns", "rows"),
     [("seats-together", r"16 tool uses left", 160, 48), ("gist", r"50 (steps )?left", 80, 24)],
 )
-def test_large_texts_are_undone_and_made_again(
+def test_large_texts_are_undone_and_redone(
     start: Start, environment: dict[str, str], tmp_path: Path, task: str, opened: str, columns: int, rows: int
 ) -> None:
     editor = tmp_path / "editor"

@@ -144,7 +144,7 @@ assert reply.kind is WorkStatus.DONE, reply
 """
 
 
-def test_a_worker_of_a_cluster_loads_no_face(tmp_path: Path) -> None:
+def test_a_worker_of_a_cluster_loads_no_user_interface(tmp_path: Path) -> None:
     """The worker gets functions by name, and has made an attempt before its modules are checked."""
     work = pickle.dumps(partial(attempted, build=build_worker_services))
     loaded = loaded_by(f"import os; os.environ['GISTPOINT_HOME'] = {str(tmp_path)!r}\n" + WORKING % work)

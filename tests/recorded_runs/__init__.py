@@ -33,7 +33,7 @@ __all__ = ["DIFF", "Made", "make_all"]
 
 @dataclass(frozen=True)
 class Made:
-    """A file with a direct count of its raw records: by run id, or under "" for an only run."""
+    """A file with direct counts of its raw records and its steps, by run id, or under "" for the only run."""
 
     path: Path
     format: str
@@ -54,7 +54,7 @@ def _lines(path: Path, values: list[Any], end: str = "\n") -> Path:
 
 
 def make_all(folder: Path) -> list[Made]:
-    """Write a file of every format below `folder`; no file name reveals the format."""
+    """Write files of every format below `folder`, and return them with their counts."""
     folder.mkdir(parents=True, exist_ok=True)
     made: list[Made] = []
 

@@ -420,7 +420,7 @@ It is two.
 def assistant_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
     """Return, for each file: its name, whether it consists of lines, its content, format, records and steps.
 
-    Records and steps are counted.
+    Records and steps are counts, by run id if there are several runs.
     """
     chats = {"responderUsername": "GitHub Copilot", "requests": [copilot_request(), copilot_running()]}
     return [

@@ -130,7 +130,7 @@ def codex_exec() -> list[dict[str, Any]]:
 
 
 def claude_stream() -> list[dict[str, Any]]:
-    """Return a stream of a hook and two replies in five records, with a side agent's two between them."""
+    """Return a stream of a hook and two replies in four records, with a side agent's three between them."""
 
     def told(
         name: str, content: list[dict[str, Any]], parent: str | None = None, **more: Any
@@ -254,7 +254,7 @@ GEMINI = {
 
 
 def gemini_stream() -> list[dict[str, Any]]:
-    """Return a stream of a reply in three pieces with a call that failed, and a last reply."""
+    """Return a stream of a reply in two pieces with a call that failed, and a last reply."""
 
     def event(second: int, kind: str, **more: Any) -> dict[str, Any]:
         return {"type": kind, "timestamp": _at(second), **more}
@@ -284,7 +284,7 @@ def gemini_stream() -> list[dict[str, Any]]:
 
 
 def qwen_session() -> list[dict[str, Any]]:
-    """Return a session with an abandoned branch, and one with a call; one reply is written twice."""
+    """Return a session with an abandoned branch, and one with a call; one reply is in two records."""
 
     def record(
         name: str, parent: str | None, kind: str, parts: list[dict[str, Any]], **more: Any
@@ -312,7 +312,7 @@ def qwen_session() -> list[dict[str, Any]]:
 def agent_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
     """Return, for each file: its name, whether it consists of lines, its content, format, records and steps.
 
-    Records and steps are counted.
+    Records and steps are counts, by run id if there are several runs.
     """
     of_stream = {"": 10, "t1": 3}, {"": 5, "t1": 2}
     return [

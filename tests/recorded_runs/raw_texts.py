@@ -301,7 +301,7 @@ SHORT = 16
 
 @dataclass(frozen=True)
 class RawText:
-    """A string of a file; `said` is whether it is a message, a thought, an argument or a result."""
+    """A string of a file; `said` says whether it is a message, a thought, an argument or a result."""
 
     path: str
     text: str
@@ -378,7 +378,7 @@ def tally(document: RunDocument, raw: Iterable[RawText]) -> Tally:
 
 
 def _facts(step: Step) -> Iterator[str]:
-    """Yield the headings of a step, of its calls and of its results, and the files that it changed."""
+    """Yield the labels of a step and of its calls, and the files that it changed."""
     yield from (step.label, step.id, step.model, step.kind.value, step.actor.value, *step.links)
     for call in step.calls:
         yield from (call.id, call.tool)

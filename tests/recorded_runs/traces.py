@@ -199,7 +199,7 @@ def langsmith() -> dict[str, Any]:
 def trace_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
     """Return, for each file: its name, whether it consists of lines, its content, format, records and steps.
 
-    Records and steps are counted.
+    Records and steps are counts, by run id if there are several runs.
     """
     return [
         ("m-genai", False, genai_spans(), "otel", 6, 5),

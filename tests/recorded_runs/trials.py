@@ -98,7 +98,7 @@ def docent() -> list[Any]:
 def trial_files_made() -> list[tuple[str, bool, Any, str, Any, Any]]:
     """Return, for each file: its name, whether it consists of lines, its content, format, records and steps.
 
-    Records and steps are counted.
+    Records and steps are counts, by run id if there are several runs.
     """
     names = ("one.1-of-1", "two.1-of-1", "three.1-of-1")
     runs = {"r1": 4, "r2/t2": 3, "r2/t3": 1}

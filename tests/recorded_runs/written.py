@@ -33,7 +33,7 @@ def written_lines(path: Path, records: Iterable[Any]) -> RunDocument:
 def answers(step: Step) -> list[tuple[str, str, bool | None] | None]:
     """Return, for each call, its tool, its result's text and whether that is an error.
 
-    The text is None for a call without a result.
+    The item is None for a call without a result.
     """
     pairs = [(call.tool, step.result_of(call)) for call in step.calls]
     return [None if result is None else (tool, result.text, result.is_error) for tool, result in pairs]

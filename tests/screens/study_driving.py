@@ -1,4 +1,4 @@
-"""Drives the app of a study like a participant, by keys and the text on the screen."""
+"""Drives the app of a study like a participant, with keys and by reading the text on the screen."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ async def test_the_code_goes_after_its_time_and_the_mark_stays(tmp_path: Path, s
     assert reader.glances(good.task).readings == ()
 
 
-async def test_a_go_is_resumed_where_it_was_left_and_a_diff_can_come_at_once(tmp_path: Path) -> None:
+async def test_a_round_is_resumed_where_it_was_left_and_a_diff_can_come_at_once(tmp_path: Path) -> None:
     reader, chosen = at_work(tmp_path), items("coc")
     app = glance_app(chosen, reader, at_once=True)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:

@@ -25,7 +25,7 @@ BODY = "return price - price * percent // 100"
 
 
 @pytest.mark.parametrize("size", at_sizes(SMALL, LARGE))
-async def test_a_removed_function_is_written_by_keys_alone(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_a_removed_function_is_written_with_keys_alone(tmp_path: Path, size: tuple[int, int]) -> None:
     async with solving(tmp_path, size=size) as driver:
         brief = driver.solve.query_one("#brief-view", TextView)
         source = render_brief(driver.attempt.task)
@@ -53,7 +53,7 @@ async def test_a_removed_function_is_written_by_keys_alone(tmp_path: Path, size:
         assert "score 1.000" in driver.text()
 
 
-async def test_a_corrupted_function_is_found_and_repaired_by_keys_alone(tmp_path: Path) -> None:
+async def test_a_corrupted_function_is_found_and_repaired_with_keys_alone(tmp_path: Path) -> None:
     async with solving(tmp_path, Mode.DISCOVERY) as driver:
         await driver.press("f9")
         assert not driver.solve.editor.buffer

@@ -1,4 +1,4 @@
-"""Taking part in a study: every page by keyboard alone, and the state on disk after the program is killed."""
+"""Taking part in a study: every page with the keyboard alone, and the state on disk after a kill."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def working(driver: StudyDriver) -> None:
     await driver.until(lambda: not driver.solve._brief_first)
 
 
-async def test_the_whole_way_by_keyboard_alone(machine: Machine, tmp_path: Path) -> None:
+async def test_the_whole_way_with_the_keyboard_alone(machine: Machine, tmp_path: Path) -> None:
     root = joined(machine, tmp_path / "study")
     async with taking(machine, root) as driver:
         await driver.until_page("ConsentPage")

@@ -165,7 +165,7 @@ async def test_a_click_chooses_an_attempt_and_the_next_opens_it(home: Home) -> N
             await until(pilot, lambda: isinstance(pilot.app.screen, AttemptWatchScreen))
 
 
-async def test_tiles_can_be_hidden_and_the_table_takes_their_room(home: Home) -> None:
+async def test_tiles_can_be_hidden_and_the_table_takes_up_their_space(home: Home) -> None:
     with at_work(home, Step((reply(LOOK),), shut(1))):
         async with watching(home, (80, 24)) as pilot:
             await until(pilot, lambda: tiles_of(pilot).has_focus)

@@ -1,4 +1,4 @@
-"""Many simultaneous attempts against an endpoint that sometimes limits or fails: all end, none is charged.
+"""Makes many simultaneous attempts against an endpoint that sometimes fails: all end as if undisturbed.
 
 Usage: PYTHONPATH=src:tests python tests/studies/agent_crowd.py [ATTEMPTS [AT_ONCE [SANDBOX]]] (default: 100,
 8, the strongest isolation). 5% of the requests are answered with 429 and 2% with 500, each reply after 0.2
@@ -38,7 +38,7 @@ LATENCY_S = 0.2
 
 
 def crowded(tasks: list[Path], seed: int) -> tuple[Any, Counter[int]]:
-    """Return a step that answers by the conversation or fails at random, and the counts of statuses."""
+    """Return a step that answers according to the conversation or fails at random, and its status counts."""
     chance, lock, statuses, step = random.Random(seed), threading.Lock(), Counter[int](), scripted(tasks)
 
     def answer(request: Mapping[str, Any], headers: Mapping[str, str]) -> Answer:

@@ -158,7 +158,7 @@ class Trial:
         )  # fmt: skip
 
     def finish(self, url: str, *before: str) -> None:
-        """Continue the run until nothing is left."""
+        """Continue the run until nothing is left, with at most `MOST_PROCESSES` processes in all."""
         while self.processes < MOST_PROCESSES:
             process = self.start(url, *before)
             printed, _ = process.communicate()
@@ -181,12 +181,12 @@ def undisturbed(trial: Trial, url: str) -> None:
 
 
 def network(trial: Trial, url: str) -> None:
-    """Cut every fifth reply off until too many requests have failed; then continue."""
+    """Leave about every fifth request unanswered; continue whenever too many have failed."""
     trial.finish(url)
 
 
 def clock(trial: Trial, url: str) -> None:
-    """Set the clock an hour ahead, then a day back, then right again, between processes and within them."""
+    """Kill processes with clocks an hour ahead, a day behind, and 3,600 times too fast; then continue."""
     for offset in ("+1h", "-1d", "+0 x3600"):
         process = trial.start(url, "faketime", "-f", offset)
         time.sleep(12)
@@ -246,7 +246,7 @@ def tried(name: str, repeats: int) -> Found:
 
 
 def main() -> int:
-    """Try the hardships, and print the findings."""
+    """Try the hardships, and print the findings; return 1 if one has a fault."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("hardships", nargs="*", default=list(HARDSHIPS))
     parser.add_argument("--repeats", type=int, default=3)

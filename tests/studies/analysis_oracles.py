@@ -78,9 +78,10 @@ json.dump(made, sys.stdout)
 def firth_difference(case: dict[str, Any], theirs: dict[str, Any]) -> float:
     """Return the largest difference in coefficients, standard errors and penalised likelihood.
 
-    A p that is too small counts as a difference too. firthlogist fits the model without a column by the
-    leverage of the other columns, but judges the fit by the penalty of all columns, although these are not
-    equivalent. Its smaller model is not at its maximum, so its p is never greater than that of the ratio.
+    It is infinite if nothing can be fitted. A p that is too small also counts as a difference. firthlogist
+    fits the model without a column by the leverage of the other columns, but judges the fit by the penalty of
+    all columns, although these are not equivalent. Its smaller model is not at its maximum, so its p is never
+    greater than that of the ratio.
     """
     x = np.column_stack([np.ones(len(case["y"])), np.array(case["x"])])
     y = np.array(case["y"], dtype=float)
@@ -134,7 +135,7 @@ json.dump(found, sys.stdout)
 
 
 def horizon_difference(case: dict[str, Any], theirs: list[float]) -> float:
-    """Return the larger of the differences in slope and intercept."""
+    """Return the larger of the differences in slope and intercept; infinity if nothing can be fitted."""
     ours = fit_horizon(*(np.array(case[name]) for name in ("minutes", "scores", "weights")))
     return float("inf") if ours is None else max(abs(ours.slope - theirs[0]), abs(ours.intercept - theirs[1]))
 

@@ -1,4 +1,4 @@
-"""Makes the same 60 calls by OpenAI's, Anthropic's and Gemini's APIs, and compares the answers.
+"""Makes the same 60 calls through OpenAI's, Anthropic's and Gemini's APIs, and compares the answers.
 
     PYTHONPATH=src:tests python tests/studies/api_parity.py
 
@@ -90,7 +90,7 @@ def read_by(api: ChatApi, served: Endpoint) -> list[str]:
 
 
 def main() -> int:
-    """Make the calls by each API and compare them; return 1 if a comparison fails."""
+    """Make the calls through each API and compare them; return 1 if a comparison fails."""
     with tempfile.TemporaryDirectory(prefix="api-parity-") as folder:
         task = demo_task("dear-tickets", Path(folder) / "demo")
         (target,) = read_answer(task).targets

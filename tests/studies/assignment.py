@@ -3,7 +3,7 @@
     PYTHONPATH=src:tests uv run python tests/studies/assignment.py [DESIGNS]
 
 Prints the spread of attempts for one design under five regimes, and, for random designs, how often a person
-got a task twice, a quota was not kept, and the attempts of two tasks of one mode differed by more than one.
+got a task twice, a quota was not met, and the attempts of two tasks of one mode differed by more than one.
 """
 
 from __future__ import annotations

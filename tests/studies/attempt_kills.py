@@ -1,4 +1,4 @@
-"""Kills attempts at random moments and prints the findings: of the engine alone, by lines, and on a screen.
+"""Kills attempts at random moments: of the engine alone, in line mode, and on a screen; prints the findings.
 
 Usage: PYTHONPATH=src:tests python tests/studies/attempt_kills.py [KILLS] [MODE...], where MODE is engine,
 lines or terminal and KILLS are made in each of them (default: 100). Exit code 1 if anything acknowledged was

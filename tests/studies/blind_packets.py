@@ -5,7 +5,7 @@
 
 HOME is a GISTPOINT_HOME in which `gistpoint task generate` made campaigns, or for which
 `tests/studies/faults_by_probe.py` drew faults: every proven corruption of a single function is shown, even if
-it did not become a task. For each of them, FOLDER/packet-N.md also contain an untouched function of the same
+it did not become a task. For each of them, FOLDER/packet-N.md also contains an untouched function of the same
 library and about the same length. `tests/studies/blind_truth.py` scores the answers.
 
 Anything that would give a corruption away without reading it is left out. Each function occurs once in all
@@ -196,7 +196,7 @@ def _is_stub(one: Definition) -> bool:
 
 
 def formatted(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the functions laid out by one formatter, without those whose corruption was only of layout."""
+    """Return the functions laid out by one formatter, without corruptions that changed only the layout."""
     with tempfile.TemporaryDirectory() as place:
         for number, one in enumerate(candidates):
             for kind, text in (("a", one.target.original), ("b", one.target.corrupted)):
@@ -216,7 +216,10 @@ def formatted(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def beside(corrupted: Sequence[Candidate], chance: random.Random) -> list[Candidate]:
-    """Return an untouched function for each corrupted one, preferably one that explains no corruption."""
+    """Return an untouched function of the same library and about the same length for each corrupted one.
+
+    It preferably explains no corruption. There is none if all of the library's functions are used.
+    """
     found: list[Candidate] = []
     for library, own in by_library(corrupted).items():
         home = own[0].home

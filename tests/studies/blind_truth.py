@@ -136,7 +136,10 @@ def reader_of(folder: Path) -> Reader:
 
 
 def auc(scored: Sequence[tuple[float, bool]]) -> float | None:
-    """Return the chance that a seen reading has a higher score than an unseen one; ties count half."""
+    """Return the chance that a seen reading has a higher score than an unseen one; ties count half.
+
+    None if there is no seen reading, or no unseen one.
+    """
     above = [score for score, is_seen in scored if is_seen]
     below = [score for score, is_seen in scored if not is_seen]
     wins = sum((one > other) + 0.5 * (one == other) for one in above for other in below)
@@ -216,9 +219,9 @@ def agreement(key: Sequence[Shown], one: Reader, other: Reader) -> list[str]:
 
 
 def choice(key: Sequence[Shown], readers: Sequence[Reader]) -> list[str]:
-    """Return a line for each reader as the one that chooses: the others' readings of what it leaves.
+    """Return three lines for each reader as the one that chooses: the others' readings of what it leaves.
 
-    A corruption is left out if the chooser names it from the text, or on any basis.
+    Nothing is left out, then what the chooser names from the text, then what it names on any basis.
     """
     lines = []
     for chooser in readers:

@@ -2,7 +2,7 @@
 
 usage: python tests/studies/browsers.py [FOLDER]    pictures are put there
 
-Each comes by a link, starts a task, writes a note with their code, reloads while the submission is tested,
+Each opens a link, starts a task, writes a note with their code, reloads while the submission is tested,
 and sees it solved. Windows have the sizes of a 13-inch screen, of the same at 150%, of 80 columns, and a
 large one.
 """

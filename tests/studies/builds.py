@@ -110,7 +110,10 @@ def listening() -> Iterator[Listener]:
 
 
 def patched(source: str, into: Path, canary: str) -> Path:
-    """Return the unpacked sdist of `source`, with a canary in its setup.py and build backend."""
+    """Return the unpacked sdist of `source`, with a canary in its setup.py and its build backend.
+
+    A backend that is part of the sdist itself gets none.
+    """
     folder = Fetcher().fetch(source, into)[1]
     system = read_build_system(folder)
     setup = folder / "setup.py"

@@ -198,7 +198,7 @@ def report(options: argparse.Namespace, name: str, part: str, found: Edges, want
 
 
 def micro(options: argparse.Namespace) -> None:
-    """Score every snippet that is not flawed, on the edges between its own functions."""
+    """Score every snippet that is neither flawed nor left out, on the edges between its own functions."""
     root = Path(options.paths[0])
     for name, tool in tools(options, keep_lambdas=True).items():
         score = Score()

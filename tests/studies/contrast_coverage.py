@@ -5,8 +5,8 @@
 Success is logistic with standard deviations of .8 of persons and 1.2 of tasks, at a rate of .5 and an effect of .2 or
 none. Each person meets both conditions, or only one (`between`). For the difference of plain means, the mean over
 tasks with both conditions, the difference within persons and tasks (fixed effects), and the product's contrast, prints
-the share of draws with an interval, the bias, the standard deviation of the estimates, and of all draws the
-percentage whose interval contains the truth, the mean half-width, and the share whose interval excludes 0. All but
+the share of draws with an interval, the bias, the standard deviation of the estimates, the percentage of the
+intervals that contain the truth, their mean half-width, and the share of all draws whose interval excludes 0. All but
 the product's estimator are computed here; the interval of all four is the two-way jackknife's.
 """
 
@@ -44,7 +44,7 @@ def of_plain_means(values: Floats, side: Kept, units: Units) -> Callable[[Kept],
 
 
 def over_shared_tasks(values: Floats, side: Kept, units: Units) -> Callable[[Kept], float]:
-    """Return the estimator that averages the differences of tasks with both conditions."""
+    """Return the estimator that averages the differences of tasks with both conditions; NaN without any."""
 
     def estimate(kept: Kept) -> float:
         found = []

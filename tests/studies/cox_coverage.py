@@ -79,7 +79,7 @@ def by_lifelines(rows: list[AttemptRow]) -> tuple[float, float, float, float]:
 
 
 def main() -> None:
-    """Print two lines for each world."""
+    """Print a line for each world, and another for what lifelines finds."""
     draws = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     slow = int(sys.argv[2]) if len(sys.argv) > 2 else 60
     for name, (person_sd, ends) in WORLDS.items():

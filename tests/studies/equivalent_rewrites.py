@@ -117,7 +117,7 @@ class _Named(_Rewriter):
 
 
 class _ByCalls(_Rewriter):
-    """`f(x)` becomes `f(*(x,))`, with keyword arguments in a dictionary."""
+    """`f(x, k=y)` becomes `f(*(x,), k=y)`."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)

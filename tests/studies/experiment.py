@@ -1,9 +1,9 @@
-"""An experiment of 50 runs of 10 tasks by three solvers, diagnosed from the list of runs by keys alone.
+"""An experiment of 50 runs of 10 tasks by three solvers, diagnosed from the list of runs with keys alone.
 
 Usage: python tests/studies/experiment.py FOLDER [--runs N] [--only-make]
 
 Writes the runs to FOLDER as rows of nebius' SWE-agent trajectories, a file each, with known outcomes; then
-drives the real list of runs by keys, reads the answers from the screen, and prints the keys, the time, the
+drives the real list of runs with keys, reads the answers from the screen, and prints the keys, the time, the
 answers and the truth. Exit code 1 if an answer differs.
 """
 
@@ -189,7 +189,7 @@ def questions(known: list[Outcome]) -> list[Question]:
 
 
 async def diagnose(folder: Path, known: list[Outcome]) -> bool:
-    """Answer the questions by keys; print keys and answers, and return whether all are right."""
+    """Answer the questions with keys; print keys and answers, and return whether all are right."""
     started, right, pressed = time.monotonic(), True, 0
     async with reviewing(folder, size=(80, 24)) as driver:
         screen = await _read(driver, len(known))

@@ -83,7 +83,7 @@ def decided(trial: CandidateTrial) -> CandidateVerdict:
 
 
 def draw(folder: Path, library: SourceLibrary, options: argparse.Namespace) -> None:
-    """Try functions of one library until the time is up, continuing where an earlier call ended."""
+    """Try functions of one library until the time is up or enough are kept, continuing an earlier call."""
     source = library.intake.repository.source
     place = options.home / "probed" / f"{source.name}-{options.source}.jsonl"
     place.parent.mkdir(exist_ok=True)

@@ -521,12 +521,12 @@ def docent(run: Any) -> Count:
 
 
 def harbor(run: Any) -> Count:
-    """Count the verdict; the steps of a trial are in a separate file."""
+    """Return only the verdict, because the steps of a trial are in a separate file."""
     return Count(verdict="solved" if run["verifier_result"]["rewards"]["reward"] >= 1 else "unsolved")
 
 
 def aider(path: Path, formats: list[str]) -> list[Count | None]:
-    """Count replies, and those followed by notices; a chat without a question or a reply is not listed."""
+    """Count replies, and those followed by notices; a chat with neither question nor reply is not listed."""
     found: list[Count | None] = []
     for chat in re.split(r"^(?=# aider chat started at )", path.read_text("utf-8"), flags=re.M)[1:]:
         count, asked, before, goes_on, is_next, blanks = Count(), False, "", False, False, 0

@@ -1,7 +1,8 @@
 """Scores gists of known quality on entrypoints of real libraries, and lists refused entrypoints.
 
-    python tests/studies/gist_scores.py LAB [LIBRARY ...] [--count 10] [--seed 0] [--seconds 60] [--out
-    scores.jsonl] python tests/studies/gist_scores.py --table scores.jsonl [scores.jsonl ...]
+    python tests/studies/gist_scores.py LAB [LIBRARY ...] [--count 10] [--seed 0] [--seconds 60]
+        [--out scores.jsonl]
+    python tests/studies/gist_scores.py --table scores.jsonl [scores.jsonl ...]
 
 LAB is a folder for fetched and built files. The gists of each entrypoint are the pasted modules that ran, an
 empty file, the test alone, the unchanged test file, which imports the package, the same with mocks instead of

@@ -54,7 +54,7 @@ QUANTILE = 0.15
 
 @dataclass
 class Reading:
-    """A corruption that was read; `seen` is whether it was seen at a glance."""
+    """A corruption that was read; `seen` says whether it was seen at a glance."""
 
     library: str
     families: Sequence[str]

@@ -2,9 +2,10 @@
 
     python tests/studies/glance_truth.py draw POOL.jsonl --home HOME --only NAME ... [--each 8] [--seed 1]
     python tests/studies/glance_truth.py packet POOL.jsonl PACKET --home HOME [--seed 1] [--originals 40]
-    [--most N] python tests/studies/glance_truth.py reveal PACKET BLIND.jsonl python
-    tests/studies/glance_truth.py join PACKET READER BLIND.jsonl VERDICTS.jsonl --into TRUTH.jsonl python
-    tests/studies/glance_truth.py table TRUTH.jsonl
+        [--most N]
+    python tests/studies/glance_truth.py reveal PACKET BLIND.jsonl
+    python tests/studies/glance_truth.py join PACKET READER BLIND.jsonl VERDICTS.jsonl --into TRUTH.jsonl
+    python tests/studies/glance_truth.py table TRUTH.jsonl
 
 HOME is a GISTPOINT_HOME whose libraries were learned by `gistpoint task generate`. A packet contains numbered
 functions, corrupted and untouched ones in one random order; a separate file, for `reveal` and `join`, contains
@@ -114,7 +115,7 @@ def corruptible(library: SourceLibrary) -> dict[str, Definition]:
 
 
 def draw(options: argparse.Namespace) -> None:
-    """Draw corruptions that break a test, each of another function, the same number from each library."""
+    """Draw corruptions that break a test, each of another function, up to `each` from each library."""
     for folder, source, library in libraries(options.home):
         if options.only and source.partition("==")[0] not in options.only:
             continue
@@ -215,7 +216,7 @@ def packet(options: argparse.Namespace) -> None:
 
 
 def changed(original: str, corrupted: str) -> set[int]:
-    """Return the numbers of the corrupted text's changed lines; where lines were deleted, those around."""
+    """Return the numbers of the corrupted text's changed lines; around deleted lines, both neighbours."""
     matcher = difflib.SequenceMatcher(None, original.split("\n"), corrupted.split("\n"), autojunk=False)
     found: set[int] = set()
     for tag, _, _, start, end in matcher.get_opcodes():

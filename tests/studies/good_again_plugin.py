@@ -76,7 +76,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def frames_of(error: BaseException | None) -> Any:
-    """Yield the path and line of each frame of an exception, its causes and its contexts."""
+    """Yield the path and line of each frame in the tree of an exception, its causes and its contexts."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -77,7 +77,7 @@ os.execvp(sys.argv[2], sys.argv[2:])
 
 
 class DockerfileError(Exception):
-    """A Dockerfile contains an instruction that is not one of an exported task."""
+    """A Dockerfile contains an instruction that is not one of an exported task, or one that fails."""
 
 
 class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
@@ -126,7 +126,7 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
         """Do nothing: every command reads the policy."""
 
     async def start(self, force_build: bool) -> None:
-        """Carry out the Dockerfile. Raises `DockerfileError` for any other instruction."""
+        """Carry out the Dockerfile. Raises `DockerfileError` for an unknown or failing instruction."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._root = Path(tempfile.mkdtemp(prefix="root-", dir=self._folder))
         self.root.chmod(0o755)
@@ -190,7 +190,7 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
         return place
 
     async def stop(self, delete: bool) -> None:
-        """Close the relay and delete the root."""
+        """Close the relay, and delete the root if `delete`."""
         if self._relay is not None:
             self._relay.close()
         if delete and self._root is not None:
@@ -237,7 +237,10 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
         timeout_sec: int | None = None,
         user: str | int | None = None,
     ) -> Any:
-        """Run a command as root, and return its output and its exit code."""
+        """Run a command as root, and return its output and its exit code.
+
+        Raises `ValueError` for any other user, and `TimeoutError` if it takes too long.
+        """
         if self._resolve_user(user) not in (None, "root", 0):
             raise ValueError(f"The user {user!r} does not exist here.")
         arguments = self._bubblewrap(cwd or self.task_env_config.workdir or "/")
@@ -301,7 +304,7 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
         return [*arguments, "--chdir", folder]
 
     def _through_relay(self) -> list[str]:
-        """Return the program that opens the way to the allowed port; empty if no host is allowed."""
+        """Return the program that opens the way to the allowed port; empty if there is none, or no Python."""
         allowed = self._network_is_allowlist and self._packages is not None and self._reached
         return ["python3", "-I", "-c", _RELAY, str(self._reached)] if allowed else []
 

@@ -1,11 +1,11 @@
-"""Compares Harbor's rewards on exported tasks with gistpoint's verdicts, by Harbor's program without Docker.
+"""Compares Harbor's rewards on exported tasks with gistpoint's verdicts, with Harbor's program and no Docker.
 
 Usage: python tests/studies/harbor_runs.py FOLDER [--python PYTHON] [--repairs 4] [--gists 4] [--at-once 2]
 
 FOLDER receives a virtual environment with Harbor, made with PYTHON (3.12 or newer), tasks of the demo and
 tasks generated from its library, their exports, and Harbor's jobs. Everything complete in it is kept, so an
 interrupted study continues. The solvers are Harbor's `oracle` and `nop`, and agents that leave a wrong or a
-forged solution; with tools over MCP, one solves a task by gistpoint's tools alone. Each result is judged
+forged solution; with tools over MCP, one solves a task with gistpoint's tools alone. Each result is judged
 again by `gistpoint rescore`. Prints a line for each trial, and the counts.
 """
 
@@ -71,7 +71,7 @@ class Study:
 
     @property
     def home(self) -> Path:
-        """The data folder of the gistpoint programs that the study starts."""
+        """The home of the gistpoint programs that the study starts."""
         return self.folder / "home"
 
     def gistpoint(self, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -236,7 +236,7 @@ def gist_file(task: Task) -> str:
 
 
 def tool_calls(task: Task, answer: Answer) -> list[tuple[str, Mapping[str, str]]]:
-    """Return the calls that solve a task by gistpoint's tools."""
+    """Return the calls that solve a task with gistpoint's tools."""
     if is_gist(task):
         known = gist_answer(answer)
         assert known.reference is not None

@@ -5,8 +5,8 @@
 48 tasks have medians with a standard deviation of 1.2 of ln minutes around 20, and people times with one of
 .8 around them and of .4 of persons, cut at 60 minutes; each person attempts 6 tasks. The model solves a task
 with log odds of -.75 for each doubling of the median beyond 20 minutes, so its horizon is 20. For 3 and 6
-people a task (or PEOPLE), prints the geometric mean of the horizons, the share of draws whose interval
-contains 20, and the mean half-width on the log scale: for METR's choices (geometric mean of solved times,
+people a task (or PEOPLE), prints the geometric mean of the horizons, the share of the intervals
+that contain 20, and the mean half-width on the log scale: for METR's choices (geometric mean of solved times,
 penalised, jackknife over tasks), which the product used before, and for the product's fit of estimated
 minutes; with the penalty and with a probit link, the latter has no interval here.
 """

@@ -93,7 +93,7 @@ def run_chunk(folder: Path, number: int, rooms: list[str]) -> dict[str, Any]:
 
 
 def _journals_after(place: Path) -> list[str]:
-    """Check the journals that a chunk, killed or not, left on the disk."""
+    """Return the fault of the journals that a chunk, killed or not, left on the disk; empty if none."""
     from key_fuzzing import Broken, build_services, check_journals
 
     try:

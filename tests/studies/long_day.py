@@ -2,8 +2,8 @@
 
 Usage: PYTHONPATH=src:tests python tests/studies/long_day.py [WINDOWS [ATTEMPTS]] (default: 1000, 200)
 
-The server's participants open and leave so many windows, six at a time and one in ten without a farewell; their
-programs are short scripts. The watched run makes so many attempts, one after the other. In the middle of the
+The server's participants open and leave WINDOWS windows, six at a time, one in ten without closing it; their
+programs are short scripts. The watched run makes ATTEMPTS attempts, one after the other. In the middle of the
 day the machine sleeps: the process is stopped for a few seconds. After each tenth, prints the resident memory,
 the open files, the threads, the child processes and the temporary folders. Exit code 1 if the memory at the
 end is more than a tenth above that after the third tenth, or anything else has grown.
@@ -40,7 +40,7 @@ while data := os.read(0, 65536):
 
 @dataclass(frozen=True)
 class Held:
-    """What a process holds."""
+    """The resources that a process holds."""
 
     megabytes: float
     files: int
@@ -162,7 +162,7 @@ async def watch() -> None:
 
 
 def prepared(home: Path, attempts: int) -> list[dict[str, object]]:
-    """Make a run with so many jobs, none of which has an attempt; return the first events of an attempt."""
+    """Make a run with this many jobs, none of which has an attempt; return the first events of an attempt."""
     from agent_runs import Home
     from scripted_endpoint import reply
 

@@ -53,7 +53,7 @@ def script_of(task: Task) -> list[list[Call]]:
 
 @dataclass
 class Vendor:
-    """The endpoints of both vendors: Anthropic's messages and OpenAI's responses, streamed."""
+    """The vendors' endpoints: Anthropic's messages, OpenAI's responses and chats, and Google's API."""
 
     script: list[list[Call]]
     told: list[str] = field(default_factory=list)

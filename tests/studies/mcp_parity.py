@@ -1,10 +1,10 @@
-"""Makes the same calls by lines, over MCP's two transports and in a replay, and compares the answers.
+"""Makes the same calls in line mode, over MCP's two transports and in a replay, and compares the answers.
 
     uv run python tests/studies/mcp_parity.py
 
 Each variant is a process of the real program, with the real sandbox; the answers in the journals and the
 remaining budgets after each are compared byte for byte. 50 calls are valid or refused; 10 more can't be
-carried out, and are not made by lines, because the program would then ask a question.
+carried out, and are not made in line mode, because the program would then ask a question.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ async def by_http(task: str, home: Path, calls: list[Call]) -> None:
     server.wait()
 
 
-def by_lines(task: str, home: Path, calls: list[Call]) -> None:
+def in_line_mode(task: str, home: Path, calls: list[Call]) -> None:
     """Make the calls as lines of JSON."""
     lines = "".join(json.dumps({"tool": name, "arguments": arguments}) + "\n" for name, arguments in calls)
     words = [*PROGRAM, "solve", task, "--new", "--lines", "--role", "qa"]
@@ -121,7 +121,7 @@ def main() -> int:
         sound = calls_of(target.path, target.qualname, target.original)
         every = [*sound[:20], *MALFORMED, *sound[20:]]
         ways: dict[str, tuple[Any, list[Call]]] = {
-            "lines": (by_lines, sound), "stdio, the same": (by_stdio, sound),
+            "lines": (in_line_mode, sound), "stdio, the same": (by_stdio, sound),
             "stdio": (by_stdio, every), "http": (by_http, every),
         }  # fmt: skip
         found = {}

@@ -52,7 +52,7 @@ EDITS = (
 
 
 def careless(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
-    """A model that makes small edits from its list one after another, and stops after three."""
+    """A model that makes small edits from its list one after another, and stops after at most three."""
     messages = request["messages"]
     code = messages[0]["content"].partition("Function to corrupt:\n")[2].partition("\n\nTo help guide you")[0]
     head, quotes, rest = code.rpartition('"""')
@@ -82,7 +82,7 @@ def refusing(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
 
 
 def loud(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
-    """A model that empties the function and then stops."""
+    """A model that makes the function return None at once, and then stops."""
     if any(message["role"] == "assistant" for message in request["messages"]):
         return completion("That is all.")
     code = code_in(request)

@@ -141,7 +141,10 @@ def simulated(cell: Cell, draws: int, seed: int = 0) -> CellResult:
 
 
 def halved(cell: Cell, draws: int, seed: int = 1) -> tuple[float, float] | None:
-    """Return the median number of labels that should halve the interval, and the actual ratio of widths."""
+    """Return the median number of labels that should halve the interval, and the actual ratio of widths.
+
+    None if most draws give no such number.
+    """
     draw = np.random.default_rng(seed)
     now = [prevalence_of(drawn(cell, draw)) for _ in range(draws)]
     more = [found.more_labels for found in now if not found.too_few]
@@ -181,7 +184,7 @@ def cells(chosen: tuple[str, ...] = ()) -> Iterator[Cell]:
 
 
 def compared_with_ppi_py(draws: int, seed: int = 2) -> float | None:
-    """Return the largest difference of the estimates from those of the package; None if missing."""
+    """Return the largest difference of the estimates from those of ppi-python; None if not installed."""
     try:
         from ppi_py import ppi_mean_pointestimate
     except ImportError:

@@ -169,7 +169,7 @@ def breakpoint_data(folder: Path | None) -> Iterator[PrintedNumber]:
 
 
 def metric(record: BreakpointRecord, name: str) -> float | None:
-    """Return a metric of a record, its function or its place in the call graph; None if it is missing."""
+    """Return a metric of a record's function or of its place in the call graph; None if it is missing."""
     centrality = record.metrics.get("centrality")
     found = record.metrics.get(name, centrality.get(name) if isinstance(centrality, dict) else None)
     return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None

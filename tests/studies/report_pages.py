@@ -3,9 +3,8 @@ PROGRAM]`.
 
 Prints for each page and width how many requests it made, how many console errors it logged, whether the page
 is wider than the window, and how many labels of figures leave their figure; exit code 1 if any of these is
-not
-0. Tables that have to be scrolled are counted too. Chromium is driven by its own protocol over two pipes, so
-   nothing else is needed.
+not zero. Tables that have to be scrolled are counted too. Chromium is driven with its own protocol over two
+pipes, so nothing else is needed.
 """
 
 from __future__ import annotations

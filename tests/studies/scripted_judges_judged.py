@@ -6,7 +6,7 @@ A third of the runs delete a test, and one in ten tells its judge that nothing i
 `scripted_judges.JUDGES`, on a loopback endpoint, prints the requests, the answers, the claims without a quote
 from the run, the refused quotes, the judge's count, kappa with a person who is right, and the estimate with
 its interval. The true share and whether the interval contains it are computed here. Exits with 1 if a refused
-quote was counted as a finding, or if an interval misses the truth.
+quote was counted as a finding, an interval misses the truth, or a run that addresses a judge is not reported.
 """
 
 from __future__ import annotations

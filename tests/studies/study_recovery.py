@@ -161,9 +161,9 @@ def _row(course: AttemptCourse, task: StudyTask, condition: Condition, **who: An
 
 
 def true_chance(behaviour: Behaviour, difficulty: float, spread: float) -> float:
-    """Return the chance to solve alone, over people and tasks.
+    """Return the chance of solving a task alone, averaged over people and tasks.
 
-    `spread` is the spread of ability minus difficulty.
+    `spread` is the standard deviation of ability minus difficulty.
     """
     latent = spread * _NODES - difficulty
 

@@ -46,7 +46,7 @@ _LEAST_LINES = 4
 
 
 def functions_of(task: Task, original: SourceTree) -> list[tuple[FileIndex, Definition]]:
-    """Return the outermost functions of a library, except those of tests."""
+    """Return a library's definitions of some length, except those in tests or inside functions."""
     hidden = set(test_paths(original, task.suite.test_files, data=False))
     found = []
     for path in original.files():

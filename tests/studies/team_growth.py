@@ -178,7 +178,7 @@ class Growth:
     attempts: int
 
     def make(self, *, rows: bool = True) -> None:
-        """Write all tasks and all attempts, all but a few of them on both sides.
+        """Write all tasks here, and all but a few attempts on both sides.
 
         Of the remaining attempts, `add` writes half here and half in the store. Without `rows`, all are
         written here alone.
@@ -251,7 +251,7 @@ class Growth:
             yield connection
 
     def sizes(self) -> dict[str, float]:
-        """Return the megabytes of the database, of its largest tables with indexes, and of the files."""
+        """Return the megabytes of the database, its largest tables and the files, and the number of lines."""
         with self.connected() as connection:
             connection.autocommit = True
             connection.execute("VACUUM ANALYZE")
@@ -278,7 +278,7 @@ class Growth:
         return {**rows, **more}
 
     def measure(self) -> None:
-        """Print the clock time, the processor time and the memory of each command."""
+        """Print the wall-clock time, the processor time and the memory of each command."""
         for name, words in {
             "first sync, of tasks": ("store", "sync"),
             "sync, nothing to do": ("store", "sync"),

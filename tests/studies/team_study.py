@@ -65,7 +65,7 @@ async def in_browser(window: BrowserWindow, seen: list[str]) -> None:
 
 
 async def guests(crowd: Crowd, pictures: Path) -> list[str]:
-    """Let the guests take part by links to the organiser's machine; return those who did not finish."""
+    """Let the guests take part through links to the organiser's machine; return those who did not finish."""
     seen: dict[str, list[str]] = {code: [] for code in crowd.guests}
     people = len(crowd.codes) + len(crowd.guests)
     async with AsyncExitStack() as stack:

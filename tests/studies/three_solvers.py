@@ -1,10 +1,10 @@
-"""Makes the same attempt by keys, by a model and over MCP, and compares the answers byte for byte.
+"""Makes the same attempt with keys, with a model and over MCP, and compares the answers byte for byte.
 
 Usage: PYTHONPATH=src:tests python tests/studies/three_solvers.py FOLDER [--claude NODE_MODULES]
 
-Attempts the demo's `dear-tickets` three times in a new home below FOLDER, each time by the real program: by
-keys in a terminal, by `agent run` against an endpoint on loopback that answers from a script, and by `mcp`
-with the SDK's client, or with Claude Code (`npm install @anthropic-ai/claude-code`), whose vendor's endpoint
+Attempts the demo's `dear-tickets` three times in a new home below FOLDER, each time with the real program: in
+a terminal, with `agent run` and an endpoint on loopback that answers from a script, and with `mcp` and the
+SDK's client, or with Claude Code (`npm install @anthropic-ai/claude-code`), whose vendor's endpoint
 is a script on loopback. Prints for each pair whether brief, answers and budgets are equal, replays all three,
 searches for the key, and saves pictures of each attempt and of a comparison. Exit code 1 if anything differs
 or contains the key. Last tried with Claude Code 2.1.197.
@@ -116,7 +116,7 @@ async def over_mcp(task: str, environment: Mapping[str, str]) -> None:
 
 
 def by_claude(modules: Path, task: Task, own: Path, environment: Mapping[str, str]) -> list[str]:
-    """Let Claude Code, in a new home, make the calls of its vendor's endpoint; return its requests."""
+    """Let Claude Code, in a new home, make the calls of its vendor's endpoint; return what it sent back."""
     own.mkdir()
     vendor = Vendor([[("read_brief", {})], *(list(calls) for _, calls in STEPS)])
     with serving(vendor) as url:

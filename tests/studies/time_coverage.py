@@ -71,7 +71,7 @@ def drawn(design: Design, seed: int) -> tuple[Units, np.ndarray, np.ndarray, np.
 
 
 def before(units: Units, x: np.ndarray, logs: np.ndarray, solved: np.ndarray) -> tuple[float, float]:
-    """Return the log ratio and half-width with a constant for each task."""
+    """Return the log ratio and half-width with a constant for each task; NaN if nothing can be fitted."""
     rows = [
         attempt_row(f"P{person}", f"t{task}", bool(passed), minutes=float(np.exp(log)))
         for person, task, passed, log in zip(units.persons, units.tasks, solved, logs, strict=True)
@@ -83,7 +83,7 @@ def before(units: Units, x: np.ndarray, logs: np.ndarray, solved: np.ndarray) ->
 
 
 def after(units: Units, x: np.ndarray, logs: np.ndarray, solved: np.ndarray) -> tuple[float, float]:
-    """Return the log ratio and half-width of the product's model."""
+    """Return the log ratio and half-width of the product's model; NaN if nothing can be fitted."""
     found = effects_on_times(units, x, logs, solved, np.eye(3)[1:2])
     return (
         (np.nan, np.nan) if found is None else (float(found.spread.estimate[0]), float(found.spread.half[0]))

@@ -36,13 +36,13 @@ _TRIED = 12
 
 
 def changed_lines(before: str, after: str) -> str:
-    """Return the lines that differ, joined on one line."""
+    """Return the lines that differ, joined into one of at most 160 characters."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
     return " / ".join(line for line in lines if line[:2] not in ("--", "++", "@@"))[:160]
 
 
 def main() -> int:
-    """Find wrong repairs that pass, and confirm them."""
+    """Find wrong repairs that pass, and print whether they are confirmed."""
     most = int(sys.argv[2]) if len(sys.argv) > 2 else 60
     backend, environments = choose(None, consented=True), EnvironmentStore(Locations.of_user().cache)
     confirmer = SandboxConfirmer(

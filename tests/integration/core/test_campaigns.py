@@ -34,7 +34,7 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def told(verdicts: list[CandidateVerdict]) -> list[object]:
-    """Return the verdicts as saved, without the seconds."""
+    """Return the verdicts as saved, without their costs."""
     return [{**verdict.to_json(), "cost": None} for verdict in verdicts]
 
 

@@ -1,4 +1,4 @@
-"""The probe from inside the sandbox finds copies of the package and of the answer, wherever they are."""
+"""The probe that runs in the sandbox finds copies of the package and of the answer, wherever they are."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_an_answer_that_can_be_read_is_found(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_settings_of_the_suite_hold_for_the_look(
+def test_the_settings_of_the_suite_hold_for_the_probe(
     pytest_args: tuple[str, ...], settings: list[str]
 ) -> None:
     assert list(settings_of(pytest_args)) == settings

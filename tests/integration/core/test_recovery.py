@@ -1,4 +1,4 @@
-"""Estimates recover the parameters of a simulated study; `studies/study_recovery.py` prints all of them."""
+"""Estimates recover the parameters of a simulated study; tests/studies/study_recovery.py prints them all."""
 
 from __future__ import annotations
 

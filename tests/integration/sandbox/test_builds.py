@@ -146,7 +146,7 @@ def test_a_build_that_fails_names_the_package_and_keeps_its_log(shelf, builds, w
     assert not [path for path in (builds.environments.cache / "wheels").glob("*") if path.is_dir()]
 
 
-def test_a_source_whose_build_fails_is_told_to_mend_it(shelf, builds, write):
+def test_if_the_build_of_a_source_fails_the_hint_says_to_fix_it(shelf, builds, write):
     folder = write(built_by_itself("thing", before="raise RuntimeError('no compiler')"))
     with pytest.raises(EnvironmentBuildError, match="thing has to be built") as caught:
         builds.repository_metadata(folder, "thing")

@@ -140,7 +140,7 @@ def test_a_python_that_is_not_there(pins, tmp_path):
         {"import_roots": ("../..",)},
     ],
 )
-def test_pins_are_looked_at_again_before_anything_is_done(tmp_path, change):
+def test_pins_are_checked_again_before_anything_is_done(tmp_path, change):
     good = EnvironmentPins(own_version(), ("pytest==8.4.0 --hash=sha256:" + "0" * 64,))
     with pytest.raises(EnvironmentBuildError, match=r"'environment\."):
         EnvironmentStore(tmp_path / "cache").get(replace(good, **change), PlainBackend())
@@ -157,7 +157,7 @@ def test_an_interpreter_is_found_by_its_version_alone(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_removing_them(pins, tmp_path):
+def test_a_removed_environment_is_built_again(pins, tmp_path):
     store = EnvironmentStore(tmp_path / "cache")
     folder = store.get(pins, PlainBackend()).folder
     remove_frozen(folder)
@@ -165,7 +165,7 @@ def test_removing_them(pins, tmp_path):
     assert store.get(pins, PlainBackend()).folder.is_dir()
 
 
-def test_pytest_alone_out_of_our_own_environment(tmp_path):
+def test_only_pytest_and_what_it_needs_come_from_our_own_environment(tmp_path):
     environment = EnvironmentStore(tmp_path / "cache").get(EnvironmentPins(), PlainBackend())
     assert set(installed_in(environment.folder)) == set(runner_distributions())
     assert {"pytest", "pluggy", "iniconfig", "packaging", "pygments"} == set(runner_distributions())

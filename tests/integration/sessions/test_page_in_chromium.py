@@ -62,7 +62,7 @@ async def _open(browser: Browser, address: str, done: list[str], **settings: obj
     return page
 
 
-async def test_a_page_is_safe_searched_and_walked(tmp_path: Path) -> None:
+async def test_a_page_is_safe_searched_and_navigated(tmp_path: Path) -> None:
     address = _run(tmp_path / "run").as_uri()
     done: list[str] = []
     expect.set_options(timeout=UNTIL_MS)

@@ -1,4 +1,4 @@
-"""A team's store over a bad line: few round trips, little is lost by a cut, and silence is given up."""
+"""A team's store over a bad line: few round trips, a cut loses little, and waits for a silent server end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gistpoint.sessions.team.pusher import MirrorPhase
 
 FEW, MANY = 50, 850
 MOST_MORE = 30
-"""The round trips by which 800 more attempts of 19,000 lines may differ: one for each transferred portion."""
+"""The additional round trips allowed for 800 more attempts (19,000 lines): one for each portion sent."""
 MOST_OF_SIZE, OTHER_BYTES = 1.6, 150_000
 """The bytes that may be sent for each byte of a line, with its hash and place, and those for all else."""
 HELD_S = 3.0

@@ -1,4 +1,4 @@
-"""A few of the kills that `tests/studies/study_kills.py` makes by the hundred."""
+"""A few of the kills that `tests/studies/study_kills.py` makes in hundreds."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_each_sees_what_the_other_reads_and_gets_what_the_other_says(first: Live
     wait(lambda: not first.shared.state.readers)
 
 
-def test_who_is_not_heard_of_reads_no_more(
+def test_who_is_silent_is_no_longer_listed_as_a_reader(
     first: Live, second: Live, server: PostgresServer, one: TeamMachine
 ) -> None:
     second.shared.reading("run")

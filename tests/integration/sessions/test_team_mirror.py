@@ -45,7 +45,7 @@ def lines_of(server: PostgresServer, attempt: str) -> bytes:
 
 
 def end_lease(server: PostgresServer) -> None:
-    """Let a minute pass by the server's clock."""
+    """Move the ends of all leases back by 61 seconds, so that all leases have ended."""
     ask(server, "UPDATE attempts SET lease_until = lease_until - interval '61 s'")
 
 

@@ -1,4 +1,4 @@
-"""1,100 clients send half a request to a server of 1,024 files; holders of the link or token get in."""
+"""1,100 clients send half a request to a server that may open 1,024 files; a link or token still works."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def half_requests(port: int) -> AsyncIterator[None]:
 
 
 @pytest.mark.parametrize("proxy", sampled([False, True], 1))
-async def test_a_link_works_beside_them(proxy: bool, tmp_path: Path) -> None:
+async def test_a_link_works_despite_them(proxy: bool, tmp_path: Path) -> None:
     before = ("--behind-proxy", "--public-url", "https://lab.example") if proxy else ()
     async with started(tmp_path, "serve", "--port", "0", "--for=P01=dear-tickets", *before) as process:
         told = await line_with(process.stdout, "/p/")
@@ -101,7 +101,7 @@ async def a_window_is_drawn(link: str, port: int) -> None:
                 assert message.type is aiohttp.WSMsgType.TEXT, message
 
 
-async def test_a_client_with_the_token_is_served_beside_them(tmp_path: Path) -> None:
+async def test_a_client_with_the_token_is_served_despite_them(tmp_path: Path) -> None:
     async with started(tmp_path, "mcp", "dear-tickets", "--http", "127.0.0.1:0") as process:
         await line_with(process.stderr, "serving http")
         port = _listening(process.pid)

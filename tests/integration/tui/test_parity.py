@@ -1,4 +1,4 @@
-"""The same calls have the same answers and costs in lines, in a model's replies, over MCP and in a replay."""
+"""The same calls get the same answers and costs in line mode, from a model, over MCP and in a replay."""
 
 from __future__ import annotations
 
@@ -162,13 +162,13 @@ def journalled(case: Case) -> list[Said]:
 
 
 def lines_of(table: Table) -> Iterator[str]:
-    """Yield calls as a user types them; calls with code, or that would cause a question, are JSON."""
+    """Yield calls as a user types them; calls with code, and all calls of an attempt that ends, are JSON."""
     for name, arguments in table.calls:
         exactly = table.ends or {"func_code", "content", "old", "new"} & arguments.keys()
         yield json.dumps({"tool": name, "arguments": arguments}) if exactly else spelled(name, arguments)
 
 
-def made_by_lines(case: Case, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def made_in_line_mode(case: Case, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Type the valid and refused calls; a mistyped one would cause a question, not a call."""
     monkeypatch.setattr(
         "sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines_of(table)), newline="\n")
@@ -231,7 +231,7 @@ async def test_calls_are_answered_alike_whoever_makes_them(
     assert table.ends or (len(table.calls), len(table.malformed)) == (50, 10)
     ways = ("lines", "replies", "text", "streams", "http")
     cases = {way: Case(tmp_path / way, table.mode, written=table.budgets) for way in ways}
-    made_by_lines(cases["lines"], table, monkeypatch)
+    made_in_line_mode(cases["lines"], table, monkeypatch)
     printed = capsys.readouterr().out
     sent = made_by_replies(cases["replies"], table)
     in_text = made_by_text(cases["text"], table)

@@ -168,7 +168,7 @@ async def test_escape_in_the_list_clears_the_filter_and_stays(tmp_path: Path) ->
         await driver.until(lambda: driver.on(ReviewScreen) and "q closes the list" not in driver.text())
 
 
-async def test_the_place_of_a_run_stays_in_sight_beside_long_names(tmp_path: Path) -> None:
+async def test_the_position_of_a_run_stays_visible_next_to_long_names(tmp_path: Path) -> None:
     for number in range(2):
         mini_run(
             tmp_path / f"{number}.json",

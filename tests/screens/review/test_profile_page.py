@@ -65,7 +65,7 @@ async def test_the_runs_of_a_list_are_shown_at_a_glance_and_open_from_there(tmp_
         assert driver.review.run.name == name
 
 
-async def test_profiles_are_made_anew_only_for_files_that_were_written_to(tmp_path: Path) -> None:
+async def test_profiles_are_remade_only_for_files_that_were_written_to(tmp_path: Path) -> None:
     for name in ("a.json", "b.json"):
         mini_run(tmp_path / name, TURNS)
 

@@ -1,4 +1,4 @@
-"""The find bar searches during typing; the frame between two panes is moved by dragging and by keys."""
+"""The find bar searches during typing; the frame between two panes is moved by dragging or with keys."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from gistpoint.tui.widgets.splitter import Splits
 LINES = [f"line {n}" + (" of gold" if n % 10 == 5 else "") for n in range(1, 101)]
 
 
-class DeskScreen(BaseScreen[None]):
+class BarScreen(BaseScreen[None]):
     """A screen that remembers the text typed into its bar."""
 
     HELP_PAGE = "home"
 
 
-class Desk(App[None]):
+class TwoPanes(App[None]):
     """Two panes with a bar below, and a key that starts a search."""
 
     drafts = UnsentTexts()
 
-    def get_default_screen(self) -> DeskScreen:
-        return DeskScreen()
+    def get_default_screen(self) -> BarScreen:
+        return BarScreen()
 
     CSS_PATH = Path(tui.__file__).with_name("base.tcss")
     CSS = "#left { width: 30; } #right { width: 1fr; }"
@@ -51,7 +51,7 @@ class Desk(App[None]):
 
 
 async def test_a_text_is_searched_as_one_types_and_stays_in_sight() -> None:
-    app = Desk()
+    app = TwoPanes()
     async with app.run_test(size=(80, 24)) as pilot:
         view = app.query_one("#left", CodeView)
         view.go_to(12)
@@ -77,8 +77,8 @@ async def test_a_text_is_searched_as_one_types_and_stays_in_sight() -> None:
         assert (app.focused, view.cursor_line) == (view, 35)
 
 
-async def test_a_frame_is_dragged_or_moved_by_keys_and_stays_where_it_was_put() -> None:
-    app = Desk()
+async def test_a_frame_is_dragged_or_moved_with_keys_and_stays_where_it_was_put() -> None:
+    app = TwoPanes()
     async with app.run_test(size=(80, 24)) as pilot:
         left, right = app.query_one("#left"), app.query_one("#right")
         splits = app.query_one(Splits)

@@ -1,4 +1,4 @@
-"""Waits for the end of a process namespace by a handle on its first process, or by polling on old kernels."""
+"""Waits for the end of a process namespace: with a handle on its first process, on old kernels by polling."""
 
 from __future__ import annotations
 

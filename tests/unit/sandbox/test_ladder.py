@@ -127,7 +127,7 @@ def test_a_broken_consent_is_none(tmp_path, text):
     assert not ladder.has_consented(tmp_path)
 
 
-def test_bubblewrap_that_is_missing_or_broken_says_what_mends_it(tmp_path):
+def test_bubblewrap_that_is_missing_or_broken_says_how_to_repair_it(tmp_path):
     assert "not installed" in BubblewrapBackend("").probe().why_not or BubblewrapBackend("").probe().works
     script = tmp_path / "bwrap"
     script.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")

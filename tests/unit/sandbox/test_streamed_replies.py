@@ -75,7 +75,7 @@ FINISH = st.sampled_from(["stop", "tool_calls", "length", "content_filter"])
 
 
 def cut(draw: Any, data: bytes) -> list[bytes]:
-    """Return text in pieces, which may end within a character."""
+    """Return encoded text in pieces, which may end within a character."""
     places = sorted(draw(st.lists(st.integers(0, len(data)), max_size=4)))
     return [data[left:right] for left, right in zip([0, *places], [*places, len(data)], strict=True)]
 

@@ -164,7 +164,7 @@ def test_items_of_exec_are_calls_with_their_results(tmp_path: Path) -> None:
     assert document.header.tokens == Tokens(60, 4, 50)
 
 
-def test_a_second_turn_of_exec_names_its_items_anew(tmp_path: Path) -> None:
+def test_a_second_turn_of_exec_numbers_its_items_again(tmp_path: Path) -> None:
     again = [*codex_exec()[1:7], {"type": "turn.failed", "error": {"message": "cut off"}}]
     document = opened(tmp_path / "out", [*codex_exec(), *again])
     assert [len(step.calls) for step in document.steps()] == [0, 0, 2, 0, 0, 0, 2, 0]

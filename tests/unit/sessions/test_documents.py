@@ -182,7 +182,7 @@ def test_a_file_that_is_appended_to_is_read_on(tmp_path: Path, cut: int) -> None
     assert list(document.steps()) == list(open_run(path).steps())
 
 
-def test_a_file_that_is_written_anew_is_not_read_on(tmp_path: Path) -> None:
+def test_a_file_that_is_rewritten_is_not_read_on(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("".join(_session(9)))
     document = open_run(path)

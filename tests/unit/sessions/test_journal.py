@@ -295,7 +295,7 @@ def test_a_journal_may_be_ahead_of_its_head(tmp_path: Path) -> None:
     assert read_head(tmp_path) == Head(5, line_hash(lines[4]))
 
 
-def test_a_chain_that_was_made_anew_does_not_have_the_head(tmp_path: Path) -> None:
+def test_a_recomputed_chain_does_not_have_the_head(tmp_path: Path) -> None:
     path, other = written(tmp_path / "a"), tmp_path / "b"
     writer = JournalWriter(other, FakeClock())
     for number in range(9):

@@ -128,7 +128,7 @@ def _side_file(store: Callable[[Path, FakeClock], Any]) -> Callable[[Path], Made
 
 
 def _file(name: str, read: Callable[[Path], object]) -> Callable[[Path], Made]:
-    """Make a file with a name, whose path or folder is passed to the function `read`."""
+    """Return a function that returns a file's path in a folder, and a function that calls `read` with it."""
     return lambda folder: (folder / name, lambda: read(folder / name))
 
 

@@ -1,4 +1,4 @@
-"""What PostgreSQL's library says when a server refuses a user, and what is said about it."""
+"""Messages of PostgreSQL's library when a server refuses a user, and gistpoint's messages for them."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def test_one_file_is_a_format_that_lists_searches_and_reviews_know(
         sys.modules.pop(f"{folder.__name__}.haiku", None)
 
 
-def test_a_file_that_was_written_anew_is_recognised_anew(tmp_path: Path) -> None:
+def test_a_rewritten_file_is_recognised_again(tmp_path: Path) -> None:
     path = tmp_path / "run"
     messages = [{"role": role, "content": "Hello."} for role in ("user", "assistant")]
     path.write_text(json.dumps({"messages": messages}))

@@ -347,5 +347,5 @@ def test_the_time_of_a_relayed_request_counts_only_with_its_reply(tmp_path: Path
 
 
 def timed(task: Task) -> Task:
-    """Return a task with a limit on the time of a minute."""
+    """Return a task with a time limit of one minute."""
     return replace(task, budgets=Budgets(16, 4, time_limit_s=60))

@@ -1,4 +1,4 @@
-"""The words for the jobs of a run, the places of tiles, and the lines of the head."""
+"""The words for the jobs of a run, the positions of tiles, and the lines of the header."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def row(status: JobStatus = JobStatus.BEGUN, shown: ShownAttempt = BEGUN, **abou
         (["a"], ["b", "a"], ["a", "b"]),
     ],
 )
-def test_attempts_at_work_keep_their_places(before: list[str], at_work: list[str], after: list[str]) -> None:
+def test_attempts_at_work_keep_their_positions(
+    before: list[str], at_work: list[str], after: list[str]
+) -> None:
     assert places_after(before, at_work) == after
 
 

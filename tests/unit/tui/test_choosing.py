@@ -170,7 +170,7 @@ def test_code_says_how_a_library_is_learned(tmp_path: Path, shop: Shop, capsys: 
     assert printed.out.splitlines()[0] == "shop.py::bill"
 
 
-def test_a_library_of_an_earlier_version_gets_the_metrics_that_it_lacks(tmp_path: Path, shop: Shop) -> None:
+def test_a_library_of_an_earlier_version_gets_the_missing_metrics(tmp_path: Path, shop: Shop) -> None:
     folder = tmp_path / "home" / "cache" / "libraries" / "shop"
     before = read_library(folder, "")
     stored = json.loads((folder / "calls.json").read_text())

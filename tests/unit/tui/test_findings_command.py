@@ -364,7 +364,7 @@ def test_a_missing_extra_is_named_in_two_lines(
 
 
 def session(path: Path, said: str, id: str = "s1") -> None:
-    """Write a session of Claude Code, whose ids are unique."""
+    """Write a session of Claude Code with an id, in which the agent says `said`."""
     common = {"sessionId": id, "timestamp": "2026-01-01T00:00:00Z", "version": "2.0.0", "cwd": "/w"}
     lines = [
         {**common, "type": "user", "uuid": "u1", "message": {"role": "user", "content": "Fix the mean."}},

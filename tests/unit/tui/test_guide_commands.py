@@ -170,7 +170,7 @@ def test_the_pages_call_most_commands() -> None:
 
 @pytest.mark.parametrize("call", CALLS)
 def test_a_call_of_the_pages_is_understood(call: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A call parses; if it only names a command, it may lack required arguments."""
+    """A call parses; if it only names a command, required arguments may be missing."""
     words = words_of(call)
     if words[0] in ("help", "version", "tasks"):
         return

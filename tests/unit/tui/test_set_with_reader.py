@@ -1,4 +1,4 @@
-"""`task generate` with a writer and a blind reader at endpoints on loopback: agreeing, blind, of no use, dear."""
+"""`task generate` with writer and reader at endpoints on loopback: agreeing, blind, useless, expensive."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_a_reader_of_no_use_stops_the_set_and_keeps_the_tasks(
     assert document["sources"][0]["readings"]
 
 
-def test_a_dear_reader_stops_at_the_cap_of_both_and_a_larger_one_goes_on(
+def test_an_expensive_reader_stops_at_the_cap_of_both_and_a_larger_one_goes_on(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     code, written, read, document, err = generate(

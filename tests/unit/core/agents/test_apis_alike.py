@@ -1,4 +1,4 @@
-"""The same model by each API: equal answers, budgets and ends, and its signatures unchanged."""
+"""The same model through each API: equal answers, budgets and ends, and unchanged signatures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def answers(api: ChatApi) -> list[Answer]:
 
 
 def by_turn(api: ChatApi) -> Any:
-    """Return a step that answers by the number of replies in the request, so that it can be asked again."""
+    """Return a step that answers according to the number of replies in the request, also if asked again."""
     script = answers(api)
     role = "model" if api == "gemini" else "assistant"
 
@@ -65,7 +65,7 @@ def result_of(work: AtWork) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("api", ["anthropic", "gemini"])
-def test_the_same_replies_by_a_vendors_own_api_get_the_same_answers_and_end(
+def test_the_same_replies_through_a_vendors_own_api_get_the_same_answers_and_end(
     api: ChatApi, tmp_path: Path
 ) -> None:
     plain, _ = attempted("openai", tmp_path / "openai")
@@ -86,7 +86,7 @@ def texts_of(api: ChatApi, request: dict[str, Any]) -> list[str]:
     return [part["functionResponse"]["response"]["output"] for part in parts if "functionResponse" in part]
 
 
-def test_a_model_reads_the_same_bytes_by_each_api(tmp_path: Path) -> None:
+def test_a_model_reads_the_same_bytes_through_each_api(tmp_path: Path) -> None:
     read = {}
     for api in CHAT_APIS:
         work, served = attempted(api, tmp_path / api)

@@ -147,7 +147,7 @@ def test_who_never_calls_gives_up_for_a_reason(
     assert told == [prompt_text(prompt) for _ in range(replies - 1)]
 
 
-def test_a_call_in_between_begins_the_count_anew(tmp_path: Path) -> None:
+def test_a_call_in_between_restarts_the_count(tmp_path: Path) -> None:
     work = repair_at_work(tmp_path)
     model = ScriptedModel([TALK, TALK, reply(LOOK), TALK, TALK, reply(SOLVE)])
     work.go(model)
@@ -228,7 +228,7 @@ def test_requests_that_failed_are_no_tokens_of_the_attempt(tmp_path: Path) -> No
 
 @dataclass
 class SlowToFail(ByTurn):
-    """A model whose requests take 40 s; while `failures` is not used up, they fail, or are dropped."""
+    """A model whose requests take 40 s; the first `failures` of them fail or, with `drops`, are cancelled."""
 
     failures: int = 2
     drops: bool = False

@@ -131,7 +131,7 @@ def test_without_a_common_task_nothing_is_on_the_same_tasks() -> None:
     assert shared_tasks(groups(study_data(rows))) == frozenset()
 
 
-def test_the_rate_by_the_tests_alone_stands_beside_the_one_that_counts() -> None:
+def test_the_rate_by_the_tests_alone_is_printed_next_to_the_one_that_counts() -> None:
     standings = ["confirmed", "contradicted", "unconfirmed", "not asked", "not asked", ""]
     rows = [
         attempt_row(

@@ -34,12 +34,12 @@ def functions(name: str) -> list[str]:
 
 
 def pairs() -> Iterator[tuple[str, str]]:
-    """Return pairs of unrelated functions, which nobody wrote with alignment in mind."""
+    """Yield pairs of unrelated functions, which nobody wrote with alignment in mind."""
     rng = random.Random(7)
     for name in MODULES:
         found = functions(name)
-        for today in found:
-            yield today, rng.choice(found)
+        for current in found:
+            yield current, rng.choice(found)
 
 
 def is_alone_on_its_lines(text: str) -> bool:
@@ -64,7 +64,7 @@ def test_all_changes_together_give_the_earlier_body() -> None:
     assert tried > 400
 
 
-def test_no_change_gives_todays_text() -> None:
+def test_no_change_gives_the_current_text() -> None:
     for today, earlier in pairs():
         changes_back(today, earlier)
         assert with_changes(today, ()) == today
@@ -110,7 +110,7 @@ def test_one_change_comes_alone(change: tuple[str, str]) -> None:
     assert meaning(with_changes(TODAY, [found])) == meaning(changed(change))
 
 
-def test_header_docstring_annotations_comments_and_quotes_stay_todays() -> None:
+def test_header_docstring_annotations_comments_and_quotes_stay_as_they_are_now() -> None:
     earlier = changed(
         ('prices: list[int], *, rebate: str = "none"', "prices, rebate"),
         ('"""Return the sum."""', "'Add up.'"),
@@ -131,7 +131,7 @@ def f(event: object) -> bool:
     return False"""
 
 
-def test_casts_and_bare_annotations_stay_todays() -> None:
+def test_casts_and_bare_annotations_stay_as_they_are_now() -> None:
     earlier = """\
 def f(event):
     if is_ready(event) and event.size > 4:
@@ -148,7 +148,7 @@ def test_what_a_pass_or_another_name_stands_for_is_a_change() -> None:
     assert changes_back("def f(x, y):\n    x = cast(int, y)\n    return x", "def f(x, y):\n    return x")
 
 
-def test_a_string_is_spelled_as_today_even_if_only_the_earlier_body_has_it() -> None:
+def test_a_string_has_the_current_spelling_even_if_only_the_earlier_body_has_it() -> None:
     (found,) = changes_back(TODAY, changed(('rebate == "half"', "rebate == 'quarter'")))
     assert 'rebate == "quarter"' in with_changes(TODAY, [found])
 

@@ -84,7 +84,7 @@ def asked_of(
     return kept, result.end, len(model.asked), result.detail
 
 
-def test_it_ends_when_nothing_comes_and_a_good_answer_begins_the_count_anew() -> None:
+def test_it_ends_when_nothing_comes_and_a_good_answer_restarts_the_count() -> None:
     good = reply(content=GOOD)
     kept, end, requests, _ = asked_of(ScriptedModel([good]))
     assert (len(kept), end, requests) == (12, JudgeEnd.ALL_ASKED, 12)

@@ -1,4 +1,4 @@
-"""Packets for a blind reader: all functions are printed alike, and a reply in any wrapping is understood."""
+"""Packets for a blind reader: all functions are printed the same way; a reply in any wrapping is read."""
 
 from __future__ import annotations
 

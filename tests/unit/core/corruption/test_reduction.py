@@ -15,7 +15,7 @@ ITEMS = range(7)
 
 
 def parts() -> list[frozenset[int]]:
-    """Yield all parts of the items."""
+    """Return all subsets of the items."""
     found = chain.from_iterable(combinations(ITEMS, size) for size in range(len(ITEMS) + 1))
     return [frozenset(part) for part in found]
 
@@ -73,7 +73,7 @@ def read(text, *, strict=False):
         (TODAY.replace("found", "result"), "def test():\n    found = read(a)\n", ""),
     ],
 )
-def test_a_feature_is_in_todays_function_and_the_test_but_not_in_the_earlier_file(
+def test_a_feature_is_in_the_current_function_and_the_test_but_not_in_the_earlier_file(
     earlier: str, test: str, found: str
 ) -> None:
     assert missing_feature(TODAY, earlier, [test], ["AssertionError"]) == found

@@ -139,7 +139,7 @@ def decided(number: int) -> CandidateVerdict:
 def remaining_after(
     monkeypatch: pytest.MonkeyPatch, verdicts: int, seconds: float, running: float, accepted: int = 0
 ) -> float | None:
-    """Return the estimate with `decided` of 10 candidates decided, and two that have run for `running` s."""
+    """Return the estimate with `verdicts` of 10 candidates decided, and two that have run for `running` s."""
     clock = Clock(monkeypatch)
     found = {f"key {number}": decided(number) for number in range(verdicts)}
     state: Any = SimpleNamespace(verdicts={})

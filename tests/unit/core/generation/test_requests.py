@@ -20,7 +20,7 @@ SHOP = "shop==1"
 
 
 def scripted(asked: CorruptingModel, min_failing: int) -> tuple[ChatModel, LoopSettings]:
-    """Return a model whose endpoint allows 900 tokens and half a dollar per function."""
+    """Return a model and its settings; its endpoint allows 900 tokens and half a dollar per function."""
     return ScriptedModel([]), asked.loop(min_failing, 900, 0.5)
 
 

@@ -150,7 +150,7 @@ def test_other_functions_that_a_solver_changed_are_bodies_and_the_planted_text_i
     assert "count + 1" in by_name["shop/prices.py::Basket.add"].text
 
 
-def test_a_function_that_is_different_today_is_left_out(tmp_path: Path) -> None:
+def test_a_function_that_has_changed_since_is_left_out(tmp_path: Path) -> None:
     attempt = begun(tmp_path)
     submit(attempt, WRONG)
     attempt.end(EndReason.GAVE_UP)

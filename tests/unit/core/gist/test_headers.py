@@ -20,7 +20,7 @@ HEADERS = {
 
 @pytest.mark.parametrize("source", HEADERS)
 def test_a_statement_is_made_with_all_its_fields(source: str) -> None:
-    """Since Python 3.15, a statement can't be made without its required fields; this one never can."""
+    """Since Python 3.15, a statement can't be made without its required fields; here, none ever can."""
     (statement,) = ast.parse(source).body
     kind = type(statement)
 

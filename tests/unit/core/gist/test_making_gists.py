@@ -130,7 +130,7 @@ def test_requests_that_contradict_themselves_are_refused(asked: MakeGists, said:
 
 
 class AllRefused(Suite):
-    """Twelve tests that don't run alone: nine for one reason, three for another."""
+    """Twelve tests that are refused: nine for one reason, three for another."""
 
     def tests(self, *_: Any, **__: Any) -> tuple[str, ...]:
         return tuple(f"tests/test_prices.py::test_{number}" for number in range(12))

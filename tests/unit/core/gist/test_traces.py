@@ -31,7 +31,7 @@ FAULTY_FUNCTIONS: dict[str, list[Any]] = {
 
 
 def malformed() -> Iterator[Any]:
-    """Yield traces that lack one key or have one value of another type, at any depth."""
+    """Yield traces without one key, or with one value of another type, at any depth."""
     for key in OF_ANOTHER_TYPE:
         yield pytest.param({name: TRACE[name] for name in TRACE.keys() - {key}}, id=f"no {key}")
     for key, values in OF_ANOTHER_TYPE.items():

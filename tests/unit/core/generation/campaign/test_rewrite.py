@@ -170,7 +170,7 @@ def test_a_rewrite_that_is_no_fault_to_be_found_is_dropped(
     assert fate in verdict.fates or fate == "too_many"
 
 
-def test_header_and_docstring_stay_those_of_today(tmp_path: Path) -> None:
+def test_header_and_docstring_stay_the_current_ones(tmp_path: Path) -> None:
     other = WRONG.replace("(amount, rate):", '(amount: int, rate: int = 3) -> int:\n    """Do it."""')
     indented = "\n".join(f"    {line}" for line in other.splitlines())
     for number, code in enumerate((other, f"class Shop:\n{indented}", indented)):

@@ -1,4 +1,4 @@
-"""A running campaign's tasks are available at once; better ones replace them, except those in work."""
+"""A running campaign's tasks are available at once; better ones replace them, except those being solved."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_what_was_added_is_there_the_next_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 5, 60])
-def test_torn_last_line_is_cut_off_and_written_anew(tmp_path: Path, cut: int) -> None:
+def test_torn_last_line_is_cut_off_and_rewritten(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "state.jsonl"
     with StateFile(path, {}) as state:
         state.add(DROPPED)
