@@ -109,6 +109,8 @@ class Replayed:
     described: dict[int, list[Encoded]] = field(default_factory=dict)
     problem: str = ""
     finished: bool = False
+    slowest_s: float = 0.0
+    """The seconds that the slowest call took, if the run has finished."""
 
 
 class _CallRecord(msgspec.Struct, tag_field="e", tag="call"):
@@ -131,6 +133,10 @@ class _PassedOverRecord(msgspec.Struct, tag_field="e", tag="passed_over"):
 class _OutcomeRecord(ReplayOutcome, frozen=True, kw_only=True, tag_field="e", tag="outcome"):
     input: int
 
+    def outcome(self) -> ReplayOutcome:
+        """Return the outcome alone: equal for equal answers, whatever the number of the input."""
+        return ReplayOutcome(*(getattr(self, name) for name in ReplayOutcome.__struct_fields__))
+
 
 class _DescribedRecord(msgspec.Struct, tag_field="e", tag="described"):
     call: int
@@ -151,7 +157,7 @@ class _ProblemRecord(msgspec.Struct, tag_field="e", tag="problem"):
 
 
 class _FinishRecord(msgspec.Struct, tag_field="e", tag="finish"):
-    pass
+    slowest: float = 0.0
 
 
 _RecorderRecord: TypeAlias = _CallRecord | _PassedOverRecord | _FinishRecord
@@ -234,16 +240,21 @@ class CallRunner:
         *,
         describe: bool = False,
         lines: bool = False,
+        limit_s: float = CALL_LIMIT_S,
+        budget_s: float | None = None,
         test_files: Collection[str] = (),
         timeout_s: float,
         run: RunContext,
     ) -> Replayed:
         """Call a function of `tree` with inputs: numbers of recorded calls, or encoded arguments.
 
-        Returns the outcomes. An input has none if it was not reached, because the run was stopped or ended
-        early (see `problem`), or if its record was malformed. If `describe` is true, the encoded arguments of
-        the recorded calls are returned too, and if `lines` is true, the lines that each call reached. The
-        folders of `test_files` are on the import path. Raises `CancelledError` if stopped.
+        A call is late after `limit_s` seconds, and after `budget_s` no further call is made.
+
+        Returns the outcomes. An input has none if it was not reached, because the budget was spent, or the
+        run was stopped or ended early (see `problem`), or if its record was malformed. If `describe` is true,
+        the encoded arguments of the recorded calls are returned too, and if `lines` is true, the lines that
+        each call reached. The folders of `test_files` are on the import path. Raises `CancelledError` if
+        stopped.
         """
         found, key = Replayed(), os.urandom(32).hex()
         seal = ResultSeal(bytes.fromhex(key))
@@ -256,15 +267,15 @@ class CallRunner:
                 return
             match record:
                 case _OutcomeRecord():
-                    found.outcomes[record.input] = record
+                    found.outcomes[record.input] = record.outcome()
                 case _ReachedRecord(number, reached):
                     found.reached[number] = frozenset(reached)
                 case _DescribedRecord(call, values):
                     found.described[call] = values
                 case _ProblemRecord(words):
                     found.problem = words
-                case _FinishRecord():
-                    found.finished = True
+                case _FinishRecord(slowest):
+                    found.finished, found.slowest_s = True, slowest
 
         folders = sorted({str(PurePosixPath(path).parent) for path in test_files})
 
@@ -289,7 +300,8 @@ class CallRunner:
             "shape": calls.shape,
             "calls": calls.arguments,
             "inputs": [given if isinstance(given, int) else list(given) for given in inputs],
-            "limit_s": CALL_LIMIT_S,
+            "limit_s": limit_s,
+            "budget_s": timeout_s if budget_s is None else budget_s,
             "describe": describe,
             "lines": lines,
         }

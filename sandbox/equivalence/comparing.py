@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.errors import InfrastructureError
@@ -19,6 +20,7 @@ from gistpoint.core.tasks.equivalence import DifferingCall, Equivalence, Equival
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.equivalence.calling import (
+    CALL_LIMIT_S,
     CallRunner,
     FunctionSpan,
     RecordedCalls,
@@ -49,6 +51,16 @@ _SEEDS = 12
 """The maximum number of inputs that one such round varies."""
 _LATE = 5
 """The maximum number of late calls that are repeated."""
+_QUICK_S = 0.1
+"""The least time limit of a varied call of the original."""
+_USUAL = 10
+"""The multiple of the slowest recorded call's time that a varied call of the original may take."""
+_BUDGET_S = 5.0
+"""The seconds after which no further varied input is tried on the original, and twice that on the repair."""
+_LONGEST_S = 15.0
+"""The seconds of a comparison after which inputs are not varied again."""
+_SIMPLER_S = 30.0
+"""The seconds of a comparison after which its example is not simplified further."""
 _STEPS = 12
 _BATCH = 120
 _SHOWN = 300
@@ -119,6 +131,8 @@ class SandboxEquivalenceTester:
                 inputs: Sequence[int | Sequence[Encoded]],
                 describe: bool = False,
                 lines: bool = False,
+                limit_s: float = CALL_LIMIT_S,
+                budget_s: float | None = None,
                 span: FunctionSpan = span,
                 calls: RecordedCalls = calls,
             ) -> Replayed:
@@ -130,6 +144,8 @@ class SandboxEquivalenceTester:
                     inputs,
                     describe=describe,
                     lines=lines,
+                    limit_s=limit_s,
+                    budget_s=budget_s,
                     test_files=test_files,
                     timeout_s=timeout_s,
                     run=run,
@@ -177,6 +193,9 @@ class _FunctionComparison:
     passed_over: int = 0
     raises: frozenset[str] = frozenset()
     """The exceptions that the original raises with its own `raise`."""
+    quick_s: float = CALL_LIMIT_S
+    """The time limit of a varied call of the original."""
+    began: float = field(default_factory=monotonic)
 
     def report(self) -> EquivalenceReport:
         calls = self.calls
@@ -193,6 +212,7 @@ class _FunctionComparison:
                 f"{self.span.qualname} can't be called on its own: {first.problem}", 0
             )
         self.described = first.described
+        self.quick_s = min(max(_QUICK_S, _USUAL * first.slowest_s), CALL_LIMIT_S)
         self.passed_over = calls.passed_over
         recorded = self._pairs(numbers, True, first)
         examples = [first.described[n] for n in numbers if n in first.described]
@@ -224,7 +244,8 @@ class _FunctionComparison:
         found = self._pairs(varied(examples, VARIED, hints), False)
         for _ in range(_ROUNDS):
             pairs = [*recorded, *found]
-            if not pairs or any(pair.differs for pair in pairs):
+            is_late = monotonic() - self.began > _LONGEST_S
+            if is_late or not pairs or any(pair.differs for pair in pairs):
                 break
             found += self._pairs(self._varied_again(pairs, hints), False)
         return found
@@ -262,21 +283,26 @@ class _FunctionComparison:
         """
         if not inputs:
             return []
-        once = first or self.replay(self.original, inputs)
+        once = first or self.replay(self.original, inputs, limit_s=self.quick_s, budget_s=self._budget_s)
+        if not recorded:
+            inputs, once = self._answered(inputs, once)
+            if not inputs:
+                return []
+        budget_s = None if recorded else 2 * self._budget_s
         # Run between the two runs of the original, so that answers that change over time differ there too.
-        repair = self._with_late_again(inputs, self.replay(self.repaired, inputs, lines=True))
-        again = self.replay(self.original, inputs, lines=True)
+        repair = self.replay(self.repaired, inputs, lines=True, budget_s=budget_s)
+        repair = self._with_late_again(inputs, repair)
+        again = self.replay(self.original, inputs, lines=True, budget_s=budget_s)
         pairs = []
         for n, given in enumerate(inputs):
             known = _steady(once.outcomes.get(n), again.outcomes.get(n))
-            if known is None:
+            is_beyond_budget = repair.finished and n not in repair.outcomes
+            if known is None or is_beyond_budget:
                 self.passed_over += 1
                 continue
             found = repair.outcomes.get(n) or ReplayOutcome("lost", repair.problem or "the run ended")
-            # A varied input that the original refuses is outside of its contract, and not even counted,
-            # unless its own statement refuses it and the repair does not.
-            is_refused = found.kind == "value" and known.shown.partition(":")[0] in self.raises
-            if not recorded and known.kind != "value" and not is_refused:
+            # What the original's own statement refuses counts only if the repair does not refuse it.
+            if not recorded and known.kind != "value" and found.kind != "value":
                 continue
             has_exception = not known.kind == found.kind == "value"
             # The exception may come from an object that could not be pickled, which a correct repair may
@@ -287,6 +313,29 @@ class _FunctionComparison:
             lines = again.reached.get(n, frozenset()), repair.reached.get(n, frozenset())
             pairs.append(_Pair(values, n, known, found, recorded, lines))
         return pairs
+
+    @property
+    def _budget_s(self) -> float:
+        """The seconds in which varied inputs are tried on the original, enough for 20 slow ones."""
+        return max(_BUDGET_S, 20 * self.quick_s)
+
+    def _answered(
+        self, inputs: Sequence[int | Sequence[Encoded]], tried: Replayed
+    ) -> tuple[list[int | Sequence[Encoded]], Replayed]:
+        """Return the varied inputs that the original answered in time, with its answers.
+
+        An input that it refuses is outside of its contract, and not even counted, unless its own statement
+        refuses it. Repeating only the others keeps a comparison short (decision 195).
+        """
+        kept, answers = list[int | Sequence[Encoded]](), dict[int, ReplayOutcome]()
+        for n, given in enumerate(inputs):
+            outcome = tried.outcomes.get(n)
+            if outcome is None or outcome.kind not in ("value", "raised"):
+                self.passed_over += 1
+            elif outcome.kind == "value" or outcome.shown.partition(":")[0] in self.raises:
+                answers[len(kept)] = outcome
+                kept.append(given)
+        return kept, Replayed(outcomes=answers)
 
     def _with_late_again(self, inputs: Sequence[int | Sequence[Encoded]], repair: Replayed) -> Replayed:
         """Repeat a few late calls without recording lines, which alone can make an answer late."""
@@ -311,6 +360,8 @@ class _FunctionComparison:
             return differing[0]
         best = min(known, key=lambda pair: size(pair.arguments))
         for _ in range(_STEPS):
+            if monotonic() - self.began > _SIMPLER_S:
+                break
             steps = simpler(best.arguments, _BATCH)
             found = [pair for pair in self._pairs(steps, False) if pair.differs]
             if not found:

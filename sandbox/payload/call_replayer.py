@@ -2,10 +2,10 @@
 
 Runs in the target's interpreter. The order has the `path`, `module` and `qualname` of the function, the
 `shape` of its signature, the recorded `calls` (pickled arguments), the `inputs` to call it with (the number
-of a call, or encoded arguments), `limit_s` for each call, `describe`: whether the recorded arguments are
-reported as encoded values, and `lines`: whether the lines that a call reaches in the function's file are
-reported. The records are `described`, `undescribed`, `outcome`, `reached`, `problem` (why nothing can be
-called) and `finish`.
+of a call, or encoded arguments), `limit_s` for each call, `budget_s` after which no further call is made,
+`describe`: whether the recorded arguments are reported as encoded values, and `lines`: whether the lines that
+a call reaches in the function's file are reported. The records are `described`, `undescribed`, `outcome`,
+`reached`, `problem` (why nothing can be called) and `finish`, with the seconds that the `slowest` call took.
 
 An encoded value is a list whose first member names its kind: `n` None, `b` a truth value, `i` a whole number
 in decimal, `f` a float as Python writes it, `s` a string, `y` bytes in hexadecimal, `l` `t` `e` `z` a list,
@@ -39,6 +39,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 
@@ -564,7 +565,11 @@ def main() -> int:
             put("undescribed", call=number, words=type(error).__name__)
             continue
         put("described", call=number, values=described)
+    began, slowest = monotonic(), 0.0
     for number, given in enumerate(order["inputs"]):
+        called = monotonic()
+        if called - began > order["budget_s"]:
+            break
         try:
             values = arguments.of_input(given)
         except BaseException as error:
@@ -576,8 +581,9 @@ def main() -> int:
             put("reached", input=number, lines=lines)
         else:
             found = call()
+        slowest = max(slowest, monotonic() - called)
         put("outcome", input=number, **found)
-    put("finish")
+    put("finish", slowest=slowest)
     return 0
 
 
