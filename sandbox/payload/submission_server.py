@@ -388,7 +388,7 @@ def main() -> None:
     results = fcntl.fcntl(int(os.environ.pop("GISTPOINT_RESULTS")), fcntl.F_DUPFD_CLOEXEC, _LOWEST)
     root = os.environ.pop("GISTPOINT_ROOT")
     sys.argv = ["answers"]
-    # The tree must not find files of this folder under its own imports.
+    # The tree must not find files in this folder under its own imports.
     sys.path[:] = [
         place for place in sys.path if os.path.realpath(place) != os.path.dirname(os.path.realpath(__file__))
     ]

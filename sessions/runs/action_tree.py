@@ -74,7 +74,7 @@ class ActedRun:
     run: Run
     actions: tuple[Action, ...]
     steps: tuple[int, ...]
-    """The step of each action, from 0."""
+    """The step of each action, counted from 0."""
     is_cut: bool = False
     """Whether there are more actions than are compared."""
 

@@ -162,7 +162,7 @@ class ReviewScreen(BaseScreen[None]):
         """Whether a hit of the current search was shown."""
         return self.search.hit is not None
 
-    # Messages of the loader
+    # Messages from the loader
 
     def _new_loader(self, name: str) -> RunLoader:
         def failed(error: Exception) -> None:
