@@ -115,7 +115,7 @@ class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
         found = next((part for part in sides.mro_of(category) if self.visible(part)), category)
         return sides.type_name(found)
 
-    def staying(self, value: Any) -> list[Any]:
+    def node_of_local(self, value: Any) -> list[Any]:
         if isinstance(value, (types.FunctionType, types.MethodType)):
             return ["function", value.__name__, value.__doc__]
         if any("__next__" in vars(part) for part in type(value).__mro__):
