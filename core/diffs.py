@@ -36,9 +36,9 @@ class DiffLine:
     kind: DiffLineKind
     text: str
     old: int | None
-    """The number in the old text, from 1; None if it was added."""
+    """The number in the old text, counted from 1; None if it was added."""
     new: int | None
-    """The number in the new text, from 1; None if it was removed."""
+    """The number in the new text, counted from 1; None if it was removed."""
     newline: bool = True
     """Whether it ends with a newline; false for some last lines."""
 

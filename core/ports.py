@@ -37,7 +37,7 @@ class TimeSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WatchedSpan:
-    """Lines of a file, first and last inclusive from 1, whose code is watched during a run."""
+    """Lines of a file, counted from 1, first and last inclusive, whose code is watched during a run."""
 
     path: str
     first: int

@@ -25,7 +25,10 @@ DEEPEST = 50
 
 
 class QueryError(UserError):
-    """A query that can't be understood; the message begins with the character at which it fails, from 1."""
+    """A query that can't be understood.
+
+    If a place in it is wrong, the message begins with the number of the character there, counted from 1.
+    """
 
 
 # The grammar

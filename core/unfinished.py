@@ -1,6 +1,6 @@
 """Files and folders that are made under a hidden name, and the removal of those that a killed process left.
 
-The name has a mark of the writer: its machine and its process. What a living process of this machine is
+The name has a mark of the writer: its machine and its process. What a living process on this machine is
 making is never removed. What another machine was making is removed by housekeeping after a day.
 """
 
@@ -38,7 +38,7 @@ def part_of(target: Path) -> Path:
 
 
 def remove_abandoned(target: Path) -> None:
-    """Remove what killed processes of this machine left while they made a file or folder with this name."""
+    """Remove what killed processes on this machine left while they made a file or folder with this name."""
     beginning = f".{target.name[:200]}."
     _remove(
         path for path in _entries(target.parent) if path.name.startswith(beginning) and path.suffix == ".part"
@@ -155,12 +155,12 @@ def _process_of(name: str) -> tuple[str, int] | None:
 
 
 def _is_abandoned(path: Path) -> bool:
-    """Whether a killed process of this machine and user left a file or folder."""
+    """Whether a killed process of this user on this machine left a file or folder."""
     return _is_made_by(path, running=False) and _is_own(path)
 
 
 def _is_made_by(path: Path, *, running: bool) -> bool:
-    """Whether the mark of a file or folder is of a process of this machine that is, or is not, running."""
+    """Whether a file or folder has the mark of a process on this machine that is, or is not, running."""
     writer = _process_of(path.name if path.name.startswith(".") else f".{path.name}")
     return writer is not None and writer[0] == _machine() and is_running(writer[1]) is running
 
@@ -178,7 +178,7 @@ def _is_own(path: Path) -> bool:
 
 
 def is_running(process: int) -> bool:
-    """Whether a process of this machine is alive, whoever owns it."""
+    """Whether a process on this machine is alive, whoever owns it."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

@@ -24,7 +24,7 @@ CELL, LINE, SIZE = 8.4, 18, 14
 
 @dataclass
 class Animation:
-    """The frames so far, each with the seconds that it stays."""
+    """The frames so far, each with the number of seconds for which it is shown."""
 
     columns: int
     rows: int

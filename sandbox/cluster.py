@@ -117,9 +117,9 @@ def worker_pool_at(address: str, tell: Callable[[str], None]) -> Iterator[Cluste
 
 
 def unfit_workers(client: Any) -> list[str]:
-    """Return a sentence about each worker of a cluster that can't work for this process.
+    """Return a sentence about each worker in a cluster that can't work for this process.
 
-    For example, such a worker has another version of gistpoint.
+    One reason is that the worker has another version of gistpoint.
     """
     pool = ClusterWorkerPool(client, "", lambda sentence: None)
     pool._introduce(client.nthreads())

@@ -34,7 +34,7 @@ STEPS: dict[str, tuple[Callable[[Context, Any], Any], type]] = {
 
 
 class StepOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """A step of generation, as sent to a worker; paths are those of this machine."""
+    """A step of generation, as sent to a worker; its paths are those on this machine."""
 
     step: str
     folder: Path

@@ -1,4 +1,4 @@
-"""Runs short, trusted programs of this machine, such as an interpreter that reports its folders."""
+"""Runs short, trusted programs on this machine, such as an interpreter that reports its folders."""
 
 from __future__ import annotations
 

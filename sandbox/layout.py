@@ -57,7 +57,7 @@ class MountPaths:
 @contextlib.contextmanager
 def run_folder() -> Iterator[Path]:
     """Create and yield a folder that everyone may read, locked while it is in use; remove it afterwards."""
-    # The lock ends with the process, however that dies, so that `leftovers` can recognise dead runs.
+    # The lock ends with the process, however it dies, so that `leftovers` can recognise dead runs.
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
     with wait_for(os.open(folder, os.O_RDONLY | os.O_DIRECTORY)):
         try:

@@ -188,7 +188,7 @@ _GRACE_S = 5.0
 
 @contextmanager
 def local_workers(size: int) -> Iterator[Workers]:
-    """Yield a pool of `size` processes of this machine, which end with the context.
+    """Yield a pool of `size` processes on this machine, which end with the context.
 
     They also end when this process dies in any way.
     """
@@ -251,8 +251,8 @@ class RuffLinter:
         Raises `InfrastructureError` if ruff can't be run.
         """
         joined = "\n\n\n".join(texts) + "\n"
-        # Starting ruff takes longer than checking, so the definitions are joined; a finding's line shows
-        # its definition.
+        # Starting ruff takes longer than checking, so the definitions are joined; the number of a
+        # finding's line shows which definition it is in.
         starts = [0, *accumulate(text.count("\n") + 3 for text in texts)]
         found: list[Counter[str]] = [Counter() for _ in texts]
         for item in _findings(joined):

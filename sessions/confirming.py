@@ -122,7 +122,7 @@ def confirm_after_end(
 
 
 def unconfirmed_attempts(attempts: AttemptStore) -> list[AttemptSummary]:
-    """Return the attempts of this machine whose pass can still be confirmed, oldest first."""
+    """Return the attempts on this machine whose pass can still be confirmed, oldest first."""
     found = [
         summary
         for summary in attempts.outlines()

@@ -47,7 +47,7 @@ class PendingRecord:
     function: str
     """`path::name`, as in the record."""
     line: int
-    """The line of the data set's file at which the record begins, from 1."""
+    """The line of the data set's file at which the record begins, counted from 1."""
     reason: str
     tried: str
     """The time of the last try: UTC, ISO 8601."""

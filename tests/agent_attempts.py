@@ -13,7 +13,7 @@ from gist_tasks import FakeEntrypoints, FakeGistJudge, build_gist_task
 from recorders import Memory
 from scripted_endpoint import ScriptedModel
 
-from gistpoint.core.agents.loop import Left, work
+from gistpoint.core.agents.loop import WorkEnd, work
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import JournalEvent
@@ -44,7 +44,7 @@ class AtWork:
     memory: Memory
     attempt: Attempt
 
-    def go(self, model: ChatModel, settings: AgentSettings | None = None, **more: Any) -> Left:
+    def go(self, model: ChatModel, settings: AgentSettings | None = None, **more: Any) -> WorkEnd:
         return work(self.attempt, model, settings or AgentSettings(), **more)
 
     @property

@@ -1,4 +1,4 @@
-"""Images made by `docker import` from files of this machine, in the layouts of published benchmarks."""
+"""Images made by `docker import` from files on this machine, in the layouts of published benchmarks."""
 
 from __future__ import annotations
 

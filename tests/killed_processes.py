@@ -11,7 +11,7 @@ from gistpoint.core.unfinished import mark
 
 @cache
 def mark_of_killed() -> str:
-    """Return the mark of a process of this machine that has ended."""
+    """Return the mark of a process on this machine that has ended."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     return f"{mark().partition('-')[0]}-{ended.pid}"

@@ -97,8 +97,8 @@ class Log:
 
 
 @dataclass
-class Acted:
-    """An attempt in a study, with the log up to it."""
+class StudyAttempt:
+    """An attempt in a study, with the study's log."""
 
     study: Study
     task: Task
@@ -134,7 +134,7 @@ def begin(
     clock: FakeClock | None = None,
     solver: Mapping[str, Any] | None = None,
     others: Iterable[tuple[str, str, str]] = (),
-) -> Acted:
+) -> StudyAttempt:
     """Enrol P07, plan the task for them and begin it.
 
     `others` are triples of an assignment, an attempt and a task that were begun earlier.
@@ -167,7 +167,7 @@ def begin(
     )
     attempt.start(who, attempt_id=ATTEMPT)
     memory.change(0, protocol_sha256=PROTOCOL)
-    return Acted(study, task, attempt, clock, memory, log)
+    return StudyAttempt(study, task, attempt, clock, memory, log)
 
 
 def _judge(task: Task, runner: FakeRunner | None) -> TaskJudge:

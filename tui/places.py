@@ -32,7 +32,7 @@ class NamedPlace:
 
     path: str
     line: int = 0
-    """The number of the line, from 1; 0 for none."""
+    """The number of the line, counted from 1; 0 for none."""
     qualname: str = ""
     folder: bool = False
 
@@ -54,7 +54,8 @@ class NamedPlace:
 def places_in_answer(call: AttemptCall) -> dict[int, NamedPlace]:
     """Return the places that an answer names, from its data or else from its text.
 
-    The keys are the indices of the lines, from 0. Empty for an answer that shows a whole file or definition.
+    The keys are the indices of the lines, counted from 0. The result is empty for an answer that shows a
+    whole file or definition.
     """
     text, revealed = call.text or "", call.revealed
     if revealed.files or revealed.sources:
@@ -75,7 +76,7 @@ def places_in_answer(call: AttemptCall) -> dict[int, NamedPlace]:
 def places_in_text(text: str) -> dict[int, NamedPlace]:
     """Return the places that text names by `path:line`, in a traceback or by a test id.
 
-    The keys are the indices of the lines, from 0. Each line has at most one place; lines of more than
+    The keys are the indices of the lines, counted from 0. Each line has at most one place; lines of more than
     `_LONGEST` characters are skipped.
     """
     found: dict[int, NamedPlace] = {}
@@ -108,7 +109,7 @@ def _traced(text: str, traced: Iterable[tuple[str, int, str]]) -> dict[int, Name
 
 
 def _hits(text: str, revealed: Revealed) -> dict[int, NamedPlace]:
-    """Return the positions of a search's matching lines, by the index of the line, from 0.
+    """Return the positions of a search's matching lines, by the index of the line, counted from 0.
 
     The matching lines follow the paths that are named in the data of the search.
     """
@@ -127,7 +128,7 @@ def _hits(text: str, revealed: Revealed) -> dict[int, NamedPlace]:
 def parts_of_hits(
     call: AttemptCall,
 ) -> dict[int, list[StyledPart]]:
-    """Return the parts of a search's answer to be styled, by the index of the line, from 0.
+    """Return the parts of a search's answer to be styled, by the index of the line, counted from 0.
 
     These are the matches of the pattern, the paths, and the lines around matching ones. Empty for any other
     answer, and if the search found nothing. Matches are left out if the pattern takes too long.

@@ -48,7 +48,7 @@ class ProfileLine:
         return "".join(text for text, _ in self.pieces)
 
     def step_at(self, column: int, profile: Profile) -> int | None:
-        """Return the step (from 0) drawn at a column; None if there is none."""
+        """Return the step (counted from 0) drawn at a column; None if there is none."""
         if not self.cells:
             return self.step
         if not LABEL <= column < LABEL + self.cells:

@@ -47,7 +47,7 @@ class Column(Generic[Row]):
     style: Callable[[Row], str] = _plain
     """The style of a cell, written with theme variables."""
     rank: int = 0
-    """The importance, from 1, if not all columns fit: the highest rank is left out first.
+    """The rank by importance, counted from 1: if not all columns fit, the highest rank is left out first.
 
     Columns with 0 are left out before all others, the last one first.
     """

@@ -76,7 +76,7 @@ def phase_name(work: Work | None) -> str:
 
 
 def tool_cells(times: RunTimes) -> Iterator[tuple[int | None, Sequence[str]]]:
-    """Yield the cells of each tool below `TOOL_HEADINGS`, with the step of its longest call, from 0."""
+    """Yield each tool's cells below `TOOL_HEADINGS`, with the step of its longest call, counted from 0."""
     for name, found in times.tools.items():
         step = found.longest_step
         if step is None:

@@ -71,7 +71,7 @@ class Leaving(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class WorkEnd:
     """The end of a model's work; unless `how` is `ended`, the attempt can be resumed."""
 
     how: Leaving
@@ -132,7 +132,7 @@ def work(
     stop: Callable[[], bool] = never,
     on_turn: OnTurn | None = None,
     run: RunContext = UNATTENDED,
-) -> Left:
+) -> WorkEnd:
     """Let a model work on an attempt until it ends, halts or is stopped, and return how the work ended.
 
     Begun calls are finished. `may_ask` is called before each request with its highest possible cost, and
@@ -274,19 +274,19 @@ class ModelWork:
     submissions: int = 0
     """The number of submissions made before this process resumed the attempt."""
 
-    def done(self) -> Left:
+    def done(self) -> WorkEnd:
         """Work until the attempt ends, halts or is stopped; return how the work ended."""
         attempt = self.attempt
         attempt.resume()
         attempt.finish_pending(run=self.run)
         self.submissions = len(attempt.state.submissions)
         attempt.view(Pane.MODEL)
-        left: Left | None = None
-        while left is None:
-            left = self._step()
-        return left
+        end: WorkEnd | None = None
+        while end is None:
+            end = self._step()
+        return end
 
-    def _step(self) -> Left | None:
+    def _step(self) -> WorkEnd | None:
         """Do the next step that the journal requires; return the end of the work, or None if it continues."""
         attempt = self.attempt
         attempt.check_time()
@@ -298,11 +298,11 @@ class ModelWork:
         if state.pending is not None:
             attempt.finish_pending(run=self.run)
         elif state.ended:
-            return self._left(Leaving.ENDED)
+            return self._work_end(Leaving.ENDED)
         elif self.stop() or self.run.cancel.cancelled:
-            return self._left(Leaving.STOPPED)
+            return self._work_end(Leaving.STOPPED)
         elif failed is not None:
-            return self._left(Leaving.HALTED, INFRASTRUCTURE, failed)
+            return self._work_end(Leaving.HALTED, INFRASTRUCTURE, failed)
         elif self.settings.setting == "static" and state.turns:
             static.hand_in(attempt, state.turns[-1], run=self.run)
         elif missing:
@@ -336,12 +336,12 @@ class ModelWork:
             if not attempt.state.ended:  # otherwise the attempt's time was up
                 raise
 
-    def _ask(self) -> Left | None:
+    def _ask(self) -> WorkEnd | None:
         """Send the conversation and journal the reply; return the end of the work, as `request` does."""
         tools = self.attempt.offered() if self.settings.setting == "tools" else ()
         return self.request(self._messages(tools), tools)
 
-    def request(self, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> Left | None:
+    def request(self, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> WorkEnd | None:
         """Send messages and journal the reply, unless a limit ends the attempt; return how the work ends.
 
         Returns None if the attempt can continue, or if a limit has ended it.
@@ -357,7 +357,7 @@ class ModelWork:
             attempt.hand_in(limit)
             return None
         if not self.may_ask(estimate):
-            return self._left(Leaving.OVER_COST)
+            return self._work_end(Leaving.OVER_COST)
         patience = self._announced(Usage(estimate.prompt_tokens))
         began = time.monotonic()
         try:
@@ -367,7 +367,7 @@ class ModelWork:
             self.lost += structs.replace(self._priced(patience.lost + dropped), estimated=True)
             patience.unanswered()
             self.lost_s += patience.lost_s
-            return self._left(Leaving.STOPPED)
+            return self._work_end(Leaving.STOPPED)
         if isinstance(reply, ChatFailure):
             patience.unanswered()
             self.lost_s += patience.lost_s
@@ -382,7 +382,7 @@ class ModelWork:
         # A reply to a shortened conversation must not be journalled (decision 74).
         patience.unanswered()
         self.lost += self._priced(reply.usage + reply.lost)
-        return self._left(Leaving.HALTED, HISTORY_CUT, cut)
+        return self._work_end(Leaving.HALTED, HISTORY_CUT, cut)
 
     def _announced(self, usage: Usage) -> _Patience:
         """Announce a request with this usage; return its token, which announces a failed request again."""
@@ -399,7 +399,7 @@ class ModelWork:
             return static.static_messages(self.attempt, self.settings)
         return conversation(self.attempt.state, self.settings, self.attempt.tools, offered)
 
-    def _failed(self, failure: ChatFailure) -> Left | None:
+    def _failed(self, failure: ChatFailure) -> WorkEnd | None:
         """End the attempt if the conversation is too long, and return None; else return that the work halts.
 
         All other failures are the endpoint's and not the solver's (decision 74).
@@ -407,7 +407,7 @@ class ModelWork:
         self.lost += self._priced(failure.usage)
         problem = failure.problem
         if problem is not ChatProblem.CONTEXT_FULL:
-            return self._left(Leaving.HALTED, problem, failure.message, stops_run=problem.of_endpoint)
+            return self._work_end(Leaving.HALTED, problem, failure.message, stops_run=problem.of_endpoint)
         self.attempt.hand_in(EndReason.CONTEXT_EXHAUSTED)
         return None
 
@@ -481,8 +481,10 @@ class ModelWork:
     def _priced(self, usage: Usage) -> Usage:
         return structs.replace(usage, cost_usd=self.settings.cost(usage))
 
-    def _left(self, how: Leaving, problem: str = "", message: str = "", *, stops_run: bool = False) -> Left:
-        return Left(how, str(problem), message, stops_run, self.lost, self.lost_s)
+    def _work_end(
+        self, how: Leaving, problem: str = "", message: str = "", *, stops_run: bool = False
+    ) -> WorkEnd:
+        return WorkEnd(how, str(problem), message, stops_run, self.lost, self.lost_s)
 
 
 def _kept(value: _Kept) -> _Kept | UnsetType:

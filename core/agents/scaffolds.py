@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
-from gistpoint.core.agents.loop import INFRASTRUCTURE, Leaving, Left, ModelWork
+from gistpoint.core.agents.loop import INFRASTRUCTURE, Leaving, ModelWork, WorkEnd
 from gistpoint.core.attempts.events import Heartbeat, ModelTurn, Pane, Paused
 from gistpoint.core.attempts.parts import REQUEST_ID
 from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
@@ -139,7 +139,7 @@ class Seat:
     """The model's name in requests."""
     serve_tools: Callable[[Path], AbstractContextManager[None]] = _no_server
     """Serves the tools over MCP to each connection at a Unix socket, while the context lasts."""
-    left: Left | None = None
+    work_end: WorkEnd | None = None
     """The end of the work if it came before that of the attempt; otherwise None."""
     _lock: RLock = field(default_factory=RLock)
     _offered: tuple[str, ...] = ()
@@ -163,9 +163,9 @@ class Seat:
     @property
     def over(self) -> bool:
         """Whether nothing more can be asked or called: the attempt has ended, or the work is stopped."""
-        if self.left is None and (self.work.stop() or self.work.run.cancel.cancelled):
-            self.left = Left(Leaving.STOPPED)
-        return self.left is not None or self.work.attempt.state.ended
+        if self.work_end is None and (self.work.stop() or self.work.run.cancel.cancelled):
+            self.work_end = WorkEnd(Leaving.STOPPED)
+        return self.work_end is not None or self.work.attempt.state.ended
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the tools that can be called now."""
@@ -180,10 +180,10 @@ class Seat:
         before = len(attempt.state.turns)
         if self.over:
             return None
-        left = self.work.request(messages, tools)
+        end = self.work.request(messages, tools)
         attempt.finish_pending(run=self.work.run)
-        if left is not None:
-            self.left = left
+        if end is not None:
+            self.work_end = end
         return attempt.state.turns[-1] if len(attempt.state.turns) > before else None
 
     def call(
@@ -213,7 +213,7 @@ class Seat:
             return SeatAnswer(str(error), refused=True)
         failed = self.work.not_judged()
         if failed is not None:
-            self.left = Left(Leaving.HALTED, INFRASTRUCTURE, failed)
+            self.work_end = WorkEnd(Leaving.HALTED, INFRASTRUCTURE, failed)
         self._report()
         return SeatAnswer(result.text, result.refused)
 
@@ -240,7 +240,7 @@ class Seat:
                 attempt.finish_pending(run=self.work.run)
                 return False
             if not self.work.may_ask(estimate):
-                self.left = Left(Leaving.OVER_COST)
+                self.work_end = WorkEnd(Leaving.OVER_COST)
                 return False
             return True
 
@@ -315,27 +315,29 @@ class Seat:
 
     # The end
 
-    def concluded(self) -> Left:
+    def concluded(self) -> WorkEnd:
         """Return how the work ended, after the scaffold has stopped; without an obstacle, it has given up."""
         attempt = self.work.attempt
         if not self.over and self._problem is not None:
             problem, message = self._problem
             if problem is not ChatProblem.CONTEXT_FULL:
-                self.left = Left(Leaving.HALTED, problem, message, problem.of_endpoint)
+                self.work_end = WorkEnd(Leaving.HALTED, problem, message, problem.of_endpoint)
             else:
                 attempt.hand_in(EndReason.CONTEXT_EXHAUSTED)
         elif not self.over:
             attempt.hand_in(EndReason.GAVE_UP, GiveUpCode.NO_TOOL_CALL)
         attempt.finish_pending(run=self.work.run)
-        left = self.left if self.left is not None and not attempt.state.ended else Left(Leaving.ENDED)
-        return replace(left, lost=self.work.lost, lost_s=self.work.lost_s)
+        end = (
+            self.work_end if self.work_end is not None and not attempt.state.ended else WorkEnd(Leaving.ENDED)
+        )
+        return replace(end, lost=self.work.lost, lost_s=self.work.lost_s)
 
 
 def _ended(reason: str) -> str:
     return f"The attempt has ended: {reason}."
 
 
-def occupied(scaffold: Scaffold, seat: Seat) -> Left:
+def occupied(scaffold: Scaffold, seat: Seat) -> WorkEnd:
     """Let a scaffold work on an attempt, and return how the work ended."""
     try:
         if not seat.over:
@@ -343,7 +345,7 @@ def occupied(scaffold: Scaffold, seat: Seat) -> Left:
     except ScaffoldError as error:
         if not seat.over:
             work = seat.work
-            return Left(Leaving.HALTED, FAILED, str(error), lost=work.lost, lost_s=work.lost_s)
+            return WorkEnd(Leaving.HALTED, FAILED, str(error), lost=work.lost, lost_s=work.lost_s)
     return seat.concluded()
 
 

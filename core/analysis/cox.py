@@ -101,7 +101,7 @@ class PartialLikelihood:
     tied: csr_array
     """For each event, the attempts at its task that were solved at the same time."""
     rank: Floats
-    """The rank of an event among those tied with it, from 0, divided by their number."""
+    """The rank of an event among those tied with it, counted from 0, divided by their number."""
 
     @classmethod
     def of(cls, rows: Sequence[AttemptRow]) -> PartialLikelihood:

@@ -118,7 +118,7 @@ def difference_within_tasks(
 
 
 def discordant(rows: Sequence[AttemptRow], others: Sequence[AttemptRow]) -> tuple[int, int]:
-    """Return the numbers of shared tasks at which the first rows' share solved is greater and smaller."""
+    """Return for how many shared tasks the first rows' share solved is greater, and for how many less."""
     sides: list[dict[str, list[float]]] = [{}, {}]
     for side, members in zip(sides, (rows, others), strict=True):
         for row in members:

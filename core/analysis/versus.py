@@ -31,7 +31,7 @@ class TaskDifference:
 
     number: Number
     better: int
-    """The number of tasks at which the first side's mean is greater."""
+    """The number of tasks for which the first side's mean is greater."""
     worse: int
     equal: int
     fewest: int

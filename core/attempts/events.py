@@ -63,7 +63,7 @@ class EventData(msgspec.Struct, frozen=True):
     """Whether `extra` holds the members that the type does not declare, and is stored in their place."""
 
     def written(self) -> dict[str, Any]:
-        """Return the data as stored: without unset members, with those of an `extra` that spreads."""
+        """Return the data as stored: without unset members, and with those of `extra` if `spreads`."""
         data: dict[str, Any] = {}
         for name, value in msgspec.to_builtins(self).items():
             data.update(value if name == "extra" and self.spreads else {name: value})
@@ -272,7 +272,7 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     # A host chooses the names of these members, which must not be taken for those of the event.
     spreads: ClassVar[bool] = False
     turn: int
-    """The number, from 1."""
+    """The number, counted from 1."""
     content: str = ""
     reasoning: str | UnsetType = UNSET
     refusal: str | UnsetType = UNSET
@@ -465,7 +465,7 @@ class AssistAsked(EventData, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "assist_asked"
     exchange: int
-    """The number, from 1."""
+    """The number, counted from 1."""
     text: str
     buffer: str | UnsetType = UNSET
     """The name of the buffer in the editor, if any."""

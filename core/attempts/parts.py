@@ -70,7 +70,7 @@ class AttemptCall:
     automatic: str = ""
     """The limit that made the program call; empty for a call by the solver."""
     number: int = 0
-    """The number among the attempt's calls, from 1; calls of one reply share their turn."""
+    """The number among the attempt's calls, counted from 1; calls of one reply share their turn."""
     malformed: str = ""
     """The reason why the call can't be carried out (`malformed.Malformed`); empty if it can."""
     raw: str = ""

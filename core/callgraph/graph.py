@@ -188,7 +188,7 @@ class CallRecordError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class CodeLocation:
-    """A code object: its file, its first line (from 1) and its qualified name."""
+    """A code object: its file, its first line (counted from 1) and its qualified name."""
 
     path: str
     line: int

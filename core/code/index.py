@@ -44,7 +44,7 @@ class DefinitionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The positions of a definition's parts: lines from 1, columns in UTF-8 bytes from 0."""
+    """The positions of a definition's parts: lines counted from 1, columns in UTF-8 bytes from 0."""
 
     start: tuple[int, int]
     """The `@` of the first decorator, or the keyword."""

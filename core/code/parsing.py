@@ -46,7 +46,7 @@ def compile_module(source: str | ast.Module, name: str) -> CodeType:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The reason why Python refuses code, and the line (from 1; 0 if unknown)."""
+    """The reason why Python refuses code, and the line (counted from 1; 0 if unknown)."""
 
     reason: str
     line: int = 0

@@ -84,7 +84,10 @@ def _at_margin(line: CodeLine, margin: str, *, first: bool) -> str:
 
 
 def _kept(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline: str) -> dict[int, CodeLine]:
-    """Return the old lines to keep, by index in `new`; empty if moving yields the same bytes anyway."""
+    """Return the old lines whose bytes are kept, by index in `new`.
+
+    It is empty if indenting them by `margin` and ending them with `newline` yields the same bytes anyway.
+    """
     irregular = any(
         line.end not in ("", newline) or line.raw != _at_margin(line, margin, first=position == 0)
         for position, line in enumerate(old)

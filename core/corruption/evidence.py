@@ -42,7 +42,7 @@ class Evidence:
     own_tests: int = 0
     """The number of failing tests that are named after the function."""
     rank: float | None = None
-    """The function's rank in a spectrum-based localisation, from 1; None if unknown."""
+    """The function's rank in a spectrum-based localisation, counted from 1; None if unknown."""
     messages: int = 0
     """The number of different messages of the failures."""
     changed_lines: int = 0

@@ -189,7 +189,7 @@ def read_sizes(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return sizes, wanted
 
 
-# Requests of users
+# User requests
 
 
 _DEFAULT_COUNT = 20

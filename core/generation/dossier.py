@@ -44,7 +44,7 @@ class Dossier:
         return tree.read(path).decode("utf-8", "replace")
 
     def start_line(self, target: Target, *, corrupted: bool) -> int:
-        """Return the line, from 1, at which a target begins in the original or the corrupted tree."""
+        """Return the line, counted from 1, at which a target begins in the original or the corrupted tree."""
         tree = self.corrupted if corrupted else self.original
         return index_source(target.path, tree.read(target.path)).get(target.qualname).start_line
 

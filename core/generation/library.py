@@ -366,7 +366,7 @@ def learn_library(
 
 
 def read_library(folder: Path, backend: str) -> SourceLibrary:
-    """Return a fully learned library. Raises `FileNotFoundError` if something is missing."""
+    """Return a library whose analysis is complete. Raises `FileNotFoundError` if a part is missing."""
 
     def missing() -> Any:
         raise FileNotFoundError(folder)

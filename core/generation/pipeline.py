@@ -1,6 +1,6 @@
 """Makes tasks from sources: a set of tasks from each source, or a single task from one function.
 
-Both are made by the same steps over one context (decision 61).
+Both are made by the same steps, which share one context (decision 61).
 """
 
 from __future__ import annotations

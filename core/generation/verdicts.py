@@ -66,7 +66,7 @@ class Cost:
     """The number of probes that ran on a suite that was already loaded."""
     confirmations: int = 0
     confirming: float = 0.0
-    """The seconds that the whole suite ran on corruptions that passed the probe."""
+    """The seconds for which the whole suite ran on corruptions that passed the probe."""
     tests: int = 0
     """The number of tests that the probes ran."""
     controlling: float = 0.0

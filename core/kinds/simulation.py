@@ -210,7 +210,7 @@ class Scene:
         return ((tool.name, arguments),)
 
     def look(self, number: int, looks: int, *about: object, finds: bool) -> tuple[str, dict[str, str]]:
-        """Return look `number` (from 0) of `looks` at the code, as the name of a tool and its arguments.
+        """Return look `number`, counted from 0, of `looks` at the code: the name of a tool and its arguments.
 
         With `finds`, the solver finds the part to be changed; `about` makes the choice reproducible.
         """

@@ -59,7 +59,7 @@ class Assignment:
     task: str
     condition: str
     position: int
-    """The place in the person's order, from 1."""
+    """The place in the person's order, counted from 1."""
     planned_ms: int = 0
 
 

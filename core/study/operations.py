@@ -180,7 +180,7 @@ class Planned(Fact, frozen=True, kw_only=True):
     slot: int = 1
     basis: dict[str, int] = {}
     assignments: tuple[tuple[str, str, str, int], ...] = ()
-    """For each assignment its id, task, condition, and position from 1."""
+    """For each assignment its id, task, condition, and position, counted from 1."""
     protocol: str = ""
     """The hash of the protocol in force at planning."""
 

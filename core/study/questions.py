@@ -60,7 +60,7 @@ def fault_of(question: Question, value: object) -> str:
     """Return the fault of an answer in a sentence; empty if it fits the question.
 
     None means "rather not say". A single choice is the text of its option, a multiple choice a list of such
-    texts, a point of a Likert scale its number from 1, and free text a string.
+    texts, a point of a Likert scale its number, counted from 1, and free text a string.
     """
     if value is None:
         return "This question needs an answer." if question.required else ""

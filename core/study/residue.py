@@ -27,7 +27,7 @@ from gistpoint.core.study.operations import (
 )
 
 Place = tuple[str, int]
-"""A line of the log: the hash of its writer, as in a plan's basis, and its number from 1."""
+"""A line of the log: the hash of its writer, as in a plan's basis, and its number, counted from 1."""
 
 
 def residue_of(

@@ -145,7 +145,7 @@ class ReadyStep:
     assignment: Assignment
     condition: Condition
     number: int
-    """The task's number, from 1."""
+    """The task's number, counted from 1."""
     of: int
     training: bool = False
     may_skip: bool = False

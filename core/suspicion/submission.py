@@ -1,4 +1,4 @@
-"""The marks of a submission's changes that neither the original nor the corrupted function has."""
+"""Finds suspicious marks in a submission's changes that neither the original nor the corrupted code has."""
 
 from __future__ import annotations
 

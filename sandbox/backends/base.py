@@ -104,7 +104,7 @@ class Command:
     The whole tree must be writable then.
     """
     shows: tuple[Path, ...] = ()
-    """Further programs and folders of this machine that the command sees, read-only.
+    """Further programs and folders on this machine that the command sees, read-only.
 
     A program is shown with the libraries that it loads, a folder with its whole content.
     """

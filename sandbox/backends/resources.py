@@ -45,7 +45,7 @@ def descendants(pid: int) -> list[int]:
 
 def _parent(pid: str) -> int | None:
     """Return the id of a process's parent, or None if the process is gone."""
-    # Read without `Path` and file objects, which took three times as long: every process of the machine is
+    # Read without `Path` and file objects, which took three times as long: every process on the machine is
     # read ten times a second while a run lasts (decision 132).
     try:
         file = os.open(f"/proc/{pid}/stat", os.O_RDONLY)

@@ -479,7 +479,7 @@ def _answer_of(interpreter: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise EnvironmentBuildError(
             "The task's Python does not report where its standard library is.",
-            hint="Check that it starts; `gistpoint doctor` lists the interpreters of this machine.",
+            hint="Check that it starts; `gistpoint doctor` lists the interpreters on this machine.",
             log=f"{interpreter}: {error}",
         ) from error
     return answer

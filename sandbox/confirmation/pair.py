@@ -35,7 +35,7 @@ A submission's process is started only once.
 """
 _KEPT_BYTES = 32 << 20
 _RESULTS = 1 << 40
-"""The limit on the report of the tests' process, in bytes; it contains every call with its values."""
+"""The limit on the report from the tests' process, in bytes; it contains every call with its values."""
 _PLUGIN = "gistpoint_calls.py"
 _FILES = {
     _PLUGIN: "trusted_calls.py",
@@ -51,7 +51,7 @@ _FILES = {
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A request of the tests' process and the other process's answer, as they were sent."""
+    """A request from the tests' process and the other process's answer, as they were sent."""
 
     request: Mapping[str, Any]
     answer: Mapping[str, Any]
@@ -268,7 +268,7 @@ class Pair:
             "ids_in_arguments": any("::" in argument for argument in self._place.pins.pytest_args),
         }
 
-    # Reports of the tests' process
+    # Reports from the tests' process
 
     def _take(self, line: bytes) -> None:
         self._transcript.feed(line)

@@ -80,7 +80,7 @@ _WRAPPED = (
 
 @cache
 def _begins(sentences: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for the sentences with which a message begins.
+    """Return a pattern for messages that begin with one of `sentences`, which are patterns, too.
 
     Only the start counts: an error may quote the repository, the request or the model's own text.
     """
@@ -95,11 +95,11 @@ class Sign:
     servers: str
     """The servers that send it."""
     statuses: tuple[int, ...] = ()
-    """The statuses with which it counts; none for all."""
+    """The statuses for which the sign counts; empty for all."""
     codes: tuple[str, ...] = ()
     """Values of the members `code`, `type`, `status`, `reason` and `limit_source`, or a key of `metadata`."""
     sentences: tuple[str, ...] = ()
-    """Patterns of the sentences with which a message begins."""
+    """Patterns for the sentences that a message may begin with."""
 
     def fits(self, status: int, codes: frozenset[str], messages: tuple[str, ...]) -> bool:
         """Whether a failure has the sign."""

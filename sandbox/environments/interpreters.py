@@ -1,4 +1,4 @@
-"""Finds the Python interpreters of this machine."""
+"""Finds the Python interpreters on this machine."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Pins requirements: every package by version and hash, from wheels, which are built if necessary.
 
 uv prefers a version with a wheel over a newer version without one. Packages that have no wheel at all for
-this Python are taken from their sdists. A package's requirements are only in the metadata of a wheel, so each
-such package is built in isolation, and uv gets the resulting metadata.
+this Python are taken from their sdists. An sdist need not declare its requirements, so a wheel of each such
+package is built in isolation, and uv is given its metadata.
 """
 
 from __future__ import annotations
@@ -175,9 +175,9 @@ def culprit_of(log: str, lock: tuple[str, ...]) -> str:
 
 
 def _key(line: str) -> tuple[str, str]:
-    """Return the canonical name and the version with which a line of a lock begins.
+    """Return the canonical name and the version at the start of a line of a lock.
 
-    Raises `EnvironmentBuildError` if it does not begin with them.
+    Raises `EnvironmentBuildError` if the line does not begin with them.
     """
     match = _PINNED.match(line)
     if match is None:

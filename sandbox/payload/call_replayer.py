@@ -44,7 +44,7 @@ from typing import TYPE_CHECKING, Any
 
 
 def _sibling(name: str) -> types.ModuleType:
-    """Return another file of this folder as a module, under a name that no module of a repository has."""
+    """Return another file in this folder as a module, under a name that no repository's module has."""
     place = os.path.join(os.path.dirname(__file__), name)
     spec = importlib.util.spec_from_file_location("_" + name.partition(".")[0], place)
     assert spec is not None

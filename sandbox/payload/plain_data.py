@@ -146,7 +146,7 @@ class Encoder:
             return [self.member(value, 1)] if isinstance(value, sides.PLAIN_BASES) else []
         if not self.side.travels_as_proxy(value):
             return []
-        return [["a", self.side.keep(value), *self.side.staying(value)]]
+        return [["a", self.side.keep(value), *self.side.node_of_local(value)]]
 
     def reference(self, value: object) -> Value:
         """Return the JSON form of a reference to an object, whose node the message contains if needed."""
@@ -155,12 +155,12 @@ class Encoder:
             known = self.side.kept_numbers[id(value)]
             # Sent each time if it stays on this side, so that a call can be repeated without those before it.
             if known * self.side.step > 0:
-                self.heap[known] = self.side.staying(value)
+                self.heap[known] = self.side.node_of_local(value)
             return ["#", known]
         if id(value) not in self.shared.numbers and not self.travels(value):
             self.stays = True
             number = self.side.keep(value)
-            self.heap[number] = self.side.staying(value)
+            self.heap[number] = self.side.node_of_local(value)
             return ["#", number]
         number = self.shared.number(value)
         self.reach(number)

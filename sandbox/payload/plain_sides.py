@@ -458,7 +458,7 @@ class ProcessSide:
         """Whether objects of a class can be rebuilt on the other side; `base` is the built-in it extends."""
         return self.visible(kind)
 
-    def staying(self, value: object) -> list[Any]:
+    def node_of_local(self, value: object) -> list[Any]:
         """Return the node of an object that stays on this side."""
         raise NotImplementedError
 

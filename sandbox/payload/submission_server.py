@@ -115,7 +115,7 @@ class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
         found = next((part for part in sides.mro_of(category) if self.visible(part)), category)
         return sides.type_name(found)
 
-    def staying(self, value: Any) -> list[Any]:
+    def node_of_local(self, value: Any) -> list[Any]:
         if isinstance(value, (types.FunctionType, types.MethodType)):
             return ["function", value.__name__, value.__doc__]
         if any("__next__" in vars(part) for part in type(value).__mro__):
@@ -388,7 +388,7 @@ def main() -> None:
     results = fcntl.fcntl(int(os.environ.pop("GISTPOINT_RESULTS")), fcntl.F_DUPFD_CLOEXEC, _LOWEST)
     root = os.environ.pop("GISTPOINT_ROOT")
     sys.argv = ["answers"]
-    # The tree must not find files of this folder under its own imports.
+    # The tree must not find files in this folder under its own imports.
     sys.path[:] = [
         place for place in sys.path if os.path.realpath(place) != os.path.dirname(os.path.realpath(__file__))
     ]

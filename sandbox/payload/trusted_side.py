@@ -244,7 +244,7 @@ class TestSide(ProcessSide):
         self.learned.unmade = self.learned.unmade or not seen
         return seen or self.learned.all_changes
 
-    def staying(self, value: object) -> list[Any]:
+    def node_of_local(self, value: object) -> list[Any]:
         if isinstance(value, (types.FunctionType, types.MethodType)):
             # Without the enclosing scopes, which name the test.
             return ["function", _bare_name(value), None]

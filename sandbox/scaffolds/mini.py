@@ -199,7 +199,7 @@ class _Conversation:
         descriptor, rest = self.process.stdout.fileno(), b""
         while True:
             if not select.select([descriptor], [], [], _TICK_S)[0]:
-                if self.seat.over and self.seat.left is not None:
+                if self.seat.over and self.seat.work_end is not None:
                     return
                 continue
             block = os.read(descriptor, 1 << 20)

@@ -48,7 +48,7 @@ def recorded_attempt() -> AttemptState:
 def open_recorded_run(locations: Locations, version: str) -> AgentRun:
     """Return the run with the recorded attempt, stored among this machine's runs if it is not there yet.
 
-    The attempt counts as one of another machine. Raises `AttemptError` if the record is damaged or another
+    The attempt counts as one from another machine. Raises `AttemptError` if the record is damaged or another
     attempt has its id, and `AgentRunError` if another run has its name.
     """
     _, data = recorded_by_model()

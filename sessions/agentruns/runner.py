@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from gistpoint.core.agents.loop import AnnouncedRequest, Leaving, Left, ModelWork
+from gistpoint.core.agents.loop import AnnouncedRequest, Leaving, ModelWork, WorkEnd
 from gistpoint.core.agents.scaffolds import Scaffold
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.agents.static import StaticRefusedError, require_fitting
@@ -384,10 +384,10 @@ class AgentRunner:
     def _let_work(self, job: AgentJob, attempt: Attempt, settings: AgentSettings) -> None:
         asked = _Requests(self, job, attempt, self._ports.attempts.folder(attempt.state.attempt_id))
         self.report(job)
-        left: Left | None = None
+        end: WorkEnd | None = None
         try:
             while not has_person(attempt.state):
-                left = self._work_on(
+                end = self._work_on(
                     ModelWork(
                         attempt,
                         self._ports.model(settings),
@@ -399,20 +399,20 @@ class AgentRunner:
                         run=RunContext(self._cancel),
                     )
                 )
-                self._lost(job, left)
-                asker = asker_of(asked.folder) if left.how is Leaving.STOPPED else None
+                self._lost(job, end)
+                asker = asker_of(asked.folder) if end.how is Leaving.STOPPED else None
                 if asker is not None:
                     with suppress(AttemptError):  # it has reached its time limit
                         attempt.hand_over(PERSON, by=asker)
                 # Without a break, the request that stopped the work was withdrawn, and the work continues.
-                elif left.how is not Leaving.STOPPED or self.stopping or asked.failed():
+                elif end.how is not Leaving.STOPPED or self.stopping or asked.failed():
                     break
         except CancelledError:
             self.pay(job, attempt.state)
         else:
-            self._conclude(job, attempt.state, left, failed=asked.failed())
+            self._conclude(job, attempt.state, end, failed=asked.failed())
 
-    def _work_on(self, work: ModelWork) -> Left:
+    def _work_on(self, work: ModelWork) -> WorkEnd:
         """Let the model work in gistpoint's own loop, or a scaffold with the model."""
         ports = self._ports
         if ports.scaffold is None:
@@ -432,30 +432,30 @@ class AgentRunner:
                     RunContext(self._cancel),
                 )
 
-    def _lost(self, job: AgentJob, left: Left) -> None:
+    def _lost(self, job: AgentJob, end: WorkEnd) -> None:
         """Record the cost of replies that are not in the journal."""
-        seconds = round(left.lost_s, 3)
-        if left.lost.tokens or seconds >= 1:
-            lost = JobLost(job=job.key, tokens=left.lost.tokens, cost_usd=left.lost.cost_usd, seconds=seconds)
+        seconds = round(end.lost_s, 3)
+        if end.lost.tokens or seconds >= 1:
+            lost = JobLost(job=job.key, tokens=end.lost.tokens, cost_usd=end.lost.cost_usd, seconds=seconds)
             self.note(lost)
 
-    def _conclude(self, job: AgentJob, state: AttemptState, left: Left | None, *, failed: bool) -> None:
+    def _conclude(self, job: AgentJob, state: AttemptState, end: WorkEnd | None, *, failed: bool) -> None:
         """Record how a job's attempt was left; nothing is recorded for one that was stopped."""
         self.pay(job, state)
         if state.ending is not None:
             self.note(JobEnded(job=job.key, reason=state.ending.reason))
-        elif left is None or has_person(state):
+        elif end is None or has_person(state):
             self._halted(job, HANDED_OVER, _TAKEN)
         elif failed:
             self._halted(job, "infrastructure", state.submissions[-1].reason)
-        elif left.how is Leaving.HALTED:
-            self._halted(job, left.problem, left.message)
-            if left.stops_run:
-                self.stop(left.message)
+        elif end.how is Leaving.HALTED:
+            self._halted(job, end.problem, end.message)
+            if end.stops_run:
+                self.stop(end.message)
             else:
                 self.acceptance.accept()
-        elif left.how is Leaving.OVER_COST:
-            self._halted(job, left.how.value, "Its next request might exceed the run's cost limit.")
+        elif end.how is Leaving.OVER_COST:
+            self._halted(job, end.how.value, "Its next request might exceed the run's cost limit.")
         self.report(job)
 
     def pay(self, job: AgentJob, state: AttemptState) -> None:

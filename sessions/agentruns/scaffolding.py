@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.agents.loop import Left, ModelWork
+from gistpoint.core.agents.loop import ModelWork, WorkEnd
 from gistpoint.core.agents.scaffolds import Scaffold, ScaffoldError, Seat, occupied
 from gistpoint.core.attempts.events import Pane
 from gistpoint.core.running import RunContext
@@ -27,7 +27,7 @@ def serves_nothing(served: Served, path: Path) -> AbstractContextManager[None]:
     raise ScaffoldError("Tools can't be served over MCP here.", hint="Use the command `gistpoint agent run`.")
 
 
-def seated(scaffold: Scaffold, work: ModelWork, folder: Path, model: str, serve: ToolServer) -> Left:
+def seated(scaffold: Scaffold, work: ModelWork, folder: Path, model: str, serve: ToolServer) -> WorkEnd:
     """Let a scaffold work on an attempt, and return how the work ended; `folder` is the attempt's."""
     logs = folder / LOGS
     logs.mkdir(mode=0o700, exist_ok=True)

@@ -117,7 +117,7 @@ class AgentRunDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentJob(msgspec.Struct, frozen=True):
-    """One attempt to make: its task and the number of the repeat, from 1."""
+    """One attempt to make: its task and the number of the repeat, counted from 1."""
 
     key: str
     task: str

@@ -61,9 +61,9 @@ class ReadingData(msgspec.Struct, frozen=True, omit_defaults=True):
     answer: BlindAnswer
     seed: int = 0
     round: Positive = 1
-    """The number of the round, from 1; each round of a seed shows the same versions in another order."""
+    """The number of the round, counted from 1; a seed's rounds show the same versions in different orders."""
     line: Count = 0
-    """The line that was marked, from 1; 0 if none was."""
+    """The line that was marked, counted from 1; 0 if none was."""
     hit: bool = False
     """Whether the version is the corrupted one and the line is a changed one, or close enough to one."""
     words: str = ""

@@ -116,7 +116,7 @@ def _records(document: RunDocument) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True, order=True)
 class StepKey:
-    """The key of a step: its number, from 0, and its id if the format has one.
+    """The key of a step: its number, counted from 0, and its id if the format has one.
 
     The number counts the steps that readers showed when the first reviews of the format were written. A step
     that they show only since then has the number of the next such step, and an id that begins with a plus.

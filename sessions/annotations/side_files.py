@@ -344,7 +344,7 @@ class SideFileStore(Generic[Op, BookT]):
             if found.problems and not found.operations:
                 problems.append(found.problems[0])
                 problems.append(
-                    f"{path.name} does not contain any operations. Only the files of the folder"
+                    f"{path.name} does not contain any operations. Only the files in the folder"
                     f" {self.folder.name} in a data folder (`gistpoint admin paths`) can be merged, not an"
                     " export."
                 )

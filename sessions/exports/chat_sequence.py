@@ -29,7 +29,7 @@ class Adaptation(StrEnum):
 
     MOVED = "moved behind the results of calls"
     NO_RESULT = f"with the result {UNANSWERED!r}"
-    UNCALLED = "written as a message of the user, because no call is open"
+    UNCALLED = "written as a message from the user, because no call is open"
     RENAMED = "with another id, because theirs is missing, used twice, unknown or too long"
 
 

@@ -118,7 +118,7 @@ _MOST_RECOGNISED = 4096
 
 
 def _recognised_by_content(probe: FileProbe) -> Format:
-    # Formats that were certain of earlier files are tried first: the files of a folder usually have one
+    # Formats that were certain of earlier files are tried first: the files in a folder usually have one
     # format.
     for format in _guessed(probe):
         if _confidence(format, probe) >= 1:

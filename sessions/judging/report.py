@@ -113,7 +113,7 @@ class FindingsReport:
     rows: tuple[LabelRow, ...]
     claims: tuple[Claim, ...]
     addressing: tuple[tuple[str, str, int], ...]
-    """For each place: the run, why it seems so, and the step, from 1."""
+    """For each place: the run, why it seems so, and the step, counted from 1."""
     kinds: Mapping[str, int] = field(default_factory=dict)
     """The number of places of each kind."""
 

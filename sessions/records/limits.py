@@ -46,7 +46,7 @@ RATIO_FROM = 32 << 20
 """Unpacked bytes below which the ratio does not matter."""
 
 MEMBERS = 200_000
-"""Members of an archive, or files of a folder, that are listed."""
+"""The maximum number of members of an archive, or files in a folder, that are listed."""
 
 DIRECTORY = 16 << 20
 """Bytes of a zip's directory."""

@@ -36,7 +36,7 @@ class Row:
     """One row: its members, and its position in a JSON text; a row of a Parquet file has no position."""
 
     number: int
-    """The row's number, from 1."""
+    """The row's number, counted from 1."""
     fields: Mapping[str, Json]
     """If there is a record, non-ASCII text is not yet decoded: see `member`."""
     record: RawRecord | None = None

@@ -66,15 +66,15 @@ def _in_a_line(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ActedRun:
-    """A run as it is compared: its actions with their steps, and its outcome."""
+class RunActions:
+    """The actions of a run as they are compared, with their steps, and the run's outcome."""
 
     name: str
     """The name by which the run is opened."""
     run: Run
     actions: tuple[Action, ...]
     steps: tuple[int, ...]
-    """The step of each action, from 0."""
+    """The step of each action, counted from 0."""
     is_cut: bool = False
     """Whether there are more actions than are compared."""
 
@@ -149,14 +149,14 @@ def _short(text: str) -> str:
     return unquoted(text)[:_LONGEST_TARGET]
 
 
-def acted_run(name: str, document: RunDocument, run: Run, *, cancel: CancelToken = NEVER) -> ActedRun:
+def run_actions(name: str, document: RunDocument, run: Run, *, cancel: CancelToken = NEVER) -> RunActions:
     """Read a run to its end and return it for a comparison; `run` is its header as it is displayed.
 
     Raises `CancelledError` when cancelled.
     """
     found = [*islice(actions_of(_steps(document, cancel)), MOST_ACTIONS + 1)]
     steps, actions = zip(*found[:MOST_ACTIONS], strict=True) if found else ((), ())
-    return ActedRun(name, run, actions, steps, is_cut=len(found) > MOST_ACTIONS)
+    return RunActions(name, run, actions, steps, is_cut=len(found) > MOST_ACTIONS)
 
 
 def _steps(document: RunDocument, cancel: CancelToken) -> Iterator[Step]:
@@ -169,7 +169,7 @@ def _steps(document: RunDocument, cancel: CancelToken) -> Iterator[Step]:
 # Names of files
 
 
-def with_common_paths(runs: Sequence[ActedRun]) -> list[ActedRun]:
+def with_common_paths(runs: Sequence[RunActions]) -> list[RunActions]:
     """Return runs in which each file has one name: its last part if unique, otherwise its shortest path.
 
     Programs name a file in several ways, such as `/testbed/src/a.py` and `src/a.py`.
@@ -235,7 +235,7 @@ class _Open:
     end: int = 0
 
 
-def tree_of(runs: Sequence[ActedRun]) -> ActionNode:
+def tree_of(runs: Sequence[RunActions]) -> ActionNode:
     """Return the tree of what runs of one task tried first; its root is what all of them began with.
 
     Children are in the order of their numbers of runs, the most first. Files should have common names.
@@ -263,7 +263,7 @@ def tree_of(runs: Sequence[ActedRun]) -> ActionNode:
     return made[id(root)]
 
 
-def _common_end(node: _Open, runs: Sequence[ActedRun]) -> int:
+def _common_end(node: _Open, runs: Sequence[RunActions]) -> int:
     """Return the number of actions that all runs of a node have in common from their start."""
     lists = [runs[number].actions for number in node.runs]
     if not lists:
@@ -310,13 +310,13 @@ class Outcomes:
         return f"{self.solved} of {self.judged} solved" if self.judged else ""
 
 
-def outcomes_of(node: ActionNode, runs: Sequence[ActedRun]) -> Outcomes:
+def outcomes_of(node: ActionNode, runs: Sequence[RunActions]) -> Outcomes:
     """Return how the runs of a node ended."""
     verdicts = [runs[number].run.verdict for number in node.runs]
     return Outcomes(len(verdicts), sum(map(bool, verdicts)), verdicts.count("solved"))
 
 
-def pair_of(node: ActionNode, runs: Sequence[ActedRun]) -> tuple[int, int] | None:
+def pair_of(node: ActionNode, runs: Sequence[RunActions]) -> tuple[int, int] | None:
     """Return two runs that part ways at a node; None if its runs don't.
 
     They are of its largest two children; if possible, one is solved and the other is not.

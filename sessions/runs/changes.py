@@ -163,7 +163,7 @@ class Patched(FileChange):
 
 @dataclass(frozen=True, slots=True)
 class Relined(FileChange):
-    """A change that replaces lines `first` to `last`, from 1; afterwards the file has `total` lines."""
+    """A change that replaces lines `first` to `last`, counted from 1; the file then has `total` lines."""
 
     first: int
     last: int

@@ -36,7 +36,7 @@ END = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class ViewedPart:
-    """A part of a file that a call reads: the function `name`, or lines from 1; by default, all lines."""
+    """What a call reads of a file: the function `name`, or lines, counted from 1; by default, all lines."""
 
     path: str
     first: int = 1

@@ -176,8 +176,8 @@ def list_runs(
 
 
 def left_out_words(count: int) -> str:
-    """Return a sentence about the files of a folder that were left out."""
-    return f"{plural(count, 'file')} left out: only the first {limits.MEMBERS:,} of a folder are read."
+    """Return a sentence about the files in a folder that were left out."""
+    return f"{plural(count, 'file')} left out: only the first {limits.MEMBERS:,} in a folder are read."
 
 
 def _as_shown(listed: ListedRun) -> ListedRun:
@@ -228,7 +228,7 @@ def _may_be_expected(listed: ListedRun, file: Path) -> bool:
 
 
 def may_be_run(listed: ListedRun, file: Path) -> bool:
-    """Whether a file of a folder is a run, or one that a user may expect to be a run."""
+    """Whether a file in a folder is a run, or one that a user may expect to be a run."""
     return _is_reported(listed) or _may_be_expected(listed, file)
 
 

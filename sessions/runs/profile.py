@@ -132,7 +132,7 @@ class SolverMove:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The profile of a run; steps are indices from 0."""
+    """The profile of a run; steps are indices, counted from 0."""
 
     steps: int
     bins: tuple[Bin, ...]
@@ -409,7 +409,7 @@ def _counts(text: str) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """Where runs of one task diverge: the first `place` in their moves, from 0, at which they differ.
+    """Where runs of one task diverge: the first `place` in their moves, counted from 0, at which they differ.
 
     `ways` lists each different move and the numbers of the runs that make it; the move is None for runs that
     have ended.

@@ -80,7 +80,7 @@ class TimeDivision:
             self._add(start, start + seconds, self._with_tools, self._with_user)
 
     def add_user(self, start: float, end: float) -> None:
-        """Add the wait for a message of the user."""
+        """Add the wait for a message from the user."""
         self._add(start, end, self._with_user)
 
     def _add(self, start: float, end: float, *to: _Moments) -> None:

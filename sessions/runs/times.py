@@ -240,7 +240,7 @@ class Timekeeper:
         has_calls = any(found.timed for found in self._tools.values())
         return self._division.parts(run, replies=self._replies.timed > 0, calls=has_calls)
 
-    # Steps of others: only messages of a user and results are what a model waits for
+    # Steps of others: only messages from a user and results are what a model waits for
 
     def _of_other(self, step: Step) -> StepTime:
         at = step.started

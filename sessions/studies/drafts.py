@@ -16,7 +16,7 @@ from gistpoint.core.study.ledger import person_sha256
 
 
 class FormDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """The answers so far, by question id, and the seconds that the form was on the screen."""
+    """The answers so far, by question id, and the seconds for which the form was on the screen."""
 
     values: dict[str, Any] = {}
     seconds: float = 0.0

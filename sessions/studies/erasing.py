@@ -65,7 +65,7 @@ def local_leftovers(attempts: Path, study: str, erased: Collection[str]) -> tupl
 
 
 def delete(found: PersonsFiles) -> Erasure:
-    """Delete files of a study's folder, and return the logs and attempts that were deleted."""
+    """Delete files in a study's folder, and return the logs and attempts that were deleted."""
     for path in (*found.logs, *found.reviews):
         path.unlink(missing_ok=True)
     for place in found.attempts:
@@ -92,7 +92,7 @@ def refuse_open(found: Collection[Path]) -> None:
 
 
 def delete_local(found: Collection[Path]) -> tuple[str, ...]:
-    """Delete attempts of this machine, with the heads of their journals, and return their ids."""
+    """Delete attempts on this machine, with the heads of their journals, and return their ids."""
     for place in found:
         remove_head(place)
         shutil.rmtree(place)

@@ -59,7 +59,7 @@ def publish(attempt: Path, into: Path, machine: str) -> Publication:
     written.
     """
     try:
-        with wait_for(os.open(attempt, os.O_RDONLY)):  # one process of this machine at a time
+        with wait_for(os.open(attempt, os.O_RDONLY)):  # one process on this machine at a time
             return _published(read_regular(attempt / JOURNAL), attempt.name, into, machine)
     except OSError as error:
         raise StudyError(

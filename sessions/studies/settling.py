@@ -103,7 +103,7 @@ def published_attempt(study: StudyFolder, named: str) -> PublishedAttempt:
             f"{named[:60]!r} {what} of {study.study.id}.",
             hint=(
                 "Each has a folder in attempts/. Enter on a task in `gistpoint study progress` lists"
-                " its attempts; `gistpoint study sync` publishes those of this machine."
+                " its attempts; `gistpoint study sync` publishes those on this machine."
             ),
         )
     return found.get(named) or next(iter(found.values()))

@@ -371,7 +371,7 @@ def fill(
 
 
 def write_demo_study(root: Path, named: str, locations: Locations, run: RunContext) -> SimulationCount:
-    """Write the demo's study into a new or empty folder, and return the numbers of its simulation.
+    """Write the demo's study into a new or empty folder, and return what was simulated.
 
     The folder appears only when it is complete. `named` is the user's name for the folder. Raises
     `StudyError` if the folder is not empty, `UserError` if it can't be made, and `CancelledError` if

@@ -149,7 +149,10 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
         self.lines[path] = lines
 
     def places_of(self, code: str) -> dict[str, tuple[str, int]]:
-        """Return the place of each operation in a person's files: the writer's hash, and the line from 1."""
+        """Return the place of each operation in a person's files, by the operation's id.
+
+        A place is the hash of the writer and the number of the line, counted from 1.
+        """
         found: dict[str, tuple[str, int]] = {}
         for path in self.files():
             if name_in(writer_of(path)) != code:
@@ -213,14 +216,14 @@ class FolderStore:
         self.log.reload()
 
     def exclusively(self, act: Callable[[], T]) -> T:
-        """Read the log again, call `act` and return its result, one process of this machine at a time."""
+        """Read the log again, call `act` and return its result, one process on this machine at a time."""
         with self.alone():
             self.reload()
             return act()
 
     @contextmanager
     def alone(self, *, writing: bool = True) -> Iterator[None]:
-        """Lock the log's folder against other processes of this machine; unless `writing`, share the lock."""
+        """Lock the log's folder against other processes on this machine; unless `writing`, share the lock."""
         self.log.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as held:
             with suppress(NoLocksError):  # concurrent plans are merely less balanced

@@ -26,7 +26,7 @@ class SyncEffects:
     """The effects of a synchronisation."""
 
     published: Mapping[Publication, int] = field(default_factory=dict)
-    """The number of journals of this machine, by outcome."""
+    """The number of journals on this machine, by outcome."""
     taken: Mapping[Publication, int] = field(default_factory=dict)
     """The number of journals in the other copy of the folder, by outcome."""
     lines: int = 0

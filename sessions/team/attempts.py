@@ -350,7 +350,7 @@ def _place(connection: Connection, machine: str, batch: Sequence[ToPush]) -> Non
         fence, *counted = claims.get(each.target, (0, *_last(known)))
         if tuple(counted) == _last(known):
             each.claimed(fence, len(known))
-        else:  # another process of this machine was faster, so nothing will be added
+        else:  # another process on this machine was faster, so nothing will be added
             each.pushed = PushResult(each.target, fence=fence)
 
 

@@ -160,7 +160,7 @@ def _attempt(
 ) -> Iterator[StoreDifference]:
     """Yield the differences between an attempt's lines here and in the store.
 
-    Faults in either chain of hashes and in the store's count are included. A branch of this machine that is
+    Faults in either chain of hashes and in the store's count are included. A branch on this machine that is
     only in the store is not a difference.
     """
     what = f"attempt {name}"

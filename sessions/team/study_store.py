@@ -419,8 +419,8 @@ class TeamStudyStore:
     def differences(self) -> Iterator[str]:
         """Send unsent data, and yield a sentence for each difference between the folder and the store.
 
-        A difference that is found in sending is yielded first. If the store can't be reached or refuses, the
-        rest is left out, and `away` has the reason.
+        A difference found while sending is yielded first. If the store can't be reached, or refuses the
+        comparison, the remaining differences are left out; `away` then gives the reason.
         """
         try:
             self.send()

@@ -502,7 +502,7 @@ def tightened(source: Source, text: str) -> str:
         if number and section in now:
             name, known = number[1], held(section, text)[number[1]]
             if section == "decisions a code line" and name not in dense:
-                continue  # the room is below the general limit
+                continue  # the room no longer exceeds the general limit
             value = now[section][name]
             if value <= (known.limit if known.was is None else known.was):
                 line = f'"{name}" = {value:g}'

@@ -84,7 +84,7 @@ ANYWHERE = {
     "variable": "assert 'GISTPOINT_TEST_SECRET' in os.environ",
     "own_loopback": OWN_LOOPBACK,
 }
-"""Test bodies by name, tried on each backend; two more depend on a file and a port of this machine."""
+"""Test bodies by name, tried on each backend; two more depend on a file and a port on this machine."""
 ISOLATED = {
     "first_environment": FIRST_ENVIRONMENT,
     "few_processes": "assert {int(p.name) for p in Path('/proc').glob('[0-9]*')} <= set(range(1, 20))",

@@ -123,7 +123,7 @@ class Candidate:
 
 
 def campaigns(home: Path) -> Iterator[tuple[str, str, list[CandidateVerdict]]]:
-    """Yield the library, the source of the faults, and the verdicts of each campaign below a home."""
+    """Yield the library, the source of the faults, and the verdicts of each campaign in a GISTPOINT_HOME."""
     for path in [
         *sorted((home / "data" / "campaigns").glob("*.jsonl")),
         *sorted((home / "probed").glob("*.jsonl")),
@@ -137,7 +137,7 @@ def campaigns(home: Path) -> Iterator[tuple[str, str, list[CandidateVerdict]]]:
 
 
 def libraries(homes: Iterable[Path]) -> dict[str, SourceLibrary]:
-    """Return the learned libraries below some homes, by name."""
+    """Return the libraries in GISTPOINT_HOME folders by name, without those that can't be read."""
     backend = choose(None, consented=False).name
     found: dict[str, SourceLibrary] = {}
     for folder in sorted(folder for home in homes for folder in (home / "cache" / "libraries").iterdir()):

@@ -1,9 +1,9 @@
-"""Draws faults of learned libraries with the tests that can detect them, without running whole suites.
+"""Draws faults of analysed libraries with the tests that can detect them, without running whole suites.
 
     python tests/studies/faults_by_probe.py HOME --from history|operators [--seconds 240] [--seed 1]
         [--max-glance SHARE] [--most N]
 
-HOME is a GISTPOINT_HOME whose libraries were learned by `gistpoint task generate`, for the history with
+HOME is a GISTPOINT_HOME whose libraries were analysed by `gistpoint task generate`, for the history with
 `--from history`. Functions are tried in a random order by the search of `task generate`. The best good
 corruption of each is written to HOME/probed/LIBRARY-SOURCE.jsonl, in the form of a campaign's file, if the
 same tests fail again and pass on the original. Further steps of making a task are left out: the whole suite,

@@ -7,7 +7,7 @@
     python tests/studies/glance_truth.py join PACKET READER BLIND.jsonl VERDICTS.jsonl --into TRUTH.jsonl
     python tests/studies/glance_truth.py table TRUTH.jsonl
 
-HOME is a GISTPOINT_HOME whose libraries were learned by `gistpoint task generate`. A packet contains numbered
+HOME is a GISTPOINT_HOME whose libraries `gistpoint task generate` analysed. A packet contains numbered
 functions, corrupted and untouched ones in one random order; a separate file, for `reveal` and `join`, contains
 which is which. A blind line is {"n": 3, "blind": "fault" | "unsure" | "clean", "line": 7, "words":
 "..."}. A verdict line, given after the differences were revealed, is {"n": 3, "verdict": "good", "words":
@@ -86,7 +86,7 @@ def harness() -> SandboxHarness:
 
 
 def libraries(home: Path, only: Sequence[str] = ()) -> Iterator[tuple[Path, str, SourceLibrary]]:
-    """Yield the learned libraries below a home: the folder, `name==version`, and the library."""
+    """Yield the analysed libraries in a GISTPOINT_HOME: the folder, `name==version`, and the library."""
     backend = harness().runner().backend.name
     for folder in sorted((home / "cache" / "libraries").iterdir()):
         try:

@@ -5,7 +5,7 @@ with this folder in PYTHONPATH. It runs under Python 3.12 with Harbor's package,
 
 `Sandboxed` carries out a Dockerfile that contains only the instructions of an exported task: the base image
 is replaced by this machine's programs and a virtual environment. Commands run as root by bubblewrap, without a
-network; if the task allows hosts, one port of this machine can be reached through a relay.
+network; if the task allows hosts, one port on this machine can be reached through a relay.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
     """A folder that bubblewrap presents as the root of a machine.
 
     `folder` receives the roots and the virtual environments, `python` is the interpreter that these are made
-    of, and `reached` is the port of this machine that stands for an allowed 127.0.0.1.
+    of, and `reached` is the port on this machine that stands for an allowed 127.0.0.1.
     """
 
     def __init__(self, *given: Any, folder: str, python: str, reached: int = 0, **known: Any) -> None:

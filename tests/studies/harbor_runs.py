@@ -304,7 +304,7 @@ def plain(row: Mapping[str, Any]) -> str:
 
 
 def main() -> int:
-    """Run the study; return 1 if a verdict differs or a reward is missing."""
+    """Run the study; return 1 if a verdict differs, a reward is missing, or a job has no results, else 0."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--python", default="python3.12")

@@ -3,7 +3,7 @@
     .ci/docker-engine uv run python tests/studies/image_gists.py LAB [swe-bench] [repo-exec] [--count 5]
 [--seed 0]
 
-LAB is a folder for downloads and builds. The images are imported from files of this machine, so no registry
+LAB is a folder for downloads and builds. The images are imported from files on this machine, so no registry
 is needed. One has a conda environment `testbed` with Python 3.8, if this machine has that, and `/testbed`;
 the other has the system's Python and `/repo`.
 """

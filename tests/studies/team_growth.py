@@ -149,7 +149,10 @@ def patterns(folder: Path, task: Task) -> list[Pattern]:
 
 
 def copied(task: Task, root: Path, number: int) -> str:
-    """Write a task of another library, with its answer, and its archive as a link; return its id."""
+    """Write a copy of a task as if it came from another library; return the copy's id.
+
+    The answer is copied, too; the archive is a hard link.
+    """
     source = replace(task.source, name=f"shop-{number}")
     answer = read_answer(task)
     identity = task_id(

@@ -73,7 +73,7 @@ def moments(times: Iterable[float]) -> list[Span]:
 
 
 class Turn(NamedTuple):
-    """An event: a message of the user, a reply or a result, the time when it ended, and how long it took."""
+    """An event: a user's message, a reply or a result, the time when it ended, and how long it took."""
 
     what: str
     time: float

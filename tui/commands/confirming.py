@@ -152,7 +152,7 @@ CONFIRM = CliCommand(
     confirm,
     {
         "attempts": argument("ATTEMPT", "ids or their beginnings"),
-        "all": option("every attempt of this machine with a pass that has not been confirmed yet"),
+        "all": option("every attempt on this machine with a pass that has not been confirmed yet"),
         "json": JSON,
         "isolation": ISOLATION,
     },

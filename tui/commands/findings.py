@@ -64,7 +64,7 @@ class CodedRuns(Request):
     rubric: Path
     runs: tuple[str, ...]
     judge: str | None = None
-    """The name of the model; None for the user's setting, or in reading and reports, for the only judge."""
+    """The model's name; None for the user's setting, or, when reading or reporting, for the only judge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

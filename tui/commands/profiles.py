@@ -86,7 +86,10 @@ def goals_for(task: str) -> tuple[Goal, ...]:
 
 
 def profile_record(run: Run, profile: Profile) -> dict[str, Any]:
-    """Return a profile as JSON data: steps from 1, times in seconds, cost in US dollars; None if unknown."""
+    """Return a profile as JSON data: steps counted from 1, times in seconds, cost in US dollars.
+
+    What is unknown is None.
+    """
     tokens = tokens_of(run, profile)
     return {
         "task": run.task,

@@ -128,9 +128,9 @@ def first_screen(
 
     settings = review_settings(locations, reviewer, blind=blind, replaying=replaying, judging=judging)
     if is_one_run(names):
-        from gistpoint.tui.screens.review.loading import begin
+        from gistpoint.tui.screens.review.loading import read_ahead
 
-        return partial(ReviewScreen, names[0], settings, begun=begin(names[0]))
+        return partial(ReviewScreen, names[0], settings, ahead=read_ahead(names[0]))
     from gistpoint.tui.screens.review.runs import RunsScreen
 
     if len(names) == 1 and (Path(names[0]) / "study.toml").is_file():

@@ -11,10 +11,10 @@ from typing import Any
 from gistpoint.core.requests import Request
 from gistpoint.core.text import plural, shortened, visible_line
 from gistpoint.sessions.runs.action_tree import (
-    ActedRun,
-    acted_run,
+    RunActions,
     outcomes_of,
     rows_of,
+    run_actions,
     tree_of,
     with_common_paths,
 )
@@ -43,11 +43,11 @@ def compare(request: CompareRuns) -> int:
     """
     read_files_as(request.read_as)
     problems: list[ListedRun] = []
-    tasks: dict[str, list[ActedRun]] = {}
+    tasks: dict[str, list[RunActions]] = {}
     for listed, document, run in read_runs(request.paths, problems, request.where):
         is_named_after_file = run.task == split_name(listed.name)[0].name
         task = "" if is_named_after_file else run.task
-        tasks.setdefault(task, []).append(acted_run(listed.name, document, run))
+        tasks.setdefault(task, []).append(run_actions(listed.name, document, run))
     found = {task: with_common_paths(runs) for task, runs in sorted(tasks.items())}
     if request.json:
         records = [_record(task, runs) for task, runs in found.items()]
@@ -61,7 +61,7 @@ def compare(request: CompareRuns) -> int:
     return print_problems(problems, request.paths, DONE if found else NEGATIVE)
 
 
-def _print_tree(task: str, runs: Sequence[ActedRun]) -> None:
+def _print_tree(task: str, runs: Sequence[RunActions]) -> None:
     """Print a tree: each line has the number of runs, how they ended, and what they did."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     print_text(f"{visible_line(task) or 'no task is recorded'}: {plural(len(runs), 'run')}")
@@ -73,7 +73,7 @@ def _print_tree(task: str, runs: Sequence[ActedRun]) -> None:
         print_text(shortened(visible_line(line), width))
 
 
-def _record(task: str, runs: Sequence[ActedRun]) -> dict[str, Any]:
+def _record(task: str, runs: Sequence[RunActions]) -> dict[str, Any]:
     """Return the tree of a task as JSON data: a flat list of nodes, because a tree can be very deep."""
     nodes: list[dict[str, Any]] = []
     path: list[int] = []

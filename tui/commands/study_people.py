@@ -254,7 +254,7 @@ def sync(study: StudyFolder, request: SyncStudy, as_json: bool) -> int:
         return DONE
     published = {str(what): count for what, count in done.published.items()}
     taken = {str(what): count for what, count in done.taken.items()}
-    rows = [["attempts of this machine", what, str(count)] for what, count in sorted(published.items())]
+    rows = [["attempts on this machine", what, str(count)] for what, count in sorted(published.items())]
     rows += [["attempts of the other copy", what, str(count)] for what, count in sorted(taken.items())]
     if request.other:
         rows.append(["lines of the other copy", "new", str(done.lines)])

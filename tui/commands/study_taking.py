@@ -82,7 +82,7 @@ def app_of(folder: StudyFolder, code: str, *, again: str = "") -> StudyApp:
         command,
         sandbox_ready=lambda: _works(demand),
         chat_models=_chat_models(folder.study, services),
-        # A participant in a browser has no access to files of this machine.
+        # A participant in a browser has no access to files on this machine.
         copies=None if again else Path.cwd(),
     )
 

@@ -62,14 +62,14 @@ def _print_text(document: RunDocument, times: RunTimes) -> None:
 
 
 def _rows(times: RunTimes) -> Iterator[tuple[Any, ...]]:
-    """Yield the times of each step of which any is known, with its number from 1; None if unknown."""
+    """Yield each step's times if any is known, with its number, counted from 1; None for an unknown time."""
     for step in times.steps.timed:
         found = times.steps[step]
         yield (step + 1, found.tool, *map(_rounded, (found.model, found.tools, found.user, found.unknown)))
 
 
 def times_record(times: RunTimes) -> dict[str, Any]:
-    """Return the sums as JSON data: seconds, and steps from 1; None for what the file does not record."""
+    """Return the sums as JSON data: seconds, and steps counted from 1; None for what is not recorded."""
     return {
         **parts_record(times),
         "model": _sum_record(times.replies),

@@ -37,7 +37,7 @@ class AssignedTask:
     """A task assigned to a participant, and their attempt at it."""
 
     number: int
-    """The position in the assignment, from 1."""
+    """The position in the assignment, counted from 1."""
     task: Task
     attempt: AttemptSummary | None
 

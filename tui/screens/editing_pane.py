@@ -25,9 +25,10 @@ from gistpoint.tui.widgets.plain import plain_line
 
 
 class EditingPane(Vertical):
-    """An editor with one buffer at a time, named after the function that it replaces.
+    """An editor that shows one buffer at a time.
 
-    Subclasses provide the initial code of each buffer.
+    A buffer has the name of the function that it replaces, or another name, as for a gist. Subclasses provide
+    its initial code.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.EDITOR)]
@@ -63,15 +64,15 @@ class EditingPane(Vertical):
         raise NotImplementedError
 
     def kept(self, name: str) -> str | None:
-        """Return the unfinished code of a function; None if there is none."""
+        """Return the unfinished code of a buffer; None if there is none."""
         raise NotImplementedError
 
     def buffer_names(self) -> Sequence[str]:
-        """Return the names of the functions that have buffers."""
+        """Return the names of all buffers."""
         raise NotImplementedError
 
     def first_line_of(self, name: str) -> int:
-        """Return the line of a buffer's start in its file, from 1."""
+        """Return the line, counted from 1, on which a buffer's code starts in its file."""
         return 1
 
     def words_of(self, name: str) -> str:
@@ -84,7 +85,7 @@ class EditingPane(Vertical):
 
     @property
     def buffer(self) -> str:
-        """The edited function as `path::qualname`; empty if there is none."""
+        """The name of the shown buffer, such as `path::qualname`; empty if there is none."""
         return self.editor.buffer
 
     @property
@@ -93,7 +94,7 @@ class EditingPane(Vertical):
         return self.editor.code
 
     def open(self, name: str) -> None:
-        """Edit a function, starting from its unfinished code or, if there is none, from its initial code."""
+        """Edit a buffer, starting from its unfinished code or, if there is none, from its initial code."""
         if name != self.buffer:
             self.editor.flush()
             kept = self.kept(name)

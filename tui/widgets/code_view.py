@@ -113,7 +113,7 @@ class CodeView(LineView):
     ]
 
     found: reactive[tuple[int, int]] = reactive((0, 0), init=False, repaint=False)
-    """The number of the current match (from 1, 0 for none) and of all matches, for watchers."""
+    """The number of the current match (counted from 1, 0 for none) and of all matches, for watchers."""
     finding = False
     """Whether a find bar is open for this text, in which case Escape ends the search."""
 
@@ -288,7 +288,7 @@ class CodeView(LineView):
 
     @property
     def match_place(self) -> tuple[int, int]:
-        """The number of the current match (from 1, 0 for none) and of all matches."""
+        """The number of the current match (counted from 1, 0 for none) and of all matches."""
         return (0 if self._match is None else self._match + 1), len(self._matches)
 
     def next_match(self) -> bool:

@@ -31,7 +31,7 @@ from gistpoint.tui.widgets.line_canvas import laid_over
 from gistpoint.tui.widgets.plain import Plain
 
 Marks = Mapping[int, LineEvidence]
-"""The evidence on lines, by number from 1. Blank lines, comments and lines of the test have none."""
+"""The evidence on lines, by number, counted from 1. Blank lines, comments and lines of the test have none."""
 
 RAN, NOT_RUN, NO_RUN = signs.FULL, signs.EMPTY, "·"
 FOUND, GLUE, INVENTED = "=", "~", "+"
@@ -40,7 +40,7 @@ LEGEND = f"{RAN} ran  {NOT_RUN} did not  {FOUND} is in the original  {INVENTED} 
 
 @dataclass(frozen=True, slots=True)
 class MissingLine:
-    """A line of the gist (from 1) that lowers a score, and the reason."""
+    """A line of the gist (counted from 1) that lowers a score, and the reason."""
 
     line: int
     words: str

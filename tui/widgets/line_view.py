@@ -70,7 +70,7 @@ class AffordanceTaken(Message):
 class LineView(LineCanvas):
     """A view of the lines of text, with a cursor.
 
-    Lines are numbered from `first_line`; columns are characters of the raw line, from 0.
+    Lines are numbered from `first_line`; columns are characters of the raw line, counted from 0.
     """
 
     ALLOW_SELECT = True
@@ -330,7 +330,7 @@ class LineView(LineCanvas):
 
     @property
     def cursor_index(self) -> int:
-        """The index of the cursor's line, from 0."""
+        """The index of the cursor's line, counted from 0."""
         return self.cursor_line - self.first_line
 
     def place(self, x: int, y: int) -> None:

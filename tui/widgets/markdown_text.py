@@ -50,7 +50,7 @@ class DrawnLine:
 
     text: str
     source: int
-    """The line of the source, from 0."""
+    """The line of the source, counted from 0."""
     style: str = ""
     looks: tuple[tuple[int, int, str], ...] = ()
     """The start, end and style of each styled part."""

@@ -32,7 +32,7 @@ Gram = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class PlacedToken:
-    """A token as the model counts it, and the line, from 1, on which it begins."""
+    """A token as the model counts it, and the line, counted from 1, on which it begins."""
 
     text: str
     line: int
@@ -179,7 +179,7 @@ class FunctionModel:
         self._known: dict[Gram, float] = {}
 
     def bits(self, text: str) -> Mapping[int, tuple[float, ...]]:
-        """Return the surprise of each token in bits, by line number; keywords and layout are tokens, too.
+        """Return the surprisal of each token in bits, by line number; keywords and layout are tokens, too.
 
         A token is predicted from the tokens before it and from all other lines of the function.
         """
@@ -219,6 +219,6 @@ class FunctionModel:
 
 
 def mean_bits(bits: Mapping[int, tuple[float, ...]], lines: Iterable[int]) -> float:
-    """Return the mean surprise of these lines in bits; 0 if they have no tokens."""
+    """Return the mean surprisal per token of these lines, in bits; 0 if they have no tokens."""
     values = [value for line in lines for value in bits.get(line, ())]
     return sum(values) / len(values) if values else 0.0

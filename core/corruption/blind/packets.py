@@ -71,7 +71,7 @@ class PacketReading(msgspec.Struct, frozen=True, omit_defaults=True):
     named: Named | None = None
     """None if the reply had no usable answer, so that the reading does not count."""
     line: int = 0
-    """The named line of the corrupted function, from 1; 0 if none of its lines was named."""
+    """The named line of the corrupted function, counted from 1; 0 if none of its lines was named."""
     words: str = ""
     """The reader's words, or what is wrong with the reply."""
     basis: Basis | None = None
@@ -92,7 +92,7 @@ class Packet:
     place: int
     """The index of the corrupted function in `texts`."""
     changed: frozenset[int]
-    """The changed lines of the corrupted function, from 1."""
+    """The changed lines of the corrupted function, counted from 1."""
 
     @classmethod
     def of(cls, item: BlindItem, others: Sequence[str], number: int, seed: str) -> Packet:
@@ -118,7 +118,7 @@ class Packet:
                 yield f"{number:>{width}} | {line}".rstrip()
 
     def _lines(self) -> list[tuple[int, int, str]]:
-        """Return, for each numbered line, the index of its function, its line in it from 1, and its text."""
+        """Return, for each numbered line, the index of its function, its number in it, and its text."""
         return [
             (place, number, line)
             for place, text in enumerate(self.texts)

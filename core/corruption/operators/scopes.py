@@ -253,7 +253,7 @@ def _name_for(node: ast.expr, taken: set[str]) -> str:
 
 
 def _changed(node: ast.expr, between: Sequence[ast.stmt]) -> bool:
-    """Whether statements can change a value: they store to it, or call a method of its owner."""
+    """Whether statements change a value or its owner (see `stores`), or call methods of an owner `self`."""
     value = node.args[0] if isinstance(node, ast.Call) else node
     owner = ast.unparse(value.value) if isinstance(value, ast.Attribute) else ""
     stored = frozenset[str]().union(*map(stores, between))

@@ -103,8 +103,8 @@ def _traced(
     for number, entrypoint in enumerate(entrypoints):
         total = min(wanted, done + len(entrypoints) - number)
         # Entrypoints beyond those wanted are requested one by one, so they have no total.
-        within = (done, total) if done < total else (0, 0)
-        examination.run.progress(RunProgress(entrypoint.text, *within, step="tracing tests"))
+        done_and_total = (done, total) if done < total else (0, 0)
+        examination.run.progress(RunProgress(entrypoint.text, *done_and_total, step="tracing tests"))
         try:
             read = examination.trace(entrypoint)
         except NoGistError as refusal:

@@ -439,9 +439,9 @@ class ExecutionReport(RateReport[LineExecution]):
 def line_execution(gist: str, executed: Collection[int], *, test: str = "") -> ExecutionReport:
     """Return which logical lines of `gist` ran, from the physical lines that a tracer saw.
 
-    `executed` contains line numbers, from 1, of `unfolded(gist)`, which is the text to be run. A statement
-    ran if an event was on any line of its header or its body: some headers (`case _:`) have no compiled code.
-    Raises SyntaxError for a gist that does not parse.
+    `executed` contains line numbers, counted from 1, of `unfolded(gist)`, which is the text to be run. A
+    statement ran if an event was on any line of its header or its body: some headers (`case _:`) have no
+    compiled code. Raises SyntaxError for a gist that does not parse.
     """
     measured = unfolded(gist)
     seen = sorted(set(executed))

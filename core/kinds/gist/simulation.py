@@ -1,4 +1,4 @@
-"""Simulated gists: the reference gist is right, and runs of gists end as decided beforehand."""
+"""Simulates gists: the right answer is the reference gist, and the outcome of each run is set in advance."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Docker as a backend: each run has a container without network access or rights; the next is kept ready.
 
-Nothing of this machine is mounted: the environment is sent as an image, the tree and the control files over
+Nothing on this machine is mounted: the environment is sent as an image, the tree and the control files over
 standard input, so that an engine on another machine works the same way. Nothing is pulled
 unless the user requests it (decisions 6 to 8).
 """

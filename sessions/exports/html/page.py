@@ -311,7 +311,7 @@ class HtmlRunPage:
     def _block(
         self, text: str, number: int, mark: Callable[[str], list[str]] = text_lines, kept: int = KEPT
     ) -> str:
-        """Return the blocks of a string; `number` is its step's, from 1, or 0 if it belongs to no step."""
+        """Return the blocks of a string; `number` is its step's, counted from 1, or 0 if it has no step."""
         part = self._part(text)
         shown = _folded(part.head, mark(part.head), kept)
         if part.left_out:

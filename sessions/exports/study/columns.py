@@ -132,7 +132,7 @@ ASSIGNMENTS = TidyTable(
         _text("participant", _CODE, required=True),
         _text("task", "The task's id.", required=True),
         _text("condition", "The condition's id."),
-        _integer("position", "The position among the participant's tasks, from 1."),
+        _integer("position", "The position among the participant's tasks, counted from 1."),
         _moment("planned_utc", "When the assignment was planned."),
         _moment("begun_utc", "When the task was first begun."),
         _text("first_attempt", "The id of the first attempt, which is the one that counts."),
@@ -166,8 +166,8 @@ def attempts_table() -> TidyTable:
                 "Budgets, limit, tools and template; rows are pooled only if their keys are equal.",
             ),
             _text("assignment", "The assignment's id, if the log knows it."),
-            _integer("position", "The position among the participant's tasks, from 1."),
-            _integer("sitting", "The participant's sitting in which the attempt began, from 1."),
+            _integer("position", "The position among the participant's tasks, counted from 1."),
+            _integer("sitting", "The participant's sitting in which the attempt began, counted from 1."),
             _text("role", "The purpose: `baseline`, `training`, `qa`, `author` or `demo`."),
             _yes_no("counted", "Whether analyses use the attempt."),
             _text(
@@ -268,7 +268,7 @@ SUBMISSIONS = TidyTable(
     (
         _ATTEMPT,
         SIMULATED,
-        _integer("number", "The number within the attempt, from 1."),
+        _integer("number", "The number within the attempt, counted from 1."),
         _seconds("at_s", "Active time when the submission was made."),
         _yes_no("counts", "False if the harness failed; the submission then cost nothing."),
         _number("score", "0 to 1."),
@@ -286,7 +286,7 @@ CALLS = TidyTable(
     (
         _ATTEMPT,
         SIMULATED,
-        _integer("number", "The number within the attempt, from 1."),
+        _integer("number", "The number within the attempt, counted from 1."),
         _text("tool", "The tool's name."),
         _text(
             "kind",
@@ -347,7 +347,7 @@ EXCLUSIONS = TidyTable(
     (
         _ATTEMPT,
         SIMULATED,
-        _integer("number", "The number within the attempt, from 1."),
+        _integer("number", "The number within the attempt, counted from 1."),
         _text(
             "kind",
             "The kind of the decision or reason.",

@@ -174,7 +174,7 @@ def _file(file: Path, reports: list[_Report], named: dict[str, set[str]]) -> _Fo
     if not isinstance(rows, list):
         return
     if not any(map(_is_prediction, rows)):
-        return  # another file of the folder, such as a report
+        return  # another file in the folder, such as a report
     for number, row in enumerate(rows, 1):
         if _is_prediction(row):
             named.setdefault(as_str(row.get("model_name_or_path")), set()).add(row["instance_id"])

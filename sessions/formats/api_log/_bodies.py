@@ -211,7 +211,7 @@ def message_of(reply: dict[str, Json]) -> dict[str, Json]:
 
 
 def messages_in(request: dict[str, Json]) -> list[dict[str, Json]]:
-    """Return the messages of a request, or the items of its input; a string becomes a message of the user."""
+    """Return a request's messages, or the items of its input; a string becomes a message from the user."""
     asked = request.get("messages", request.get("input"))
     return [{"role": "user", "content": asked}] if isinstance(asked, str) else objects(asked)
 
@@ -234,7 +234,7 @@ class Conversations:
         self._replies: dict[str, int] = {}
 
     def place(self, request: dict[str, Json], reply: dict[str, Json]) -> tuple[int, int]:
-        """Return the conversation's number, from 0, and how many messages of a request are already known."""
+        """Return the conversation's number, counted from 0, and how many messages of a request are known."""
         messages = messages_in(request)
         states = list(_states(messages))
         # A request to OpenAI's Responses API can name the response that it continues; in that case it

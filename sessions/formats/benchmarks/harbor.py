@@ -97,7 +97,7 @@ class _Reader(RunReader):
         return found
 
     def side_run(self, id: str) -> RunReader | None:
-        """Return a reader of a run in the transcript's file or in another file of the agent.
+        """Return a reader of a run in the transcript's file or in another of the agent's files.
 
         None if there is no such run. Raises `RunFileError` if `id` names a file in which no run is
         recognised.

@@ -61,7 +61,7 @@ _RESULT = re.compile(r"^\[(\w{1,60})(?: for '([^\n]{0,1000})')?\] Result:[ \t]*\
 """The heading of a result in a request, with the tool and the subject of its call."""
 _SURROUNDINGS = re.compile(r"^<environment_details>$.*", re.M | re.S)
 _ANSWERS = frozenset({"attempt_completion", "ask_followup_question", "plan_mode_respond", "new_task"})
-"""Tools whose results are messages of the user, which have separate records."""
+"""Tools whose results are messages from the user, which have separate records."""
 _READING = ("list", "search", "web", "codebase", "fetch")
 """The prefixes of tool names whose `content` is their result, not an argument."""
 
@@ -186,7 +186,7 @@ def _words(value: Json) -> str:
 
 
 def _results_in(request: Record) -> Iterator[_SentBack]:
-    """Yield the results of earlier calls in a request, except those that repeat messages of the user."""
+    """Yield the results of earlier calls in a request, except those that repeat messages from the user."""
     text = _SURROUNDINGS.sub("", request.word("request"))
     headings = list(_RESULT.finditer(text))
     ends = [*(heading.start() for heading in headings[1:]), len(text)]

@@ -181,7 +181,7 @@ def _opening(role: str, messages: Iterable[dict[str, Json]]) -> str:
     """Return the messages of a role before the first reply, without those of demonstrations."""
     found: list[str] = []
     for message in messages:
-        # The first messages of a user may be a demonstration of another task.
+        # The first messages from a user may be a demonstration of another task.
         if message.get("is_demo") or message.get("agent") == "demo":
             continue
         if message.get("role") == "assistant":

@@ -55,7 +55,7 @@ RUNS: dict[tuple[str, ...], Suite] = {}
 
 
 def span(source: str, qualname: str) -> tuple[int, int, int]:
-    """Return a definition's first line, the line after its last (both from 0) and its indentation."""
+    """Return a definition's first line, the line after its last (both counted from 0) and its indentation."""
     body: list[ast.stmt] = ast.parse(source).body
     node: ast.stmt | None = None
     for part in qualname.split("."):

@@ -295,7 +295,7 @@ print(*heard)
         ("import known; del sys.modules['known']; import known", 0, ""),
         ("import known", 1, "compile"),  # it may contain an answer
         ("compile('1 + 1', 'known.py', 'eval')", 0, "compile"),
-        ("ast.parse('1 + 1')", 0, "compile"),  # by the library, which may run the tree
+        ("ast.parse('1 + 1')", 0, "compile"),  # by the standard library, but not for pytest
         (
             "import marshal; marshal.loads(marshal.dumps(compile('1', 'x', 'eval')))",
             0,

@@ -1,4 +1,4 @@
-"""Short programs of the machine: shielded from Ctrl+C, bounded, and started in only one place."""
+"""Short programs on the machine: shielded from Ctrl+C, bounded, and started in only one place."""
 
 from __future__ import annotations
 

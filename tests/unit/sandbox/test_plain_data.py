@@ -452,7 +452,7 @@ def test_what_can_not_travel_is_passed_back_by_number() -> None:
     assert wire.answer(*theirs) == own
 
 
-# Messages of a hostile submission
+# Messages from a hostile submission
 
 KNOWN = learnt(
     type_name(Thing), type_name(Table), type_name(Counting), type_name(Name), f"{__name__}:Colour.RED"

@@ -38,7 +38,7 @@ def test_what_is_no_program_loads_nothing(tmp_path: Path) -> None:
 
 
 def elf(needed: str = "", folders: str = "", loader: str = "") -> bytes:
-    """Return a 64-bit ELF file of this machine, with one needed library and one list of search folders."""
+    """Return a 64-bit ELF file for this machine, with one needed library and one list of search folders."""
     machine = OWN.read_bytes()[18:20]
     strings = b"\0" + needed.encode() + b"\0" + folders.encode() + b"\0"
     runpath = 1 + len(needed) + 1

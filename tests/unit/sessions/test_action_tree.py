@@ -14,14 +14,14 @@ from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
 from gistpoint.sessions.records.model import Actor, ByteRange, FileEdit, Result, Run, RunCall, Step, StepKind
 from gistpoint.sessions.runs.action_tree import (
     MOST_ACTIONS,
-    ActedRun,
     Action,
-    acted_run,
+    RunActions,
     actions_in,
     actions_of,
     outcomes_of,
     pair_of,
     rows_of,
+    run_actions,
     tree_of,
     with_common_paths,
 )
@@ -30,9 +30,9 @@ from gistpoint.sessions.runs.single_calls import steps_of_calls
 from gistpoint.tui import cli
 
 
-def acted(name: str, actions: str, verdict: str = "") -> ActedRun:
+def run_of(name: str, actions: str, verdict: str = "") -> RunActions:
     """Return a run whose actions are letters."""
-    return ActedRun(
+    return RunActions(
         name,
         Run("", verdict=verdict),
         tuple(Action("read", path) for path in actions),
@@ -46,13 +46,19 @@ def step(kind: StepKind, tool: str = "tool", edit: FileEdit | None = None, **arg
     return Step(0, Actor.AGENT, kind, ByteRange("", 0, 1), calls=(call,), edits=edits)
 
 
-def drawn(runs: list[ActedRun], folded: set[int] | None = None) -> list[tuple[int, str, list[int]]]:
+def drawn(runs: list[RunActions], folded: set[int] | None = None) -> list[tuple[int, str, list[int]]]:
     rows = rows_of(tree_of(runs), folded or set())
     return [(row.depth, "".join(a.path for a in row.node.actions), list(row.node.runs)) for row in rows]
 
 
 def test_runs_share_a_node_until_they_part_ways() -> None:
-    runs = [acted("1", "abcd"), acted("2", "abxy"), acted("3", "abcz"), acted("4", "ab"), acted("5", "abcd")]
+    runs = [
+        run_of("1", "abcd"),
+        run_of("2", "abxy"),
+        run_of("3", "abcz"),
+        run_of("4", "ab"),
+        run_of("5", "abcd"),
+    ]
     assert drawn(runs) == [
         (0, "ab", [0, 1, 2, 3, 4]),
         (1, "c", [0, 2, 4]),
@@ -64,7 +70,7 @@ def test_runs_share_a_node_until_they_part_ways() -> None:
     assert drawn(runs, {1}) == [
         (0, "ab", [0, 1, 2, 3, 4]), (1, "c", [0, 2, 4]), (1, "xy", [1]), (1, "", [3]),
     ]  # fmt: skip
-    assert drawn([acted("1", "x"), acted("2", "y"), acted("3", "y")]) == [
+    assert drawn([run_of("1", "x"), run_of("2", "y"), run_of("3", "y")]) == [
         (0, "", [0, 1, 2]), (1, "y", [1, 2]), (1, "x", [0]),
     ]  # fmt: skip
     assert drawn(runs[:1]) == [(0, "abcd", [0])]
@@ -73,7 +79,7 @@ def test_runs_share_a_node_until_they_part_ways() -> None:
 
 def test_a_node_has_the_outcomes_of_its_runs_and_a_pair_that_ended_differently() -> None:
     runs = [
-        acted("1", "abc", "unsolved"), acted("2", "abd", "unsolved"), acted("3", "abc", "solved"), acted("4", "x"),
+        run_of("1", "abc", "unsolved"), run_of("2", "abd", "unsolved"), run_of("3", "abc", "solved"), run_of("4", "x"),
     ]  # fmt: skip
     root = tree_of(runs)
     assert str(outcomes_of(root, runs)) == "1 of 3 solved"
@@ -86,7 +92,7 @@ def test_a_node_has_the_outcomes_of_its_runs_and_a_pair_that_ended_differently()
 
 def test_many_long_runs_that_leave_one_by_one_make_no_deep_recursion() -> None:
     actions = [Action("read", str(number)) for number in range(1_200)]
-    runs = [ActedRun(str(n), Run(""), tuple(actions[:n]), tuple(range(n))) for n in range(1, 1_200)]
+    runs = [RunActions(str(n), Run(""), tuple(actions[:n]), tuple(range(n))) for n in range(1, 1_200)]
     rows = rows_of(tree_of(runs))
     assert max(row.depth for row in rows) == 1_198
     assert sum(len(row.node.runs) == 1 for row in rows) >= 1_199
@@ -135,7 +141,7 @@ def test_a_file_has_one_name_however_runs_write_it() -> None:
         "tests/b/conftest.py",
         "/x/only.py",
     )
-    runs = [ActedRun(path, Run(""), (Action("read", path),), (0,)) for path in paths]
+    runs = [RunActions(path, Run(""), (Action("read", path),), (0,)) for path in paths]
     names = [run.actions[0].path for run in with_common_paths(runs)]
     assert names == ["fares.py", "fares.py", "tests/a/conftest.py", "tests/b/conftest.py", "only.py"]
 
@@ -143,7 +149,7 @@ def test_a_file_has_one_name_however_runs_write_it() -> None:
 def test_a_long_run_is_compared_up_to_a_limit(tmp_path: Path) -> None:
     turns = [command(f"cat f{n % 7}.py", "x") for n in range(MOST_ACTIONS + 5)]
     document = open_run(mini_run(tmp_path / "long.traj.json", turns))
-    found = acted_run("long", document, document.header)
+    found = run_actions("long", document, document.header)
     assert (len(found.actions), found.is_cut) == (MOST_ACTIONS, True)
 
 

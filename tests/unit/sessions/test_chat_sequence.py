@@ -143,7 +143,7 @@ def test_each_change_is_counted_and_named() -> None:
     }
     assert sequence.words == (
         "1 message moved behind the results of calls; 2 calls with the result '(no result was recorded)'; "
-        "1 result written as a message of the user, because no call is open; "
+        "1 result written as a message from the user, because no call is open; "
         "3 ids with another id, because theirs is missing, used twice, unknown or too long; "
         "1 name of tools kept that the API refuses: 'sandbox.exec'"
     )

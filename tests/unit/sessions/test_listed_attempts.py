@@ -87,7 +87,7 @@ def test_every_writers_change_shows_at_once(services: Services, tmp_path: Path) 
     again.close()
     both(services)
 
-    # changes by synchronising: an attempt of another machine, its continuation, and a renamed branch
+    # changes by synchronising: an attempt from another machine, its continuation, and a renamed branch
     other = build_services(tmp_path / "other", clock=clock)
     away = other.start(build_task(other.locations.tasks), enrolment=Enrolment(participant="p07"))
     journal = away.journal.path

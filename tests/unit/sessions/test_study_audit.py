@@ -412,7 +412,7 @@ def test_a_forged_plan_is_named_even_after_somebody_before_it_was_erased(tmp_pat
 
 
 def test_two_writers_of_one_file_keep_its_chain(copied: StudyFolder) -> None:
-    """Two programs of one machine may append to a person's file in turn; each links to the latest line."""
+    """Two programs on one machine may append to a person's file in turn; each links to the latest line."""
     other = Machine.at(copied.root.parent / "home").open(copied.root)
 
     def write(study: StudyFolder) -> None:

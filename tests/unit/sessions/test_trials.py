@@ -185,4 +185,4 @@ def test_files_beyond_the_limit_are_counted(tmp_path: Path, monkeypatch: pytest.
     assert len(list(files_of(tmp_path, left_out.append))) == 3
     assert left_out == [2]
     (told,) = (item for item in list_runs([tmp_path], with_unread=True) if "left out" in item.problem)
-    assert told.problem == "2 files left out: only the first 3 of a folder are read."
+    assert told.problem == "2 files left out: only the first 3 in a folder are read."

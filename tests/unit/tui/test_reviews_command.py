@@ -25,7 +25,7 @@ Captured = pytest.CaptureFixture[str]
 def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of another reviewer.
 
-    Of 50 steps the reviewer of this machine labelled 25, the other one 30, both together 20.
+    Of 50 steps the reviewer on this machine labelled 25, the other one 30, both together 20.
     """
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     elsewhere = tmp_path / "elsewhere"
@@ -77,7 +77,7 @@ def test_a_merge_says_once_that_it_can_not_read_an_export(
     captured = capsys.readouterr()
     first, second = captured.err.splitlines()
     assert first.startswith("gistpoint: out.jsonl, line 1 is not an operation")
-    assert "out.jsonl does not contain any operations. Only the files of the folder reviews" in second
+    assert "out.jsonl does not contain any operations. Only the files in the folder reviews" in second
     assert captured.out == "82 operations added, 0 were already known.\n"
 
 

@@ -77,7 +77,7 @@ def test_files_that_are_left_out_are_counted(
     shown = capsys.readouterr()
     assert shown.out.splitlines()[0] == "Watching 2 runs: 2 failed."
     assert [line for line in shown.err.splitlines() if "left out" in line] == [
-        "gistpoint: 1 file left out: only the first 2 of a folder are read.",
-        "gistpoint: 2 files left out: only the first 2 of a folder are read.",
+        "gistpoint: 1 file left out: only the first 2 in a folder are read.",
+        "gistpoint: 2 files left out: only the first 2 in a folder are read.",
     ]
     assert WatchedRows((), True, 1, (), 2).words == "watching, 1 being written, 2 files left out"

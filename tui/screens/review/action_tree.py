@@ -16,13 +16,13 @@ from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.text import plural, shortened, visible_line
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.action_tree import (
-    ActedRun,
     ActionNode,
+    RunActions,
     TreeRow,
-    acted_run,
     outcomes_of,
     pair_of,
     rows_of,
+    run_actions,
     tree_of,
     with_common_paths,
 )
@@ -55,7 +55,7 @@ _MARKS = {"solved": (signs.GOOD, "$text-success"), "unsolved": (signs.BAD, "$tex
 class ReadRuns:
     """The runs read so far with their short names, and the tree of their actions."""
 
-    runs: Sequence[ActedRun]
+    runs: Sequence[RunActions]
     names: Sequence[str]
     root: ActionNode
     unread: int
@@ -107,7 +107,7 @@ class ActionTree(RecordList):
         ]
 
 
-def _outcome(node: ActionNode, runs: Sequence[ActedRun]) -> list[Piece]:
+def _outcome(node: ActionNode, runs: Sequence[RunActions]) -> list[Piece]:
     found = outcomes_of(node, runs)
     if not any(run.run.verdict for run in runs):
         return []
@@ -156,13 +156,13 @@ class ActionTreeScreen(BaseScreen[None]):
     # Reading
 
     def _read(self, job: Job) -> ReadRuns:
-        found: list[ActedRun] = []
+        found: list[RunActions] = []
         hides, unread = [], 0
         due = time.monotonic() + _SHOW_S
         for row in self._rows:
             try:
                 document = open_run(row.name, known=row.listed.format)
-                found.append(acted_run(row.name, document, _shown_header(row), cancel=job.cancel))
+                found.append(run_actions(row.name, document, _shown_header(row), cancel=job.cancel))
                 hides.append(row.hides)
             except CancelledError:
                 raise
@@ -281,7 +281,7 @@ def _shown_header(row: RunRow) -> Run:
     return replace(row.header, verdict="", model="", agent="") if row.hides else row.header
 
 
-def _read_runs(found: Sequence[ActedRun], hides: Sequence[bool], unread: int) -> ReadRuns:
+def _read_runs(found: Sequence[RunActions], hides: Sequence[bool], unread: int) -> ReadRuns:
     runs = with_common_paths(found)
     parts = differences([run.name for run in runs], hidden=any(hides))
     named: Callable[[str, Run], str] = lambda part, run: " ".join(  # noqa: E731

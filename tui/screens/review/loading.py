@@ -91,21 +91,21 @@ def opener(name: str) -> Callable[[], RunDocument]:
     return opening
 
 
-class BegunRun(NamedTuple):
-    """An open run, with its first steps."""
+class ReadAhead(NamedTuple):
+    """A run that was opened ahead of its screen, with its first steps."""
 
     document: RunDocument
     steps: Sequence[Step]
 
 
-def begin(name: str) -> BegunRun | None:
+def read_ahead(name: str) -> ReadAhead | None:
     """Open a run ahead of its screen and read its first steps.
 
     Return None if it can't be opened; its screen will report the reason.
     """
     with suppress(UserError):
         document = opener(name)()
-        return BegunRun(document, _first_steps(document))
+        return ReadAhead(document, _first_steps(document))
     return None
 
 
@@ -319,12 +319,12 @@ class RunLoader:
         self._jobs.do(lambda job: self._open(job, first), priority=Rank.OPEN)
         self.want(first)
 
-    def go_on(self, begun: BegunRun) -> Step | None:
+    def go_on(self, ahead: ReadAhead) -> Step | None:
         """Take over an open run, instead of `start`. Return the step to show; None if there is none."""
-        self.document, self.opened = begun.document, True
-        self._take_first(begun.steps)
-        self._jobs.do(lambda job: self._index_first(job, begun.document), priority=Rank.ROWS)
-        return begun.steps[self.first] if begun.steps else None
+        self.document, self.opened = ahead.document, True
+        self._take_first(ahead.steps)
+        self._jobs.do(lambda job: self._index_first(job, ahead.document), priority=Rank.ROWS)
+        return ahead.steps[self.first] if ahead.steps else None
 
     def stop(self) -> None:
         """End the thread after the current slice of work."""

@@ -59,7 +59,7 @@ class Ruler(Widget):
         """The rank of each step's most important mark, 0 for none."""
         self._survey: Survey | None = None
         self.glyphs: Sequence[tuple[str, str]] = ()
-        """The glyph and the style of each mark, by its rank from 1."""
+        """The glyph and the style of each mark, by its rank, counted from 1."""
         self.series: Sequence[tuple[str, Sequence[float], str]] = ()
         """The rows below the marks: name, a value per step, and style."""
         self.hits: Sequence[int] = ()
@@ -134,7 +134,7 @@ class Ruler(Widget):
         return min(self.columns, _WIDEST * self.steps)
 
     def column_of(self, step: int) -> int:
-        """Return the first cell of a step, from 0."""
+        """Return the first cell of a step, counted from 0."""
         if self.steps <= self.columns:
             return -(-step * self._used // max(1, self.steps))
         return step * self.columns // self.steps

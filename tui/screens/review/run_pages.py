@@ -25,7 +25,7 @@ Content = TypeVar("Content")
 class PageContext:
     """The sources from which a page loads the content for a step.
 
-    `index` is the step's, from 0.
+    `index` is the step's, counted from 0.
     """
 
     document: RunDocument

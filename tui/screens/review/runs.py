@@ -237,7 +237,10 @@ class RunsScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen, "#runs")
     def chosen(self) -> None:
-        """Open the run under the cursor, or fold or unfold the group."""
+        """Open the run under the cursor, or fold or unfold the group.
+
+        If several runs are picked, but not that one, the first of them is opened.
+        """
         row, group = self.table.chosen, self.table.chosen_group
         if row is None:
             self.table.fold(folded=group is not None and not group.folded)

@@ -20,9 +20,9 @@ from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.families import Family
 from gistpoint.tui.screens.review.headline import run_fields, run_words
 from gistpoint.tui.screens.review.loading import (
-    BegunRun,
     IndexGrew,
     LastStepRead,
+    ReadAhead,
     RowsRead,
     RunLoader,
     RunOpened,
@@ -80,19 +80,19 @@ class ReviewScreen(BaseScreen[None]):
         *,
         runs: tuple[str, ...] = (),
         found: FoundHits | None = None,
-        begun: BegunRun | None = None,
+        ahead: ReadAhead | None = None,
         title: str = "",
     ) -> None:
         """`runs` are the names in the list from which the run was chosen.
 
-        `found` contains hits to continue from. `begun` is the run if it was opened ahead of the screen.
+        `found` contains hits to continue from. `ahead` is the run if it was opened ahead of the screen.
         `title` is shown until the run is open.
         """
         super().__init__()
         self.settings = settings
         self._ready = ReadyRuns(self._new_loader)
         self.run = OpenRun(name, self._new_loader(name), self, hides=settings.blind, found=found)
-        self._begun, self._title = begun, title
+        self._ahead, self._title = ahead, title
         self._shown_message = ""
         """The message above the keys."""
         self._fitted: tuple[str, int] | None = None
@@ -102,9 +102,9 @@ class ReviewScreen(BaseScreen[None]):
 
     def compose(self) -> ComposeResult:
         """Lay out header, strip, steps and pages."""
-        yield HeaderBar(self._title or PurePath(self.run.name).name, "" if self._begun else "opening …")
+        yield HeaderBar(self._title or PurePath(self.run.name).name, "" if self._ahead else "opening …")
         yield framed(Ruler(id="ruler"), "Course")
-        steps = framed(StepList(id="steps"), "Steps" if self._begun else "Steps …")
+        steps = framed(StepList(id="steps"), "Steps" if self._ahead else "Steps …")
         yield Splits(steps, framed(RunPages()), vertical=self.app.size.width < WIDE, id="review-body")
         yield Plain("", id="review-say")
         yield KeyBar()
@@ -114,12 +114,12 @@ class ReviewScreen(BaseScreen[None]):
         """Open the run, or show the one opened ahead."""
         self.steps.facts = self.run.loader.rows
         self.steps.focus()
-        if self._begun is None:
+        if self._ahead is None:
             self.say(_OPENING)
             self.run.loader.start()
         else:
             self.steps.together.hold()  # until all panes know their sizes
-            self.run.step = self.run.loader.go_on(self._begun)
+            self.run.step = self.run.loader.go_on(self._ahead)
             self.show_run()
             self.show_step()
         self.set_interval(_FOLLOW_S, lambda: self.run.navigation.look_for_growth())
@@ -162,7 +162,7 @@ class ReviewScreen(BaseScreen[None]):
         """Whether a hit of the current search was shown."""
         return self.search.hit is not None
 
-    # Messages of the loader
+    # Messages from the loader
 
     def _new_loader(self, name: str) -> RunLoader:
         def failed(error: Exception) -> None:

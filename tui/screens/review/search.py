@@ -192,7 +192,7 @@ _RUN: Column[FoundLine] = Column(
 
 
 def step_words(found: FoundLine) -> str:
-    """Return the number of a line's step, from 1, as text; empty for a line of the header."""
+    """Return the number of a line's step, counted from 1, as text; empty for a line of the header."""
     return "" if found.first.step is None else str(found.first.step + 1)
 
 

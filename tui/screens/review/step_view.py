@@ -66,7 +66,7 @@ class StepPart(NamedTuple):
 
 
 class CodeLines(NamedTuple):
-    """The lines of the composed text, from `first` up to `after` (exclusive, from 0), that are code."""
+    """The lines of the composed text that are code, from `first` to before `after`, counted from 0."""
 
     first: int
     after: int
@@ -74,7 +74,7 @@ class CodeLines(NamedTuple):
 
 
 class StepText(NamedTuple):
-    """The composed text of a step, the lines (from 0) that are headings or code, and the parts in order."""
+    """A step's composed text, its lines, counted from 0, with headings or code, and its parts in order."""
 
     text: str
     headings: frozenset[int]
@@ -392,7 +392,7 @@ class StepView(TextView):
         self.post_message(self.UnfoldWanted())
 
     def place_of(self, line: int, column: int) -> tuple[StepPart, int] | None:
-        """Return the part, and the offset in it, at a line (from 0) and a column.
+        """Return the part, and the offset in it, at a line (counted from 0) and a column.
 
         None on a heading, and while the text is drawn as a terminal shows it.
         """

@@ -76,7 +76,7 @@ class Survey:
         self.kinds = array("B")
         self.bits = array("H")
         self.weights = array("B")
-        """The rank of each step's most important mark, from 1 in `LOOKS`; 0 for none."""
+        """The rank of each step's most important mark, counted from 1 in `LOOKS`; 0 for none."""
         self.errors = array("B")
         """1 for each step with an error."""
         self._counts: Counter[StepMark] = Counter()

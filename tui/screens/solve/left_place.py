@@ -93,7 +93,7 @@ class PlaceKeeper:
     def keep(self, code: CodePane, editor: EditorPane) -> None:
         """Save the place in a person's attempt, or delete it if the attempt has ended.
 
-        An error in writing is ignored.
+        An error while writing is ignored.
         """
         state = self._attempt.state
         if not self._screen.is_mounted or state.driver != PERSON:

@@ -23,7 +23,7 @@ from gistpoint.tui.screens.validate.task_page import AboutChanged, Showing, Task
 from gistpoint.tui.widgets.code_view import CodeView
 
 LineIn = Callable[[str], int]
-"""A function that returns the line, from 1, to go to in the text of a file."""
+"""A function that returns the line, counted from 1, to go to in the text of a file."""
 
 
 @dataclass(frozen=True, slots=True)

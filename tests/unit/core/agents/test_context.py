@@ -29,7 +29,7 @@ def thinking_of(message: ChatMessage) -> tuple[str, str]:
 
 
 def qwen3(messages: Sequence[ChatMessage]) -> str:
-    """Drop the thinking of replies before the last message of a user (Qwen3's chat template)."""
+    """Drop the thinking of replies before the last message from a user (Qwen3's chat template)."""
     last = max(number for number, message in enumerate(messages) if message.role == "user")
     return "".join(
         "".join(thinking_of(message)) if number > last else thinking_of(message)[1]

@@ -12,7 +12,7 @@ from agent_attempts import LOOK, SOLVE, ByTurn, repair_at_work
 from scripted_endpoint import Answer, completion, endpoint, reply
 
 from gistpoint.core.agents.conversation import conversation
-from gistpoint.core.agents.loop import Leaving, Left
+from gistpoint.core.agents.loop import Leaving, WorkEnd
 from gistpoint.core.agents.settings import AgentSettings, prompt_hashes, prompt_text
 from gistpoint.core.attempts.state import fold
 from gistpoint.core.canonical import sha256_of_text
@@ -88,7 +88,7 @@ def test_the_next_request_is_sound_whatever_the_reply_was(name: str, tmp_path: P
     work = repair_at_work(tmp_path, budgets=Budgets(300, 4))
     solve = completion("", SOLVE, usage={"prompt_tokens": 9_000, "completion_tokens": 5})
     with endpoint(first, solve) as served:
-        assert work.go(at(served.url)) == Left(Leaving.ENDED)
+        assert work.go(at(served.url)) == WorkEnd(Leaving.ENDED)
         assert work.ended == ("solved", "")
         sent = served.requests[1]["messages"]
     (echoed,) = [message for message in sent if message["role"] == "assistant"]

@@ -17,7 +17,7 @@ from gist_tasks import FAITHFUL
 from scripted_endpoint import ScriptedModel, reply
 
 from gistpoint.core.agents import loop
-from gistpoint.core.agents.loop import AnnouncedRequest, Leaving, Left
+from gistpoint.core.agents.loop import AnnouncedRequest, Leaving, WorkEnd
 from gistpoint.core.agents.settings import AgentSettings, TokenPrice, prompt_text
 from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.events import ModelTurn, PauseReason
@@ -44,7 +44,7 @@ def turns(work: AtWork) -> list[ModelTurn]:
 def test_a_model_reads_what_a_person_reads_byte_for_byte(tmp_path: Path) -> None:
     work = repair_at_work(tmp_path)
     model = ByTurn([reply(LOOK, content="Let me look."), reply(SOLVE)])
-    assert work.go(model) == Left(Leaving.ENDED)
+    assert work.go(model) == WorkEnd(Leaving.ENDED)
     assert work.ended == ("solved", "")
     first, second = model.asked
     assert first == [
@@ -461,7 +461,7 @@ def test_an_ended_attempt_asks_nothing(tmp_path: Path) -> None:
     work, model = repair_at_work(tmp_path), ByTurn([reply(SOLVE)])
     work.go(model)
     events = len(work.memory.events)
-    assert work.go(model) == Left(Leaving.ENDED)
+    assert work.go(model) == WorkEnd(Leaving.ENDED)
     assert (len(model.asked), len(work.memory.events)) == (1, events)
 
 
@@ -517,7 +517,7 @@ def test_a_journal_cut_anywhere_is_worked_to_the_same_end(
     for events in range(2, len(straight.memory.events) + 1):
         asked_before = straight.types[:events].count("model_turn")
         again, second = straight.cut(events), ByTurn(script)
-        assert again.go(second) == Left(Leaving.ENDED)
+        assert again.go(second) == WorkEnd(Leaving.ENDED)
         assert result_of(again) == wanted, events
         assert len(second.asked) == requests - asked_before
         assert second.asked == model.asked[asked_before:], "it is asked what it would have been asked"

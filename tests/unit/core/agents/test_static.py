@@ -10,7 +10,7 @@ from gist_tasks import ENTRYPOINT, FAITHFUL, FILES
 from scripted_endpoint import reply
 
 from gistpoint.core.agents import static
-from gistpoint.core.agents.loop import Leaving, Left
+from gistpoint.core.agents.loop import Leaving, WorkEnd
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.agents.static import StaticRefusedError, file_in, require_fitting, static_tokens
 from gistpoint.core.chat import ChatFailure, ChatProblem
@@ -42,7 +42,7 @@ def test_the_file_is_the_last_block_or_the_whole_text_if_it_is_python(said: str,
 
 def test_one_request_holds_the_files_of_the_trace_and_one_hand_in_follows(tmp_path: Path) -> None:
     work, model = gist_at_work(tmp_path, budgets=static.BUDGETS), ByTurn([reply(content=ANSWER)])
-    assert work.go(model, STATIC) == Left(Leaving.ENDED)
+    assert work.go(model, STATIC) == WorkEnd(Leaving.ENDED)
     (messages,) = model.asked
     (message,) = messages
     assert (message.role, model.offered) == ("user", [[]])

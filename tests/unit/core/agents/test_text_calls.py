@@ -102,7 +102,7 @@ def test_several_calls_are_read_in_order() -> None:
     ]
 
 
-# Replies of a real model: Qwen2.5-Coder-1.5B-Instruct behind llama.cpp's server, to declared tools
+# Replies from a real model: Qwen2.5-Coder-1.5B-Instruct behind llama.cpp's server, to declared tools
 
 UNFINISHED = "def find_block(self, size: int, stretches: range) -> list[str]:\n    pass\n"
 

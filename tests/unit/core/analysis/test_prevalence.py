@@ -69,7 +69,7 @@ def test_without_the_judge_it_is_the_share_of_labels() -> None:
     assert prevalence(RUNS, alone=True).weight == 0
 
 
-def test_a_judge_that_errs_alike_everywhere_is_corrected() -> None:
+def test_a_judge_that_finds_the_label_everywhere_has_no_weight() -> None:
     """The judge finds the label everywhere, so only the person's labels are informative."""
     blind = [JudgedRun(run.task, True, run.label) for run in RUNS]
     labels = [run.label for run in RUNS if run.label is not None]

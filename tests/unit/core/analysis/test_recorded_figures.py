@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from builders import REPAIR
-from study_attempts import DISCOUNT, Acted, begin
+from study_attempts import DISCOUNT, StudyAttempt, begin
 from study_rows import attempt_row, study_data
 
 from gistpoint.core.analysis.catalogue import analysis
@@ -30,50 +30,50 @@ def run(identity: str, data: StudyData) -> Findings:
     return known.run(data)
 
 
-def hand_in(acted: Acted, text: str, function: str = "discount", path: str = "shop/prices.py") -> None:
-    acted.attempt.call("replace_function", {"func_code": text, "func_name": function, "file_path": path})
+def hand_in(begun: StudyAttempt, text: str, function: str = "discount", path: str = "shop/prices.py") -> None:
+    begun.attempt.call("replace_function", {"func_code": text, "func_name": function, "file_path": path})
 
 
-def quick(acted: Acted) -> None:
+def quick(begun: StudyAttempt) -> None:
     """View the right function after one minute and solve with the first submission a minute later."""
-    acted.clock.advance(60_000)
-    acted.attempt.call("read_function", {"function_name": "discount", "file_path": "shop/prices.py"})
-    acted.clock.advance(60_000)
-    hand_in(acted, REPAIR)
+    begun.clock.advance(60_000)
+    begun.attempt.call("read_function", {"function_name": "discount", "file_path": "shop/prices.py"})
+    begun.clock.advance(60_000)
+    hand_in(begun, REPAIR)
 
 
-def slow(acted: Acted) -> None:
+def slow(begun: StudyAttempt) -> None:
     """View the right function after four minutes and solve with the second submission."""
-    acted.clock.advance(30_000)
-    acted.attempt.call("list_directory", {"path": ""})
-    acted.clock.advance(90_000)
-    acted.attempt.call("search_code", {"pattern": "capacity"})
-    acted.clock.advance(120_000)
-    acted.attempt.call("read_function", {"function_name": "discount", "file_path": "shop/prices.py"})
-    acted.clock.advance(60_000)
-    hand_in(acted, WRONG)
-    acted.clock.advance(60_000)
-    hand_in(acted, REPAIR)
+    begun.clock.advance(30_000)
+    begun.attempt.call("list_directory", {"path": ""})
+    begun.clock.advance(90_000)
+    begun.attempt.call("search_code", {"pattern": "capacity"})
+    begun.clock.advance(120_000)
+    begun.attempt.call("read_function", {"function_name": "discount", "file_path": "shop/prices.py"})
+    begun.clock.advance(60_000)
+    hand_in(begun, WRONG)
+    begun.clock.advance(60_000)
+    hand_in(begun, REPAIR)
 
 
-def lost(acted: Acted) -> None:
+def lost(begun: StudyAttempt) -> None:
     """Change a function that was correct, and give up."""
-    acted.clock.advance(60_000)
-    acted.attempt.call("read_function", {"function_name": "capacity", "file_path": "shop/stock/shelf.py"})
+    begun.clock.advance(60_000)
+    begun.attempt.call("read_function", {"function_name": "capacity", "file_path": "shop/stock/shelf.py"})
     hand_in(
-        acted, "def capacity(width, depth=2):\n    return width + depth", "capacity", "shop/stock/shelf.py"
+        begun, "def capacity(width, depth=2):\n    return width + depth", "capacity", "shop/stock/shelf.py"
     )
-    acted.attempt.end(EndReason.GAVE_UP)
+    begun.attempt.end(EndReason.GAVE_UP)
 
 
 def recorded(folder: Path) -> StudyData:
     """Return the study data of three people's attempts at the discovery task."""
     rows: list[AttemptRow] = []
-    acts: tuple[tuple[str, Callable[[Acted], None]], ...] = (("P1", quick), ("P2", slow), ("P3", lost))
+    acts: tuple[tuple[str, Callable[[StudyAttempt], None]], ...] = (("P1", quick), ("P2", slow), ("P3", lost))
     for person, act in acts:
-        acted = begin(folder / person, Mode.DISCOVERY)
-        act(acted)
-        rows.append(msgspec.structs.replace(acted.row(), participant=person, attempt=person))
+        begun = begin(folder / person, Mode.DISCOVERY)
+        act(begun)
+        rows.append(msgspec.structs.replace(begun.row(), participant=person, attempt=person))
     return study_data(rows)
 
 

@@ -1,4 +1,4 @@
-"""Analyses are run one by one; a failing one is reported without paths of this machine."""
+"""Analyses are run one by one; a failing one is reported without paths on this machine."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from builders import CHECKS, REPAIR, SUSPICIOUS
 from fakes import FakeRunner
-from study_attempts import AFTER, Acted, a_study, begin
+from study_attempts import AFTER, StudyAttempt, a_study, begin
 
 from gistpoint.core.attempts.events import Crashed, EndReason, GiveUpCode, Pane, event_data
 from gistpoint.core.outcomes import BackendRecord, RunStatus
@@ -25,138 +25,138 @@ ASKING = a_study(questionnaire=(AFTER,))
 HONEST = {"seen_before": "no", "aids_ai": "no"}
 
 
-def _look(acted: Acted) -> None:
-    acted.attempt.call("read_file", {"file_path": "shop/prices.py"})
+def _look(begun: StudyAttempt) -> None:
+    begun.attempt.call("read_file", {"file_path": "shop/prices.py"})
 
 
-def _clean(acted: Acted) -> None:
+def _clean(begun: StudyAttempt) -> None:
     """Act without anything that could be flagged."""
-    _look(acted)
-    acted.clock.advance(40_000)
-    acted.attempt.call("submit_attempt", {"func_code": REPAIR})
-    acted.answer(HONEST)
+    _look(begun)
+    begun.clock.advance(40_000)
+    begun.attempt.call("submit_attempt", {"func_code": REPAIR})
+    begun.answer(HONEST)
 
 
-def _not_isolated(acted: Acted) -> None:
-    acted.memory.change(0, backend=msgspec.to_builtins(BackendRecord("plain", isolated=False)))
-    _clean(acted)
+def _not_isolated(begun: StudyAttempt) -> None:
+    begun.memory.change(0, backend=msgspec.to_builtins(BackendRecord("plain", isolated=False)))
+    _clean(begun)
 
 
-def _wrong_protocol(acted: Acted) -> None:
-    acted.memory.change(0, protocol_sha256="0" * 64)
-    _clean(acted)
+def _wrong_protocol(begun: StudyAttempt) -> None:
+    begun.memory.change(0, protocol_sha256="0" * 64)
+    _clean(begun)
 
 
-def _amended(acted: Acted) -> None:
-    at = acted.clock.utc_ms() - 5
-    acted.log.add("study", StudyOperationKind.AMENDED, "desk@bbbbbb", at=at, protocol="1" * 64)
-    _clean(acted)
+def _amended(begun: StudyAttempt) -> None:
+    at = begun.clock.utc_ms() - 5
+    begun.log.add("study", StudyOperationKind.AMENDED, "desk@bbbbbb", at=at, protocol="1" * 64)
+    _clean(begun)
 
 
-def _other_text(acted: Acted) -> None:
-    acted.memory.change(0, brief="Do something else.")
-    _clean(acted)
+def _other_text(begun: StudyAttempt) -> None:
+    begun.memory.change(0, brief="Do something else.")
+    _clean(begun)
 
 
-def _exposed(acted: Acted) -> None:
-    acted.log.add("person:P07", StudyOperationKind.EXPOSED, source="shop", how="worked on it")
-    _clean(acted)
+def _exposed(begun: StudyAttempt) -> None:
+    begun.log.add("person:P07", StudyOperationKind.EXPOSED, source="shop", how="worked on it")
+    _clean(begun)
 
 
-def _seen(acted: Acted) -> None:
-    _clean(acted)
-    acted.answer(HONEST | {"seen_before": "yes"})
+def _seen(begun: StudyAttempt) -> None:
+    _clean(begun)
+    begun.answer(HONEST | {"seen_before": "yes"})
 
 
-def _aid(acted: Acted) -> None:
-    _clean(acted)
-    acted.answer(HONEST | {"aids_ai": "yes"})
+def _aid(begun: StudyAttempt) -> None:
+    _clean(begun)
+    begun.answer(HONEST | {"aids_ai": "yes"})
 
 
-def _unattested(acted: Acted) -> None:
-    _look(acted)
-    acted.attempt.end(EndReason.FINAL_WRONG)
+def _unattested(begun: StudyAttempt) -> None:
+    _look(begun)
+    begun.attempt.end(EndReason.FINAL_WRONG)
 
 
-def _fast(acted: Acted) -> None:
-    _look(acted)
-    acted.clock.advance(29_000)
-    acted.attempt.call("submit_attempt", {"func_code": REPAIR})
-    acted.answer(HONEST)
+def _fast(begun: StudyAttempt) -> None:
+    _look(begun)
+    begun.clock.advance(29_000)
+    begun.attempt.call("submit_attempt", {"func_code": REPAIR})
+    begun.answer(HONEST)
 
 
-def _idle(acted: Acted) -> None:
-    acted.clock.advance(200_000)
-    acted.attempt.ask_idle(acted.clock.mono_ms() - 150_000)
-    acted.attempt.answer_idle(away=True)
-    _clean(acted)
+def _idle(begun: StudyAttempt) -> None:
+    begun.clock.advance(200_000)
+    begun.attempt.ask_idle(begun.clock.mono_ms() - 150_000)
+    begun.attempt.answer_idle(away=True)
+    _clean(begun)
 
 
-def _set_back(acted: Acted) -> None:
-    acted.clock._utc -= 60_000
-    _clean(acted)
+def _set_back(begun: StudyAttempt) -> None:
+    begun.clock._utc -= 60_000
+    _clean(begun)
 
 
-def _slept(acted: Acted) -> None:
-    acted.clock._utc += 60_000
-    _clean(acted)
+def _slept(begun: StudyAttempt) -> None:
+    begun.clock._utc += 60_000
+    _clean(begun)
 
 
-def _crashed(acted: Acted) -> None:
-    acted.attempt.append(Crashed("ValueError", "no", "crash.log"))
-    _clean(acted)
+def _crashed(begun: StudyAttempt) -> None:
+    begun.attempt.append(Crashed("ValueError", "no", "crash.log"))
+    _clean(begun)
 
 
-def _suspicious(acted: Acted) -> None:
-    _look(acted)
-    acted.clock.advance(40_000)
-    acted.attempt.call("submit_attempt", {"func_code": SUSPICIOUS})
-    acted.answer(HONEST)
+def _suspicious(begun: StudyAttempt) -> None:
+    _look(begun)
+    begun.clock.advance(40_000)
+    begun.attempt.call("submit_attempt", {"func_code": SUSPICIOUS})
+    begun.answer(HONEST)
 
 
-def _pasted(acted: Acted) -> None:
-    acted.attempt.pasted("x" * 81, outside=True)
-    _clean(acted)
+def _pasted(begun: StudyAttempt) -> None:
+    begun.attempt.pasted("x" * 81, outside=True)
+    _clean(begun)
 
 
-def _editor(acted: Acted) -> None:
-    acted.attempt.use_affordance("external_editor")
-    _clean(acted)
+def _editor(begun: StudyAttempt) -> None:
+    begun.attempt.use_affordance("external_editor")
+    _clean(begun)
 
 
-def _assistant(acted: Acted) -> None:
-    acted.attempt.append(event_data("heartbeat", {}))
-    number = len(acted.memory.events) - 1
-    event = acted.memory.events[number]
+def _assistant(begun: StudyAttempt) -> None:
+    begun.attempt.append(event_data("heartbeat", {}))
+    number = len(begun.memory.events) - 1
+    event = begun.memory.events[number]
     data = event_data("assist_answered", {"exchange": 1, "problem": "timed_out"})
-    acted.memory.events[number] = replace(event, type="assist_answered", data=data)
-    _clean(acted)
+    begun.memory.events[number] = replace(event, type="assist_answered", data=data)
+    _clean(begun)
 
 
-def _again(acted: Acted) -> None:
-    runner = acted.attempt.judge.runner  # type: ignore[attr-defined]
-    _look(acted)
-    acted.clock.advance(40_000)
+def _again(begun: StudyAttempt) -> None:
+    runner = begun.attempt.judge.runner  # type: ignore[attr-defined]
+    _look(begun)
+    begun.clock.advance(40_000)
     runner.status = RunStatus.INFRASTRUCTURE
-    acted.attempt.call("submit_attempt", {"func_code": REPAIR})
+    begun.attempt.call("submit_attempt", {"func_code": REPAIR})
     runner.status = RunStatus.FINISHED
-    acted.attempt.call("submit_attempt", {"func_code": REPAIR})
-    acted.answer(HONEST)
+    begun.attempt.call("submit_attempt", {"func_code": REPAIR})
+    begun.answer(HONEST)
 
 
-def _blind(acted: Acted) -> None:
-    acted.clock.advance(40_000)
-    acted.attempt.call("read_file", {"file_path": "no/such.py"})
-    acted.attempt.call("submit_attempt", {"func_code": REPAIR})
-    acted.answer(HONEST)
+def _blind(begun: StudyAttempt) -> None:
+    begun.clock.advance(40_000)
+    begun.attempt.call("read_file", {"file_path": "no/such.py"})
+    begun.attempt.call("submit_attempt", {"func_code": REPAIR})
+    begun.answer(HONEST)
 
 
-def _gave_up(acted: Acted) -> None:
-    acted.attempt.give_up(GiveUpCode.TOO_HARD)
-    acted.answer(HONEST)
+def _gave_up(begun: StudyAttempt) -> None:
+    begun.attempt.give_up(GiveUpCode.TOO_HARD)
+    begun.answer(HONEST)
 
 
-CASES: list[tuple[str, Callable[[Acted], None], Mapping[str, Any], tuple[str, ...]]] = [
+CASES: list[tuple[str, Callable[[StudyAttempt], None], Mapping[str, Any], tuple[str, ...]]] = [
     ("", _clean, {}, ()),
     ("chain_broken", _clean, {"fault": "Its chain of hashes breaks at line 3."}, ("attempt_ended",)),
     ("not_isolated", _not_isolated, {}, ("attempt_started",)),
@@ -190,15 +190,15 @@ CASES: list[tuple[str, Callable[[Acted], None], Mapping[str, Any], tuple[str, ..
 def test_a_flag_and_its_events(
     tmp_path: Path,
     flag: str,
-    act: Callable[[Acted], None],
+    act: Callable[[StudyAttempt], None],
     known: Mapping[str, Any],
     events: tuple[str, ...],
 ) -> None:
-    acted = begin(tmp_path, study=ASKING, runner=FakeRunner(CHECKS))
-    act(acted)
-    found = flags_of(acted.evidence(**known))
+    begun = begin(tmp_path, study=ASKING, runner=FakeRunner(CHECKS))
+    act(begun)
+    found = flags_of(begun.evidence(**known))
     assert [one.flag for one in found] == ([flag] if flag else [])
-    types = {event.seq: event.type for event in acted.memory.events}
+    types = {event.seq: event.type for event in begun.memory.events}
     assert tuple(types[seq] for one in found for seq in one.events) == events
     assert all(one.words for one in found)
 
@@ -216,16 +216,16 @@ FAILING = dict.fromkeys(CHECKS, _wrong)
 
 
 def _blinded_and_flagged(
-    folder: Path, act: Callable[[Acted], None], known: Mapping[str, Any], checks: Mapping[str, Any]
+    folder: Path, act: Callable[[StudyAttempt], None], known: Mapping[str, Any], checks: Mapping[str, Any]
 ) -> tuple[AttemptRow, set[str]]:
     """Return an attempt's blinded row in a study in which every flag excludes, and its flags."""
     quality = Quality(exclude_on=tuple(FLAGS))
     study = a_study(questionnaire=(AFTER,), quality=quality)
-    acted = begin(folder, study=study, runner=FakeRunner(checks))
-    act(acted)
-    if not acted.attempt.state.ended:
-        acted.attempt.end(EndReason.FINAL_WRONG)
-    row = acted.row(**known)
+    begun = begin(folder, study=study, runner=FakeRunner(checks))
+    act(begun)
+    if not begun.attempt.state.ended:
+        begun.attempt.end(EndReason.FINAL_WRONG)
+    row = begun.row(**known)
     return blinded(row, quality), {flag.flag for flag in row.flags}
 
 
@@ -240,35 +240,35 @@ def test_a_blinded_row_is_the_same_whether_the_attempt_is_solved(tmp_path: Path)
 
 
 def test_an_unfinished_attempt_remains_unfinished_when_blinded(tmp_path: Path) -> None:
-    acted = begin(tmp_path)
-    row = blinded(acted.row(), acted.study.quality)
+    begun = begin(tmp_path)
+    row = blinded(begun.row(), begun.study.quality)
     assert (row.counted, row.exclusion, row.end) == (False, "unfinished", "")
 
 
 def test_the_flags_that_exclude_are_those_that_were_declared(tmp_path: Path) -> None:
-    acted = begin(tmp_path, study=a_study(quality=Quality(exclude_on=("external_editor",))))
-    _fast(acted)
-    before = acted.row()
+    begun = begin(tmp_path, study=a_study(quality=Quality(exclude_on=("external_editor",))))
+    _fast(begun)
+    before = begun.row()
     assert (before.counted, [flag.flag for flag in before.flags]) == (True, ["fast"])
-    acted.study = a_study(quality=Quality(exclude_on=("fast",)))
-    after = acted.row()
+    begun.study = a_study(quality=Quality(exclude_on=("fast",)))
+    after = begun.row()
     assert (after.counted, after.exclusion) == (False, "fast")
     assert msgspec.structs.replace(after, counted=True, exclusion="") == before
 
 
 def test_a_paste_that_a_result_has_shown_is_no_flag(tmp_path: Path) -> None:
-    acted = begin(tmp_path)
-    _look(acted)
-    shown = acted.attempt.state.calls[-1].text or ""
-    acted.attempt.view(Pane.EDITOR)
-    acted.attempt.pasted(shown[40:240], outside=False)
-    acted.attempt.pasted("y" * 80, outside=True)
-    acted.attempt.end(EndReason.FINAL_WRONG)
-    assert flags_of(acted.evidence()) == ()
+    begun = begin(tmp_path)
+    _look(begun)
+    shown = begun.attempt.state.calls[-1].text or ""
+    begun.attempt.view(Pane.EDITOR)
+    begun.attempt.pasted(shown[40:240], outside=False)
+    begun.attempt.pasted("y" * 80, outside=True)
+    begun.attempt.end(EndReason.FINAL_WRONG)
+    assert flags_of(begun.evidence()) == ()
 
 
 def test_answers_are_columns_and_none_for_what_was_declined(tmp_path: Path) -> None:
-    acted = begin(tmp_path, study=ASKING)
-    _clean(acted)
-    acted.answer({"seen_before": None, "aids_ai": "no"})
-    assert acted.row().answers == {"after.seen_before": None, "after.aids_ai": "no"}
+    begun = begin(tmp_path, study=ASKING)
+    _clean(begun)
+    begun.answer({"seen_before": None, "aids_ai": "no"})
+    assert begun.row().answers == {"after.seen_before": None, "after.aids_ai": "no"}

@@ -12,7 +12,7 @@ from fakes import FakeClock, FakeRunner
 from gist_tasks import FAITHFUL, OWNED
 from gist_tasks import WRONG as WRONG_GIST
 from hypothesis import given, strategies
-from study_attempts import ATTEMPT, DISCOUNT, Acted, a_study, begin
+from study_attempts import ATTEMPT, DISCOUNT, StudyAttempt, a_study, begin
 
 from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.events import EndReason, GiveUpCode, Pane, PauseReason
@@ -29,9 +29,9 @@ from gistpoint.core.tasks.model import Mode
 WRONG = REPAIR.replace("100", "99")
 
 
-def _solve(acted: Acted) -> None:
+def _solve(begun: StudyAttempt) -> None:
     """Read for 10 s, look for 20 s, type for 30 s, fail, and solve the task after 5 s more."""
-    attempt, clock = acted.attempt, acted.clock
+    attempt, clock = begun.attempt, begun.clock
     clock.advance(10_000)
     attempt.view(Pane.CODE)
     clock.advance(20_000)
@@ -47,9 +47,9 @@ def _solve(acted: Acted) -> None:
 
 
 def test_a_solved_attempt(tmp_path: Path) -> None:
-    acted = begin(tmp_path)
-    _solve(acted)
-    row = acted.row(head="abc")
+    begun = begin(tmp_path)
+    _solve(begun)
+    row = begun.row(head="abc")
     assert (row.attempt, row.study, row.participant, row.stratum) == (ATTEMPT, "shop-2026", "P07", "senior")
     assert (row.assignment, row.position, row.sitting, row.condition) == ("a1", 2, 1, "alone")
     assert (row.counted, row.exclusion, row.solved, row.end, row.censored) == (True, "", True, "solved", "")
@@ -74,42 +74,42 @@ def test_a_solved_attempt(tmp_path: Path) -> None:
 
 
 def test_corrections_move_the_primary_time_and_leave_the_raw_one(tmp_path: Path) -> None:
-    acted = begin(tmp_path)
-    _solve(acted)
+    begun = begin(tmp_path)
+    _solve(begun)
     attempt = f"attempt:{ATTEMPT}"
-    acted.log.add(
+    begun.log.add(
         attempt, StudyOperationKind.CORRECTED, "desk@bbbbbb", spans=[[12_000, 20_000, "paused"]], why="call"
     )
-    acted.log.add(
+    begun.log.add(
         attempt, StudyOperationKind.CORRECTED, "desk@bbbbbb", spans=[[18_000, 22_000, "work"]], why="back"
     )
-    row = acted.row()
+    row = begun.row()
     assert (row.active_s, row.active_corrected_s, row.primary_s) == (65.25, 59.25, 59.25)
     assert (row.paused_s, row.solved_s) == (0.0, 65.25)
 
 
 def test_nothing_after_the_end_is_primary_time(tmp_path: Path) -> None:
-    acted = begin(tmp_path)
-    _solve(acted)
-    acted.clock.advance(30_000)
-    acted.attempt.note("an afterthought")
-    acted.log.add(f"attempt:{ATTEMPT}", StudyOperationKind.CORRECTED, spans=[[0, 90_000, "work"]])
-    assert (acted.row().primary_s, acted.row().solved_s) == (65.25, 65.25)
+    begun = begin(tmp_path)
+    _solve(begun)
+    begun.clock.advance(30_000)
+    begun.attempt.note("an afterthought")
+    begun.log.add(f"attempt:{ATTEMPT}", StudyOperationKind.CORRECTED, spans=[[0, 90_000, "work"]])
+    assert (begun.row().primary_s, begun.row().solved_s) == (65.25, 65.25)
 
 
 def test_a_correction_makes_idle_time_work_in_the_pane_of_then(tmp_path: Path) -> None:
-    acted = begin(tmp_path)
-    acted.attempt.view(Pane.EDITOR)
-    acted.clock.advance(130_000)
-    acted.attempt.ask_idle(acted.clock.mono_ms() - 120_000)
-    acted.clock.advance(5_000)
-    acted.attempt.answer_idle(away=True)
-    acted.attempt.give_up(GiveUpCode.TOO_HARD)
-    assert (acted.row().idle_s, acted.row().active_s) == (125.0, 10.0)
-    acted.log.add(f"attempt:{ATTEMPT}", StudyOperationKind.CORRECTED, spans=[[10_000, 200_000, "work"]])
-    row = acted.row()
+    begun = begin(tmp_path)
+    begun.attempt.view(Pane.EDITOR)
+    begun.clock.advance(130_000)
+    begun.attempt.ask_idle(begun.clock.mono_ms() - 120_000)
+    begun.clock.advance(5_000)
+    begun.attempt.answer_idle(away=True)
+    begun.attempt.give_up(GiveUpCode.TOO_HARD)
+    assert (begun.row().idle_s, begun.row().active_s) == (125.0, 10.0)
+    begun.log.add(f"attempt:{ATTEMPT}", StudyOperationKind.CORRECTED, spans=[[10_000, 200_000, "work"]])
+    row = begun.row()
     assert (row.active_s, row.active_corrected_s) == (10.0, 135.0)
-    spans = acted.evidence().timeline.corrected(acted.evidence().notes.corrections)
+    spans = begun.evidence().timeline.corrected(begun.evidence().notes.corrections)
     assert milliseconds(spans, (ClockActivity.EDITING,)) == 135_000
 
 
@@ -122,10 +122,10 @@ def test_the_primary_time_can_have_the_waiting_in_it(tmp_path: Path) -> None:
         CHECKS[first](names)
 
     study = a_study(protocol=Protocol(primary_time=PrimaryTime.ACTIVE_AND_WAITING))
-    acted = begin(tmp_path, study=study, clock=clock, runner=FakeRunner({**CHECKS, first: slow}))
-    acted.clock.advance(4_000)
-    acted.attempt.call("submit_attempt", {"func_code": REPAIR})
-    row = acted.row()
+    begun = begin(tmp_path, study=study, clock=clock, runner=FakeRunner({**CHECKS, first: slow}))
+    begun.clock.advance(4_000)
+    begun.attempt.call("submit_attempt", {"func_code": REPAIR})
+    row = begun.row()
     assert (row.active_s, row.waiting_s, row.primary_s) == (4.0, 7.0, 11.0)
 
 
@@ -149,13 +149,13 @@ ENDS = {
 
 @pytest.mark.parametrize("reason", list(EndReason))
 def test_each_end_is_one_statistical_event(tmp_path: Path, reason: EndReason) -> None:
-    acted = begin(tmp_path)
-    acted.clock.advance(3_000)
+    begun = begin(tmp_path)
+    begun.clock.advance(3_000)
     if reason is EndReason.SOLVED:
-        acted.attempt.call("submit_attempt", {"func_code": REPAIR})
+        begun.attempt.call("submit_attempt", {"func_code": REPAIR})
     else:
-        acted.attempt.end(reason)
-    row = acted.row()
+        begun.attempt.end(reason)
+    row = begun.row()
     censored, counted = ENDS[reason]
     assert (row.end, row.censored, row.counted) == (reason.value, censored, counted)
     assert row.exclusion == ("" if counted else reason.value)
@@ -168,10 +168,10 @@ def test_an_attempt_that_goes_on_has_a_row_that_does_not_count(tmp_path: Path) -
 
 
 def test_a_gist_is_solved_if_it_is_faithful_and_fakes_nothing(tmp_path: Path) -> None:
-    acted = begin(tmp_path, Mode.GIST, settings=GistSettings(OWNED))
-    acted.attempt.edit("gist", FAITHFUL)
-    acted.attempt.call("submit_gist", {})
-    row = acted.row()
+    begun = begin(tmp_path, Mode.GIST, settings=GistSettings(OWNED))
+    begun.attempt.edit("gist", FAITHFUL)
+    begun.attempt.call("submit_gist", {})
+    row = begun.row()
     assert (row.solved, row.number("fidelity"), row.is_true("mocked"), row.text("error")) == (
         True,
         1.0,
@@ -185,10 +185,10 @@ def test_a_gist_is_solved_if_it_is_faithful_and_fakes_nothing(tmp_path: Path) ->
         (),
     )
     assert row.condition_key.startswith("uses 0 / submissions 1 / steps 50 / limit 0 s / list_directory+")
-    scored = next(n for n, event in enumerate(acted.memory.events) if event.type == "score")
-    record = acted.memory.events[scored].data.written()["gist"]
-    acted.memory.change(scored, gist={**record, "flags": {**record["flags"], "mocked": "a module"}})
-    row = acted.row()
+    scored = next(n for n, event in enumerate(begun.memory.events) if event.type == "score")
+    record = begun.memory.events[scored].data.written()["gist"]
+    begun.memory.change(scored, gist={**record, "flags": {**record["flags"], "mocked": "a module"}})
+    row = begun.row()
     assert row.names("gist_flags") == ("mocked",)
     assert (row.solved, row.number("fidelity"), row.is_true("mocked"), row.censored, row.solved_s) == (
         False,
@@ -200,30 +200,30 @@ def test_a_gist_is_solved_if_it_is_faithful_and_fakes_nothing(tmp_path: Path) ->
 
 
 def test_a_gist_that_is_not_faithful(tmp_path: Path) -> None:
-    acted = begin(tmp_path, Mode.GIST, settings=GistSettings(OWNED))
-    acted.attempt.edit("gist", WRONG_GIST)
-    acted.attempt.call("submit_gist", {})
-    row = acted.row()
+    begun = begin(tmp_path, Mode.GIST, settings=GistSettings(OWNED))
+    begun.attempt.edit("gist", WRONG_GIST)
+    begun.attempt.call("submit_gist", {})
+    row = begun.row()
     assert (row.solved, row.number("fidelity"), row.number("pass_rate")) == (False, 0.0, 0.0)
     assert row.text("error")
     assert row.number("line_existence") is not None
 
 
 def test_a_suspicious_pass_counts_once_it_was_accepted(tmp_path: Path) -> None:
-    acted = begin(tmp_path)
-    acted.attempt.call("read_file", {"file_path": "shop/prices.py"})
-    acted.attempt.call("submit_attempt", {"func_code": SUSPICIOUS})
-    unread = acted.row()
+    begun = begin(tmp_path)
+    begun.attempt.call("read_file", {"file_path": "shop/prices.py"})
+    begun.attempt.call("submit_attempt", {"func_code": SUSPICIOUS})
+    unread = begun.row()
     assert (unread.solved, unread.censored) == (False, "censored")
     assert [flag.flag for flag in unread.flags if flag.flag == "suspicious_names"] == ["suspicious_names"]
-    assert acted.row(accepted=True).solved
-    assert not acted.row(accepted=False).solved
+    assert begun.row(accepted=True).solved
+    assert not begun.row(accepted=False).solved
 
 
 def test_what_is_no_counted_attempt_of_the_study(tmp_path: Path) -> None:
-    def why(acted: Acted) -> str:
-        acted.attempt.end(EndReason.FINAL_WRONG)
-        return acted.row().exclusion
+    def why(begun: StudyAttempt) -> str:
+        begun.attempt.end(EndReason.FINAL_WRONG)
+        return begun.row().exclusion
 
     assert why(begin(tmp_path / "1", role=Role.TRAINING)) == "role_training"
     assert why(begin(tmp_path / "2", actor="simulated")) == "actor_simulated"
@@ -246,23 +246,23 @@ def test_what_is_no_counted_attempt_of_the_study(tmp_path: Path) -> None:
 
 
 def test_only_the_first_attempt_of_an_assignment_counts(tmp_path: Path) -> None:
-    acted = begin(tmp_path, others=[("a1", "earlier", "")])
-    acted.attempt.end(EndReason.FINAL_WRONG)
-    row = acted.row()
+    begun = begin(tmp_path, others=[("a1", "earlier", "")])
+    begun.attempt.end(EndReason.FINAL_WRONG)
+    row = begun.row()
     assert (row.counted, row.exclusion) == (False, "second_exposure")
     assert "second_exposure" in [flag.flag for flag in row.flags]
 
 
 def test_organisers_exclude_and_include(tmp_path: Path) -> None:
-    acted = begin(tmp_path, study=a_study(quality=Quality(exclude_on=("fast",))))
-    acted.attempt.call("read_file", {"file_path": "shop/prices.py"})
-    acted.attempt.call("submit_attempt", {"func_code": REPAIR})
+    begun = begin(tmp_path, study=a_study(quality=Quality(exclude_on=("fast",))))
+    begun.attempt.call("read_file", {"file_path": "shop/prices.py"})
+    begun.attempt.call("submit_attempt", {"func_code": REPAIR})
     subject = f"attempt:{ATTEMPT}"
-    assert acted.row().exclusion == "fast"
-    acted.log.add(subject, StudyOperationKind.INCLUDED, "desk@bbbbbb", why="seen on the recording")
-    assert acted.row().counted
-    acted.log.add(subject, StudyOperationKind.EXCLUDED, "desk@bbbbbb", reason="interrupted", why="fire drill")
-    assert acted.row().exclusion == "interrupted"
+    assert begun.row().exclusion == "fast"
+    begun.log.add(subject, StudyOperationKind.INCLUDED, "desk@bbbbbb", why="seen on the recording")
+    assert begun.row().counted
+    begun.log.add(subject, StudyOperationKind.EXCLUDED, "desk@bbbbbb", reason="interrupted", why="fire drill")
+    assert begun.row().exclusion == "interrupted"
 
 
 EXCLUDE, ACCEPT = ReviewDecision.EXCLUDE, ReviewDecision.ACCEPT
@@ -282,12 +282,12 @@ EXCLUDE, ACCEPT = ReviewDecision.EXCLUDE, ReviewDecision.ACCEPT
 def test_reviewers_exclude_by_the_declared_rule(
     tmp_path: Path, rule: DisputeRule, said: list[ReviewDecision], excluded: bool
 ) -> None:
-    acted = begin(tmp_path, study=a_study(quality=Quality(rule=rule)))
-    acted.attempt.end(EndReason.FINAL_WRONG)
+    begun = begin(tmp_path, study=a_study(quality=Quality(rule=rule)))
+    begun.attempt.end(EndReason.FINAL_WRONG)
     decisions = tuple(ReviewerDecision(ATTEMPT, f"r{number}", one) for number, one in enumerate(said))
-    assert acted.row(decisions=decisions).exclusion == ("reviewers" if excluded else "")
-    acted.log.add(f"attempt:{ATTEMPT}", StudyOperationKind.INCLUDED, "desk@bbbbbb", why="both wrong")
-    assert acted.row(decisions=decisions).counted
+    assert begun.row(decisions=decisions).exclusion == ("reviewers" if excluded else "")
+    begun.log.add(f"attempt:{ATTEMPT}", StudyOperationKind.INCLUDED, "desk@bbbbbb", why="both wrong")
+    assert begun.row(decisions=decisions).counted
 
 
 @pytest.mark.parametrize(
@@ -296,21 +296,21 @@ def test_reviewers_exclude_by_the_declared_rule(
 def test_the_time_with_which_reviewers_accept_an_attempt_counts(
     tmp_path: Path, given: list[float | None], primary: float | None
 ) -> None:
-    acted = begin(tmp_path)
-    acted.attempt.call("read_file", {"file_path": "shop/prices.py"})
-    acted.clock.advance(40_000)
-    acted.attempt.end(EndReason.FINAL_WRONG)
+    begun = begin(tmp_path)
+    begun.attempt.call("read_file", {"file_path": "shop/prices.py"})
+    begun.clock.advance(40_000)
+    begun.attempt.end(EndReason.FINAL_WRONG)
     decisions = tuple(
         ReviewerDecision(ATTEMPT, f"r{number}", ACCEPT, seconds) for number, seconds in enumerate(given)
     )
-    recorded, row = acted.row(), acted.row(decisions=decisions)
+    recorded, row = begun.row(), begun.row(decisions=decisions)
     assert recorded.primary_s is not None
     assert recorded.primary_s >= 40
     assert row.primary_s == row.active_corrected_s == (primary or recorded.primary_s)
     assert row.active_s == recorded.active_s
     spans = [[0, 10_000, "idle"]]
-    acted.log.add(f"attempt:{ATTEMPT}", StudyOperationKind.CORRECTED, "desk@bbbbbb", spans=spans, why="call")
-    assert acted.row(decisions=decisions).primary_s == recorded.primary_s - 10
+    begun.log.add(f"attempt:{ATTEMPT}", StudyOperationKind.CORRECTED, "desk@bbbbbb", spans=spans, why="call")
+    assert begun.row(decisions=decisions).primary_s == recorded.primary_s - 10
 
 
 def test_a_method_is_shown_touched_and_found_with_its_class(tmp_path: Path) -> None:
@@ -359,24 +359,24 @@ def test_a_models_row_has_its_settings_after_the_shared_key(
 
 
 def test_a_break_and_a_second_process(tmp_path: Path) -> None:
-    acted = begin(tmp_path)
-    acted.clock.advance(2_000)
-    acted.attempt.pause(PauseReason.BREAK)
-    acted.clock.advance(60_000)
-    acted.attempt.resume()
-    acted.attempt.resume_process()
-    acted.attempt.end(EndReason.FINAL_WRONG)
-    row = acted.row()
+    begun = begin(tmp_path)
+    begun.clock.advance(2_000)
+    begun.attempt.pause(PauseReason.BREAK)
+    begun.clock.advance(60_000)
+    begun.attempt.resume()
+    begun.attempt.resume_process()
+    begun.attempt.end(EndReason.FINAL_WRONG)
+    row = begun.row()
     assert (row.paused_s, row.active_s, row.resumes, row.primary_s) == (60.0, 2.0, 1, 2.0)
 
 
 def test_events_that_do_not_fit_end_the_row(tmp_path: Path) -> None:
-    acted = begin(tmp_path)
-    acted.clock.advance(1_000)
-    acted.attempt.note("one")
-    acted.memory.change(2, text=["no", "text"])
-    acted.attempt.end(EndReason.FINAL_WRONG)
-    row = acted.row()
+    begun = begin(tmp_path)
+    begun.clock.advance(1_000)
+    begun.attempt.note("one")
+    begun.memory.change(2, text=["no", "text"])
+    begun.attempt.end(EndReason.FINAL_WRONG)
+    row = begun.row()
     assert (row.counted, row.exclusion) == (False, "unfinished")
     assert row.flags[0].flag == "chain_broken"
 
@@ -410,18 +410,18 @@ STEPS = strategies.lists(
 def test_the_spans_of_a_timeline_add_up_to_the_clock(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]
 ) -> None:
-    acted = begin(tmp_path_factory.mktemp("timeline"))
+    begun = begin(tmp_path_factory.mktemp("timeline"))
     for step, ms in steps:
-        _do(acted, step, ms)
-    timeline = acted.evidence().timeline
+        _do(begun, step, ms)
+    timeline = begun.evidence().timeline
     for activity in ClockActivity:
         assert milliseconds(timeline.spans, (activity,)) == timeline.state.clock.of(activity)
     ends = [span.to_ms for span in timeline.spans]
     assert [span.from_ms for span in timeline.spans] == [0, *ends][: len(ends)]
 
 
-def _do(acted: Acted, step: str, ms: int) -> None:
-    attempt, clock = acted.attempt, acted.clock
+def _do(begun: StudyAttempt, step: str, ms: int) -> None:
+    attempt, clock = begun.attempt, begun.clock
     clock.advance(ms)
     match step:
         case "tree" | "editor" | "brief":

@@ -69,7 +69,7 @@ class TimesContent:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of a table of sums, and the step to which it leads, from 0; None if it leads to none."""
+    """A row of a table of sums, and the step to which it leads, counted from 0; None if it leads to none."""
 
     cells: Sequence[str]
     step: int | None = None
