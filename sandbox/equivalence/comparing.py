@@ -195,6 +195,8 @@ class _FunctionComparison:
     """The exceptions that the original raises with its own `raise`."""
     quick_s: float = CALL_LIMIT_S
     """The time limit of a varied call of the original."""
+    tried: set[str] = field(default_factory=set)
+    """The varied inputs so far, also those that the original does not answer."""
     began: float = field(default_factory=monotonic)
 
     def report(self) -> EquivalenceReport:
@@ -257,7 +259,7 @@ class _FunctionComparison:
         reached = [ReachedInput(pair.values, *pair.lines) for pair in pairs if pair.values]
         seeds = worth_varying(reached, changed, _SEEDS)
         examples = [[as_example(value, self._described_at) for value in seed] for seed in seeds]
-        known = {repr(list(map(as_input, pair.arguments))) for pair in pairs}
+        known = self.tried | {repr(list(map(as_input, pair.arguments))) for pair in pairs}
         return [made for made in varied(examples, VARIED, hints) if repr(made) not in known]
 
     def _described_at(self, call: int, way: Sequence[int | str]) -> Encoded | None:
@@ -327,6 +329,7 @@ class _FunctionComparison:
         An input that it refuses is outside of its contract, and not even counted, unless its own statement
         refuses it. Repeating only the others keeps a comparison short (decision 195).
         """
+        self.tried.update(map(repr, inputs))
         kept, answers = list[int | Sequence[Encoded]](), dict[int, ReplayOutcome]()
         for n, given in enumerate(inputs):
             outcome = tried.outcomes.get(n)
