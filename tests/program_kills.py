@@ -35,6 +35,8 @@ _LEFT = re.compile(rb"^\[\d+ tool uses? and \d+ submissions? left\]\n", re.MULTI
 _BUDGETS = re.compile(r"◆ (\d+) [^▶]*▶ (\d+) ")
 _SUMMARY = r"True function.*Tests.*Notes"
 _WAIT_S = 300.0
+_KEPT = ("PATH", "HOME", "LANG", "GISTPOINT_CONFIRM")
+"""The variables that the program gets; an attempt can only be killed before its pass is confirmed."""
 
 
 @dataclass
@@ -66,7 +68,7 @@ class Killed:
 
 def environment(home: Path) -> dict[str, str]:
     """Return the environment of the program, with `home` as its home."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     source = str(Path(__file__).parents[1] / "src")
     more = {
         "GISTPOINT_HOME": str(warmed(home)),

@@ -104,10 +104,12 @@ def varied(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints = NO_H
         return []
     found = boundary_inputs(examples, hints, int(_AT_BOUNDARIES * most))
     known = {repr(item) for item in found}
-    drawn = _drawn(examples, most, hints)
+    wanted = most - len(found)
+    # Drawing takes most of the time here; some of what is drawn is known, or drawn twice.
+    drawn = _drawn(examples, min(most, wanted + wanted // 2), hints)
     # Drawn inputs come first, because a function may take all memory for some numbers at boundaries.
     new = [item for text, item in drawn.items() if text not in known]
-    return [*new[: most - len(found)], *found]
+    return [*new[:wanted], *found]
 
 
 def _drawn(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints) -> dict[str, list[Encoded]]:
