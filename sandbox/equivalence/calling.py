@@ -242,6 +242,7 @@ class CallRunner:
         lines: bool = False,
         limit_s: float = CALL_LIMIT_S,
         budget_s: float | None = None,
+        hash_seed: int = 0,
         test_files: Collection[str] = (),
         timeout_s: float,
         run: RunContext,
@@ -287,7 +288,8 @@ class CallRunner:
                 # Pickled arguments may name classes of test modules, which pytest imports by their folders.
                 folders_of_tests = [f"{places.workspace}/{path}" for path in folders]
                 arguments = [places.python, f"{places.folders['control']}/{_REPLAYER}"]
-                environment = reporting_environment(places, 0, dict.fromkeys((*roots, *folders_of_tests)))
+                importable = dict.fromkeys((*roots, *folders_of_tests))
+                environment = reporting_environment(places, hash_seed, importable)
                 return Invocation(tuple(building(places, pins, arguments)), environment)
 
             return invocation
