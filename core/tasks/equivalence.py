@@ -46,11 +46,14 @@ class EquivalenceReport:
     recorded: int = 0
     """The number of calls by the suite that were compared."""
     varied: int = 0
-    """The number of varied inputs that were compared: those for which the original raises no exception."""
+    """The number of varied inputs that were compared.
+
+    The original answers them, or refuses them with its own `raise` although the repair answers.
+    """
     recorded_differing: int = 0
     varied_differing: int = 0
     passed_over: int = 0
-    """The number of calls and inputs not compared: not kept, not repeatable, or unstable in the original."""
+    """The number of calls and inputs not compared: not kept, not repeatable, late or unstable in the original."""
     example: DifferingCall | None = None
     """The smallest difference found; None if there is none."""
     reason: str = ""

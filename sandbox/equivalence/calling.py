@@ -242,7 +242,6 @@ class CallRunner:
         lines: bool = False,
         limit_s: float = CALL_LIMIT_S,
         budget_s: float | None = None,
-        hash_seed: int = 0,
         test_files: Collection[str] = (),
         timeout_s: float,
         run: RunContext,
@@ -267,7 +266,7 @@ class CallRunner:
             except (SealError, ValueError, RecursionError):
                 return
             match record:
-                case _OutcomeRecord():
+                case _OutcomeRecord() if 0 <= record.input < len(inputs):
                     found.outcomes[record.input] = record.outcome()
                 case _ReachedRecord(number, reached):
                     found.reached[number] = frozenset(reached)
@@ -289,7 +288,7 @@ class CallRunner:
                 folders_of_tests = [f"{places.workspace}/{path}" for path in folders]
                 arguments = [places.python, f"{places.folders['control']}/{_REPLAYER}"]
                 importable = dict.fromkeys((*roots, *folders_of_tests))
-                environment = reporting_environment(places, hash_seed, importable)
+                environment = reporting_environment(places, 0, importable)
                 return Invocation(tuple(building(places, pins, arguments)), environment)
 
             return invocation
@@ -303,7 +302,7 @@ class CallRunner:
             "calls": calls.arguments,
             "inputs": [given if isinstance(given, int) else list(given) for given in inputs],
             "limit_s": limit_s,
-            "budget_s": timeout_s if budget_s is None else budget_s,
+            "budget_s": timeout_s if budget_s is None else min(budget_s, timeout_s / 2),
             "describe": describe,
             "lines": lines,
         }

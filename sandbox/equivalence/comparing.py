@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import Any
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.errors import InfrastructureError
@@ -50,19 +51,19 @@ _ROUNDS = 2
 _SEEDS = 12
 """The maximum number of inputs that one such round varies."""
 _LATE = 5
-"""The maximum number of late calls that are repeated."""
+"""The number of late calls that are repeated first."""
 _QUICK_S = 0.1
 """The least time limit of a varied call of the original."""
 _USUAL = 10
 """The multiple of the slowest recorded call's time that a varied call of the original may take."""
 _BUDGET_S = 5.0
-"""The seconds after which no further varied input is tried on the original, and twice that on the repair."""
+"""The seconds after which no further varied input is tried on the original."""
+_LEAST_S = 60.0
+"""The least time limit of a run, so that a repair which is not much slower than the original always ends."""
 _LONGEST_S = 15.0
-"""The seconds of a comparison after which inputs are not varied again."""
+"""The seconds that the original's runs may take before inputs are no longer varied again."""
 _SIMPLER_S = 30.0
-"""The seconds of a comparison after which its example is not simplified further."""
-_OTHER_SEED = 1
-"""The seed of hashes with which differing calls are repeated on the original; that of other runs is 0."""
+"""The seconds of a comparison after which no further step simplifies its example."""
 _STEPS = 12
 _BATCH = 120
 _SHOWN = 300
@@ -88,9 +89,7 @@ class _Pair:
 
     @property
     def differs(self) -> bool:
-        if (self.original.kind, self.original.hash) != (self.repair.kind, self.repair.hash):
-            return True
-        return self.shares_an_argument
+        return not _same(self.original, self.repair) or self.shares_an_argument
 
     @property
     def shares_an_argument(self) -> bool:
@@ -135,7 +134,6 @@ class SandboxEquivalenceTester:
                 lines: bool = False,
                 limit_s: float = CALL_LIMIT_S,
                 budget_s: float | None = None,
-                hash_seed: int = 0,
                 span: FunctionSpan = span,
                 calls: RecordedCalls = calls,
             ) -> Replayed:
@@ -149,9 +147,8 @@ class SandboxEquivalenceTester:
                     lines=lines,
                     limit_s=limit_s,
                     budget_s=budget_s,
-                    hash_seed=hash_seed,
                     test_files=test_files,
-                    timeout_s=timeout_s,
+                    timeout_s=max(timeout_s, _LEAST_S),
                     run=run,
                 )
 
@@ -200,8 +197,10 @@ class _FunctionComparison:
     quick_s: float = CALL_LIMIT_S
     """The time limit of a varied call of the original."""
     tried: set[str] = field(default_factory=set)
-    """The varied inputs so far, also those that the original does not answer."""
+    """The varied inputs that the original was called with, also those that it did not answer."""
     began: float = field(default_factory=monotonic)
+    original_s: float = 0.0
+    """The seconds that the original's runs took; a repair can't spend them by being slow."""
 
     def report(self) -> EquivalenceReport:
         calls = self.calls
@@ -212,13 +211,14 @@ class _FunctionComparison:
             return self._not_comparable(why, calls.passed_over)
         numbers = list(range(len(calls.arguments)))
         # This run also repeats the recorded calls for the first time, which saves a fourth run.
-        first = self.replay(self.original, numbers, True)
+        first = self._of_original(numbers, describe=True)
         if first.problem and not first.outcomes:
             return self._not_comparable(
                 f"{self.span.qualname} can't be called on its own: {first.problem}", 0
             )
         self.described = first.described
-        self.quick_s = min(max(_QUICK_S, _USUAL * first.slowest_s), CALL_LIMIT_S)
+        if first.finished:
+            self.quick_s = min(max(_QUICK_S, _USUAL * first.slowest_s), CALL_LIMIT_S)
         self.passed_over = calls.passed_over
         recorded = self._pairs(numbers, True, first)
         examples = [first.described[n] for n in numbers if n in first.described]
@@ -250,7 +250,7 @@ class _FunctionComparison:
         found = self._pairs(varied(examples, VARIED, hints), False)
         for _ in range(_ROUNDS):
             pairs = [*recorded, *found]
-            is_late = monotonic() - self.began > _LONGEST_S
+            is_late = self.original_s > _LONGEST_S
             if is_late or not pairs or any(pair.differs for pair in pairs):
                 break
             found += self._pairs(self._varied_again(pairs, hints), False)
@@ -289,21 +289,21 @@ class _FunctionComparison:
         """
         if not inputs:
             return []
-        once = first or self.replay(self.original, inputs, limit_s=self.quick_s, budget_s=self._budget_s)
-        if not recorded:
-            inputs, once = self._answered(inputs, once)
+        once = first
+        if once is None:
+            tried = self._of_original(
+                inputs, limit_s=self.quick_s, budget_s=max(_BUDGET_S, 20 * self.quick_s)
+            )
+            inputs, once = self._answered(inputs, tried)
             if not inputs:
                 return []
-        budget_s = None if recorded else 2 * self._budget_s
         # Run between the two runs of the original, so that answers that change over time differ there too.
-        repair = self.replay(self.repaired, inputs, lines=True, budget_s=budget_s)
-        repair = self._with_late_again(inputs, repair)
-        again = self.replay(self.original, inputs, lines=True, budget_s=budget_s)
+        repair = self._with_late_again(inputs, self.replay(self.repaired, inputs, lines=True))
+        again = self._of_original(inputs, lines=True)
         pairs = []
         for n, given in enumerate(inputs):
             known = _steady(once.outcomes.get(n), again.outcomes.get(n))
-            is_beyond_budget = repair.finished and n not in repair.outcomes
-            if known is None or is_beyond_budget:
+            if known is None:
                 self.passed_over += 1
                 continue
             found = repair.outcomes.get(n) or ReplayOutcome("lost", repair.problem or "the run ended")
@@ -318,27 +318,32 @@ class _FunctionComparison:
             values = self.described.get(given) if isinstance(given, int) else given
             lines = again.reached.get(n, frozenset()), repair.reached.get(n, frozenset())
             pairs.append(_Pair(values, n, known, found, recorded, lines))
-        return self._lasting(pairs, inputs)
+        return pairs if recorded else self._lasting(pairs, inputs)
+
+    def _of_original(self, inputs: Sequence[int | Sequence[Encoded]], **how: Any) -> Replayed:
+        """Return the answers of the original, and count the time that they took."""
+        began = monotonic()
+        found = self.replay(self.original, inputs, **how)
+        self.original_s += monotonic() - began
+        return found
 
     def _lasting(self, pairs: Sequence[_Pair], inputs: Sequence[int | Sequence[Encoded]]) -> list[_Pair]:
         """Return the pairs without differences in calls that the original answers otherwise in another order.
 
-        Such an answer depends on earlier calls, on the order of a set, or on where objects lie in memory: two
-        runs with the same calls can agree on it by chance.
+        Such an answer depends on earlier calls, or on where objects lie in memory: two runs with the same
+        calls can agree on it by chance.
         """
         differing = [pair for pair in reversed(pairs) if pair.differs]
         if not differing:
             return list(pairs)
-        given = [inputs[pair.number] for pair in differing]
-        found = self.replay(self.original, given, hash_seed=_OTHER_SEED)
-        unlike = {pair.number for at, pair in enumerate(differing) if found.outcomes.get(at) != pair.original}
+        found = self._of_original([inputs[pair.number] for pair in differing]).outcomes
+        unlike = {
+            pair.number
+            for at, pair in enumerate(differing)
+            if at in found and not _same(found[at], pair.original)
+        }
         self.passed_over += len(unlike)
         return [pair for pair in pairs if pair.number not in unlike]
-
-    @property
-    def _budget_s(self) -> float:
-        """The seconds in which varied inputs are tried on the original, enough for 20 slow ones."""
-        return max(_BUDGET_S, 20 * self.quick_s)
 
     def _answered(
         self, inputs: Sequence[int | Sequence[Encoded]], tried: Replayed
@@ -348,7 +353,7 @@ class _FunctionComparison:
         An input that it refuses is outside of its contract, and not even counted, unless its own statement
         refuses it. Repeating only the others keeps a comparison short (decision 195).
         """
-        self.tried.update(map(repr, inputs))
+        self.tried.update(repr(given) for n, given in enumerate(inputs) if n in tried.outcomes)
         kept, answers = list[int | Sequence[Encoded]](), dict[int, ReplayOutcome]()
         for n, given in enumerate(inputs):
             outcome = tried.outcomes.get(n)
@@ -360,11 +365,18 @@ class _FunctionComparison:
         return kept, Replayed(outcomes=answers)
 
     def _with_late_again(self, inputs: Sequence[int | Sequence[Encoded]], repair: Replayed) -> Replayed:
-        """Repeat a few late calls without recording lines, which alone can make an answer late."""
-        late = [n for n, outcome in repair.outcomes.items() if outcome.kind == "late"][:_LATE]
-        if late:
-            again = self.replay(self.repaired, [inputs[n] for n in late])
-            repair.outcomes |= {n: again.outcomes[at] for at, n in enumerate(late) if at in again.outcomes}
+        """Repeat late calls without recording lines, which alone can make an answer late.
+
+        A few are repeated first, and the others if one of these is now answered.
+        """
+        late = [n for n, outcome in repair.outcomes.items() if outcome.kind == "late"]
+        for some in (late[:_LATE], late[_LATE:]):
+            if not some:
+                break
+            again = self.replay(self.repaired, [inputs[n] for n in some])
+            repair.outcomes |= {n: again.outcomes[at] for at, n in enumerate(some) if at in again.outcomes}
+            if all(repair.outcomes[n].kind == "late" for n in some):
+                break
         return repair
 
     def _is_incomplete(self, given: int | Sequence[Encoded]) -> bool:
@@ -406,6 +418,11 @@ class _FunctionComparison:
             *_from_difference(original, repair),
             made_simpler=pair not in differing,
         )
+
+
+def _same(one: ReplayOutcome, other: ReplayOutcome) -> bool:
+    """Whether two outcomes are the same answer: the words of an exception do not count."""
+    return (one.kind, one.hash) == (other.kind, other.hash)
 
 
 def _steady(first: ReplayOutcome | None, second: ReplayOutcome | None) -> ReplayOutcome | None:

@@ -106,9 +106,11 @@ def varied(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints = NO_H
     known = {repr(item) for item in found}
     wanted = most - len(found)
     # Drawing takes most of the time here; some of what is drawn is known, or drawn twice.
-    drawn = _drawn(examples, min(most, wanted + wanted // 2), hints)
+    for draws in (min(most, wanted + wanted // 2), most):
+        new = [item for text, item in _drawn(examples, draws, hints).items() if text not in known]
+        if len(new) >= wanted:
+            break
     # Drawn inputs come first, because a function may take all memory for some numbers at boundaries.
-    new = [item for text, item in drawn.items() if text not in known]
     return [*new[:wanted], *found]
 
 

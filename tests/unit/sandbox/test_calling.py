@@ -30,7 +30,8 @@ ODD: list[object] = [
 ]  # fmt: skip
 ODD_REPLIES: list[object] = [
     None, 7, "x", [], {"e": 1}, {"e": "outcome"}, {"e": "outcome", "input": [], "kind": "value"},
-    {"e": "outcome", "input": 1, "kind": {}}, {"e": "described", "call": 0}, {"e": "problem"},
+    {"e": "outcome", "input": 1, "kind": {}}, {"e": "outcome", "input": 10**6, "kind": "late"},
+    {"e": "outcome", "input": -1, "kind": "late"}, {"e": "described", "call": 0}, {"e": "problem"},
 ]  # fmt: skip
 
 

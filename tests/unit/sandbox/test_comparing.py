@@ -1,8 +1,9 @@
-"""A comparison of a repair with the original tries on the repair only the inputs that count."""
+"""A comparison tries a repair with all inputs that count, and with no others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from gistpoint.sandbox.equivalence.comparing import _FunctionComparison
 
 SPAN = FunctionSpan("shop.py", "price", 1, 4)
 SOURCE = b"def price(n):\n    while n > 40:\n        pass\n    return n\n"
+RECORDED = 7
+LATE = ReplayOutcome("late", "no answer in time")
 Answer = Callable[[int], ReplayOutcome | None]
 
 
@@ -31,12 +34,45 @@ def _fewer_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparing, "VARIED", 60)
 
 
-class _Runs:
-    """Answers calls of `price` with a whole number, and records the runs."""
+def same(n: int) -> ReplayOutcome:
+    """Return the answer of a function that returns its argument, and is late above 40."""
+    return LATE if n > 40 else answering(str(n))
 
-    def __init__(self, trees: dict[int, Answer], reordered: Answer, slowest_s: float) -> None:
-        self.trees, self.reordered, self.slowest_s = trees, reordered, slowest_s
-        self.made: list[tuple[int, list[Any], float]] = []
+
+def answering(text: str) -> ReplayOutcome:
+    return ReplayOutcome("value", text, text)
+
+
+def _number(given: Any) -> int | None:
+    """Return the argument of `price` in an input; None if it is no whole number."""
+    if isinstance(given, int):
+        return RECORDED
+    kind, *content = given[0]
+    return int(content[0]) if kind == "i" else None
+
+
+@dataclass
+class _Run:
+    of_repair: bool
+    numbers: list[int | None]
+    limit_s: float
+    budget_s: float | None
+
+
+@dataclass
+class _Runs:
+    """Answers calls of `price`, and records the runs."""
+
+    repair: Answer
+    traced: Answer
+    """The answers of the repair while lines are recorded."""
+    reordered: Answer
+    """The answers of the original to the differing calls in reverse order."""
+    problem: str = ""
+    slowest_s: float = 0.001
+    finished: bool = True
+    repaired: SourceTree | None = None
+    made: list[_Run] = field(default_factory=list)
 
     def __call__(
         self,
@@ -46,96 +82,120 @@ class _Runs:
         lines: bool = False,
         limit_s: float = CALL_LIMIT_S,
         budget_s: float | None = None,
-        hash_seed: int = 0,
     ) -> Replayed:
-        numbers = [7 if isinstance(given, int) else given[0] for given in inputs]
-        self.made.append((id(tree), numbers, limit_s))
-        whole = [int(n[1]) if isinstance(n, list) and n[0] == "i" else None for n in numbers]
-        values = [7 if n == 7 else value for n, value in zip(numbers, whole, strict=True)]
-        answers = {
-            at: ReplayOutcome("raised", "TypeError: no number", "x") if value is None else answer
-            for at, value in enumerate(values)
-            if (answer := (self.reordered if hash_seed else self.trees[id(tree)])(value or 0)) is not None
-        }
-        described: dict[int, Any] = {0: [["i", "7"]]} if describe else {}
-        return Replayed(answers, {}, described, "", True, self.slowest_s)
-
-
-def same(n: int) -> ReplayOutcome:
-    """Return the answer of a function that returns its argument, and is late above 40."""
-    return ReplayOutcome("late", "no answer in time") if n > 40 else ReplayOutcome("value", str(n), str(n))
+        of_repair, numbers = tree is self.repaired, list(map(_number, inputs))
+        self.made.append(_Run(of_repair, numbers, limit_s, budget_s))
+        is_first = describe or budget_s is not None
+        of_original = same if is_first or lines else self.reordered
+        answer = (self.traced if lines else self.repair) if of_repair else of_original
+        refused = ReplayOutcome("raised", "TypeError: no number", "x")
+        found = {at: refused if n is None else answer(n) for at, n in enumerate(numbers)}
+        answers = {at: outcome for at, outcome in found.items() if outcome is not None}
+        described: dict[int, Any] = {0: [["i", str(RECORDED)]]} if describe else {}
+        problem = self.problem if of_repair else ""
+        return Replayed(answers, {}, described, problem, self.finished, self.slowest_s)
 
 
 def compared(
-    tmp_path: Path, repair: Answer, *, reordered: Answer = same, slowest_s: float = 0.001
-) -> tuple[EquivalenceReport, _Runs, tuple[int, int]]:
+    folder: Path, repair: Answer, *, traced: Answer | None = None, reordered: Answer = same, **known: Any
+) -> tuple[EquivalenceReport, list[_Run]]:
     trees = []
     for name in ("original", "repair"):
-        path = tmp_path / f"{name}.tar"
+        path = folder / f"{name}.tar"
         write_tar(SourceTree(path, {}).with_files({"shop.py": SOURCE}), path)
         trees.append(SourceTree.open(path))
-    original, repaired = trees
-    runs = _Runs({id(original): same, id(repaired): repair}, reordered, slowest_s)
+    runs = _Runs(repair, traced or repair, reordered, repaired=trees[1], **known)
     calls = RecordedCalls("shop", [1, [], False, False, ["n"]], ["gAFLBy4="])
-    report = _FunctionComparison(original, repaired, SPAN, calls, runs).report()
-    return report, runs, (id(original), id(repaired))
+    report = _FunctionComparison(*trees, SPAN, calls, runs).report()
+    return report, runs.made
 
 
 def test_inputs_that_the_original_does_not_answer_are_tried_once(tmp_path: Path) -> None:
-    report, runs, (_, repaired) = compared(tmp_path, same)
+    report, runs = compared(tmp_path, same)
     assert report.verdict is Equivalence.EQUIVALENT
     assert report.varied >= 20
-    late = [n for tree, numbers, limit in runs.made for n in numbers if _above_40(n)]
+    late = [n for run in runs for n in run.numbers if n is not None and n > 40]
     assert late
-    assert len(late) == len(set(map(repr, late)))
-    assert not [n for tree, numbers, _ in runs.made if tree == repaired for n in numbers if _above_40(n)]
+    assert len(late) == len(set(late))
+    assert not [n for run in runs if run.of_repair for n in run.numbers if n is None or n > 40]
 
 
-def test_only_varied_calls_of_the_original_have_a_short_limit(tmp_path: Path) -> None:
-    _, runs, (original, _) = compared(tmp_path, same, slowest_s=0.05)
-    short = [tree for tree, _, limit in runs.made if limit < CALL_LIMIT_S]
-    assert short
-    assert set(short) == {original}
-    assert {limit for _, _, limit in runs.made} == {0.5, CALL_LIMIT_S}
+def test_only_varied_calls_of_the_original_have_a_short_limit_and_a_budget(tmp_path: Path) -> None:
+    _, runs = compared(tmp_path, same, slowest_s=0.05)
+    assert {(run.of_repair, run.limit_s, run.budget_s) for run in runs} == {
+        (False, CALL_LIMIT_S, None),
+        (False, 0.5, 10.0),
+        (True, CALL_LIMIT_S, None),
+    }
 
 
-@pytest.mark.parametrize("answered", [0, 3])
-def test_what_a_repair_does_not_reach_within_its_budget_is_no_difference(
-    tmp_path: Path, answered: int
+def test_calls_have_the_usual_limit_if_it_is_unknown_how_long_they_take(tmp_path: Path) -> None:
+    _, runs = compared(tmp_path, same, finished=False, slowest_s=0.0)
+    assert {run.limit_s for run in runs} == {CALL_LIMIT_S}
+
+
+@pytest.mark.parametrize("problem", ["", "ImportError: no pytest"])
+@pytest.mark.parametrize("answered", [-1, 3, RECORDED])
+def test_what_a_repair_leaves_unanswered_differs(tmp_path: Path, answered: int, problem: str) -> None:
+    """Only the repair's own process reports that it has finished."""
+    report, _ = compared(tmp_path, lambda n: same(n) if n <= answered else None, problem=problem)
+    assert report.verdict is Equivalence.DIFFERS
+
+
+def test_a_slow_repair_is_tried_with_as_many_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick, _ = compared(tmp_path, same)
+    now = [0.0]
+    monkeypatch.setattr(comparing, "monotonic", lambda: now[0])
+
+    def slow(n: int) -> ReplayOutcome:
+        now[0] += 5
+        return same(n)
+
+    report, _ = compared(tmp_path, slow)
+    assert report.varied == quick.varied
+
+
+def test_inputs_are_not_varied_again_if_the_original_is_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    report, _, _ = compared(tmp_path, lambda n: same(n) if n == 7 or n <= answered else None)
-    assert report.verdict is Equivalence.EQUIVALENT
-    assert report.passed_over > 0
+    _, quick = compared(tmp_path, same)
+    clock = iter(range(1_000))
+    monkeypatch.setattr(comparing, "monotonic", lambda: 10.0 * next(clock))
+    _, slow = compared(tmp_path, same)
+    assert len(slow) < len(quick)
 
 
 def test_a_repair_that_is_late_where_the_original_answers_differs(tmp_path: Path) -> None:
-    def late(n: int) -> ReplayOutcome:
-        return ReplayOutcome("late", "no answer in time") if n > 30 else same(n)
-
-    report, _, _ = compared(tmp_path, late)
+    report, _ = compared(tmp_path, lambda n: LATE if n > 30 else same(n))
     assert report.verdict is Equivalence.DIFFERS
     assert report.example is not None
     assert report.example.repair == "no answer in time"
+
+
+def test_calls_that_are_late_only_while_lines_are_recorded_are_repeated(tmp_path: Path) -> None:
+    report, _ = compared(tmp_path, same, traced=lambda n: same(n) if n == RECORDED else LATE)
+    assert report.verdict is Equivalence.EQUIVALENT
+    assert report.varied >= 20
 
 
 def test_an_answer_that_the_original_gives_by_chance_is_no_difference(tmp_path: Path) -> None:
     """Two runs of the original agree, but a third one with the calls in another order does not."""
 
     def other(n: int) -> ReplayOutcome:
-        return ReplayOutcome("value", "?", "?") if n <= 3 else same(n)
+        return answering("?") if n <= 3 else same(n)
 
     def by_chance(n: int) -> ReplayOutcome:
-        return ReplayOutcome("value", "!", "!") if n <= 2 else same(n)
+        return answering("!") if n <= 2 else same(n)
 
-    report, _, _ = compared(tmp_path, other)
-    assert report.example is not None
-    assert report.example.call == "price(0)"
-    report, _, _ = compared(tmp_path, other, reordered=by_chance)
-    assert report.example is not None
-    assert report.example.call == "price(3)"
-    report, _, _ = compared(tmp_path, lambda n: other(n) if n <= 2 else same(n), reordered=by_chance)
-    assert report.verdict is Equivalence.EQUIVALENT
+    def shown(repair: Answer, **known: Any) -> str:
+        example = compared(tmp_path, repair, **known)[0].example
+        return example.call if example is not None else ""
+
+    assert shown(other) == "price(0)"
+    assert shown(other, reordered=by_chance) == "price(3)"
+    assert not shown(lambda n: other(n) if n <= 2 else same(n), reordered=by_chance)
 
 
-def _above_40(number: Any) -> bool:
-    return isinstance(number, list) and number[0] == "i" and int(number[1]) > 40
+def test_a_difference_stays_if_the_original_does_not_answer_again(tmp_path: Path) -> None:
+    report, _ = compared(tmp_path, lambda n: answering("?"), reordered=lambda n: None)
+    assert report.verdict is Equivalence.DIFFERS
