@@ -53,7 +53,7 @@ class EquivalenceReport:
     recorded_differing: int = 0
     varied_differing: int = 0
     passed_over: int = 0
-    """The number of calls and inputs not compared: not kept, not repeatable, late or unstable in the original."""
+    """The number of calls and inputs not compared: not kept, not repeatable, late or unstable."""
     example: DifferingCall | None = None
     """The smallest difference found; None if there is none."""
     reason: str = ""

@@ -254,8 +254,26 @@ def test_what_can_not_be_compared_is_told(compare: Compare) -> None:
         assert why in report.reason
 
 
+REPLAYER = """def clamp(value, low, high):
+    import os, sys
+    frame = sys._getframe()
+    while "order" not in frame.f_locals:
+        frame = frame.f_back
+    order, put = frame.f_locals["order"], frame.f_locals["put"]
+    {does}
+    return max(low, min(high, value))"""
+"""A repair that answers rightly, and does something in the frame of the program that calls it."""
+ENDING = {
+    "the process ends": "def clamp(value, low, high):\n    import os\n    os._exit(0)",
+    "the run is reported as finished": REPLAYER.format(does="put('finish', slowest=0.0); os._exit(0)"),
+    "the budget is spent": REPLAYER.format(does="order['budget_s'] = -1.0"),
+    "inputs are removed": REPLAYER.format(does="del order['inputs'][1:]"),
+}
+
+
 @on_one_backend
-def test_a_repair_that_ends_the_process_differs(compare: Compare) -> None:
-    ends = compare({"clamp": "def clamp(value, low, high):\n    import os\n    os._exit(0)"})
+@pytest.mark.parametrize("body", ENDING.values(), ids=ENDING)
+def test_a_repair_that_ends_the_run_early_differs(compare: Compare, body: str) -> None:
+    ends = compare({"clamp": body})
     assert ends.verdict is Equivalence.DIFFERS
-    assert ends.recorded_differing == 3
+    assert ends.recorded_differing >= 2
