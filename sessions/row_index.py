@@ -257,7 +257,7 @@ class RowIndex:
         self._database = None
 
     def _note_used(self, database: sqlite3.Connection) -> None:
-        """Note which rows were used today."""
+        """Record which rows were used today."""
         update = "UPDATE rows SET used = ? WHERE key = ?"
         database.executemany(update, [(self._today, key) for key in self._used])
         self._used.clear()

@@ -273,9 +273,9 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
         return _base.ExecResult(**texts, return_code=process.returncode)
 
     def _bubblewrap(self, folder: str) -> list[str]:
-        """Return the command line before the command.
+        """Return the bubblewrap command to put before a command.
 
-        No user namespace is made, because the verifier gives up root for another user.
+        It creates no user namespace, because the verifier switches from root to another user.
         """
         arguments = ["bwrap", "--die-with-parent", "--new-session", "--cap-add", "ALL"]
         arguments += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]

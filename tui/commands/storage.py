@@ -58,7 +58,7 @@ def listing(shown: JsonWanted) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanCache(JsonWanted):
-    """A request to empty the cache, or to remove what was not used for so many days."""
+    """A request to empty the cache, or to remove what was not used for `unused` days."""
 
     unused: Count | None = None
 
