@@ -83,8 +83,8 @@ class DockerfileError(Exception):
 class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
     """A folder that bubblewrap presents as the root of a machine.
 
-    `folder` receives the roots and the virtual environments, `python` is the interpreter that these are made
-    of, and `reached` is the port on this machine that stands for an allowed 127.0.0.1.
+    `folder` receives the roots and the virtual environments, `python` is the interpreter of these, and
+    `reached` is the port on this machine to which connections to an allowed 127.0.0.1 lead.
     """
 
     def __init__(self, *given: Any, folder: str, python: str, reached: int = 0, **known: Any) -> None:
