@@ -64,7 +64,7 @@ class CleanCache(JsonWanted):
 
 
 def clean(request: CleanCache) -> int:
-    """Remove the cache's contents, or what was not used for long, and print them. Return the exit code."""
+    """Remove and print the cache's contents, or those not used for `unused` days. Return the exit code."""
     from gistpoint.sandbox import housekeeping
 
     locations, unused_s = Locations.of_user(), float(request.unused or 0) * _DAY_S
