@@ -48,7 +48,7 @@ class CancelToken:
         yield
 
     def failed(self, usage: Usage) -> None:
-        """Note that a request failed at this cost and will be sent again; this token ignores it."""
+        """Record that a request failed at this cost and will be sent again; this token ignores it."""
 
     def sleep(self, seconds: float) -> None:
         """Wait, and raise `CancelledError` as soon as the token is set."""

@@ -1,5 +1,4 @@
-"""An animated picture of a terminal program: frames taken from the screen, written as one SVG that moves by
-itself.
+"""An animated picture of a terminal program: frames of its screen, in one SVG that plays by itself.
 
 A row of the screen that several frames have in common is written once. Nothing is loaded from elsewhere: the
 font is the viewer's own monospaced one, stretched to the columns of the terminal.

@@ -1,8 +1,7 @@
-"""Takes a picture of every screen, at 80x24 and at 160x48, through the real program, and the moving one of an
-attempt.
+"""Takes pictures of every screen of the real program, and an animated one of an attempt.
 
-What is solved in the pictures are tasks of a small library of their own: no picture gives an answer of the
-demo away.
+The screens have 80x24 and 160x48 cells. The tasks are those of a separate small library, so that no picture
+gives away an answer of the demo.
 
 usage: python docs/screenshots.py [FOLDER]   (default: docs/pictures)
 """
@@ -55,9 +54,7 @@ class Camera:
         self.folder, self.size = folder, size
 
     async def take(self, pilot: Pilot[object], name: str) -> None:
-        """Wait until all is drawn and write `NAME-COLUMNSxROWS.svg`, with nothing in it that differs between
-        runs.
-        """
+        """Wait until all is drawn and write `NAME-COLUMNSxROWS.svg`; its content is the same in each run."""
         await settled(pilot)
         columns, rows = self.size
         picture = pilot.app.export_screenshot(title="gistpoint")
@@ -154,9 +151,7 @@ async def solve(camera: Camera) -> None:
 
 
 async def attempt() -> Animation:
-    """The same task, found and repaired: the brief, a search, a hit opened, the function edited and
-    submitted.
-    """
+    """The same task, found and repaired: brief, search, an opened hit, the function edited and submitted."""
     services = _services()
     task = repair_task(services.locations.tasks, services.locations.cache)
     app = GistpointApp(services, open=task.id)

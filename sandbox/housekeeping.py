@@ -40,7 +40,7 @@ def kept(cache: Path, homes: Sequence[Path] = (), unused_s: float = 0.0) -> tupl
     """Return everything that `clean` would remove; an engine that does not answer is skipped.
 
     `homes` are the folders of the home, in which killed processes may have left something half made. If
-    `unused_s` is positive, only what was not used for so many seconds is returned, without images, whose
+    `unused_s` is positive, only what was not used for that many seconds is returned, without images, whose
     last use is not known.
     """
     found = [
@@ -82,7 +82,7 @@ def clean(cache: Path, homes: Sequence[Path] = (), unused_s: float = 0.0) -> tup
 
 
 def _remove_folders(cache: Path, unused_s: float) -> None:
-    """Remove what was not used for so many seconds, and, if that is 0, also the cache's locks and lists."""
+    """Remove what was not used for `unused_s` seconds; if that is 0, also the cache's locks and lists."""
     for entry in (entry for place in _FROZEN.values() for entry in (cache / place).glob("*")):
         if not entry.is_dir():
             if not unused_s:

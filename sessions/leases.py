@@ -31,7 +31,7 @@ FOLDER = "leases"
 WAIT_S = 30.0
 """The seconds for which a call waits for another process that holds the lease."""
 PILE, PILE_CALLS, PILE_MS = 3, 3, 10 * 60_000
-"""Attempts pile up if so many, of at most so many calls each, begin within so many milliseconds."""
+"""Attempts pile up if `PILE` of them, with at most `PILE_CALLS` calls each, begin within `PILE_MS`."""
 _TICK_S = 0.05
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 

@@ -33,7 +33,7 @@ _BATCH_S = 0.2
 _DAY_S = 86_400
 _AT_ONCE = 500
 MOST_BYTES = 1 << 29
-"""The size of the file in bytes above which the rows that were not used for longest are removed."""
+"""The size of the file in bytes above which the least recently used rows are removed."""
 MOST_DAYS = 30
 """The number of days after which a row that was not used is removed."""
 MOST_ADDED = 200_000
@@ -257,13 +257,16 @@ class RowIndex:
         self._database = None
 
     def _note_used(self, database: sqlite3.Connection) -> None:
-        """Note which rows were used today."""
+        """Record which rows were used today."""
         update = "UPDATE rows SET used = ? WHERE key = ?"
         database.executemany(update, [(self._today, key) for key in self._used])
         self._used.clear()
 
     def _clean(self, database: sqlite3.Connection) -> None:
-        """Remove the rows that were not used for long; if the file is too large, further ones."""
+        """Remove rows not used for `MOST_DAYS`, and the added cells if there are more than `MOST_ADDED`.
+
+        If the file is too large, the least recently used rows are removed as well.
+        """
         _remove(database, "used < ?", (self._today - MOST_DAYS,))
         (added,) = database.execute("SELECT COUNT(*) FROM cells WHERE added = 1").fetchone()
         if added > MOST_ADDED:

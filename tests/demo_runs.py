@@ -1,10 +1,10 @@
-"""Writes the recorded runs of `gistpoint review --demo`: scripted agents on its tasks, with real runs of
-their commands.
+"""Writes the recorded runs of `gistpoint review --demo`.
 
 usage: python tests/demo_runs.py [FOLDER OF A PLAYED ATTEMPT]
 
-Run it when the demo's library or tasks change. Thoughts, commands, times, tokens and costs are invented;
-outputs, verdicts and patches are the results of the commands. Names of models begin with `scripted`.
+Run it when the demo's library or tasks change. The agents are scripted, but their commands are run. Thoughts,
+commands, times, tokens and costs are invented; outputs, verdicts and patches are the results of the commands.
+Names of models begin with `scripted`.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class ReleasedHome:
 
 
 RELEASES = (ReleasedHome("before-0.1.0", {"01m8n43bpvvcwarp40cs": True, "01m8n42byvjmtn4pkycs": True}),)
-"""One row a release, the oldest first. The first was written before there was any."""
+"""One row for each release, oldest first. The first home was written before the first release."""
 
 
 def write(version: str) -> None:

@@ -88,7 +88,7 @@ def described(step: Step) -> str:
     return f"{type(step).__name__}{form} {getattr(about, 'id', about)}".strip()
 
 
-def _sits_down(root: Path, machine: Machine, code: str) -> Participation:
+def _participation(root: Path, machine: Machine, code: str) -> Participation:
     """Return a participation whose next step can be read without recording anything."""
     folder = machine.open(root)
     drafts = FormDrafts(machine.locations.data, folder.study.id, code)
@@ -102,7 +102,7 @@ def _one_process(
 
     Returns whether the participant finished.
     """
-    expected = described(_sits_down(root, machine, code).next())
+    expected = described(_participation(root, machine, code).next())
     word = chance.randrange(10**9) if chance is not None else 0
     reading, writing = os.pipe()
     child = os.fork()
@@ -139,7 +139,7 @@ def _one_process(
 
 
 def _check(root: Path, machine: Machine, code: str, lines: list[dict[str, Any]], killed: StudyKills) -> None:
-    part = _sits_down(root, machine, code)
+    part = _participation(root, machine, code)
     known = {operation.op: operation for operation in part.folder.store.operations()}
     drafted: dict[tuple[str, str], str] = {}
     for line in lines:
@@ -160,7 +160,7 @@ def _check(root: Path, machine: Machine, code: str, lines: list[dict[str, Any]],
 
 
 def _check_whole(root: Path, machine: Machine, code: str, killed: StudyKills) -> None:
-    part = _sits_down(root, machine, code)
+    part = _participation(root, machine, code)
     taking = part.person
     assert isinstance(part.next(), DoneStep)
     assert len(taking.facts.all(Planned)) == 1
@@ -181,7 +181,7 @@ def _take_part(root: Path, machine: Machine, code: str, word: int, told: int) ->
     def tell(**line: Any) -> None:
         os.write(told, json.dumps(line).encode() + b"\n")
 
-    tell(next=described(_sits_down(root, machine, code).next()))
+    tell(next=described(_participation(root, machine, code).next()))
     part = participation(machine, root, code)
     record = part.folder.record
 

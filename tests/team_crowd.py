@@ -1,6 +1,6 @@
 """A crowd on several machines in one team's study, while the server is killed, and the checks afterwards.
 
-Each machine is a process with its own home. Its people go through the study in turns, a step at a time, with
+Each machine is a process with its own home. Its people take turns in the study, a step at a time, with
 the code that the program runs. The operations of a step are acknowledged when the step returns, and are then
 listed.
 """

@@ -246,7 +246,7 @@ class Seat:
 
     @contextmanager
     def request_under_way(self) -> Iterator[int]:
-        """Note that a request is under way, during which no time limit ends the attempt.
+        """Count a request as under way; until it ends, no time limit ends the attempt.
 
         Yields the milliseconds of thinking before it, for `not_answered`.
         """
@@ -286,7 +286,7 @@ class Seat:
     def not_answered(
         self, problem: ChatProblem, message: str, before_ms: int, lost: Usage | None = None
     ) -> None:
-        """Note that the endpoint has failed; the attempt halts if the work ends without another reply.
+        """Record that the endpoint has failed; the attempt halts if the work ends without another reply.
 
         `before_ms` is the thinking time before the request; the time since then does not count as the
         model's.

@@ -50,8 +50,8 @@ class Pool:
     def solver_means(self) -> tuple[float, ...]:
         """For each row, the share of its solver's attempts in the pool that were solved."""
         outcomes: dict[str, list[float]] = defaultdict(list)
-        # The mean is of the solver's group, never of a person: with four to eight attempts, a person's own
-        # share contains the outcome that it would explain (decision 86).
+        # The mean is that of the solver's group, never of a person: with four to eight attempts, a person's
+        # own share contains the outcome that it would explain (decision 86).
         for row, solver in zip(self.rows, self.solver_of, strict=True):
             outcomes[solver].append(float(row.solved))
         means = {solver: fmean(values) for solver, values in outcomes.items()}

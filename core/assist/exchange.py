@@ -45,9 +45,9 @@ def assist_left(state: AttemptState, settings: ChatSettings) -> AssistLeft:
 
 
 class Assistant:
-    """The assistant of one attempt, which costs no tool use.
+    """The assistant of one attempt; asking it costs no tool use.
 
-    Its model sees `context.context_of`, and has no tools.
+    Its model gets the messages of `context.context_of`, and has no tools.
     """
 
     def __init__(self, attempt: Attempt, model: ChatModel, settings: ChatSettings) -> None:

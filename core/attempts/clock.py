@@ -1,7 +1,8 @@
 """The clocks of an attempt, derived from its events and never stored.
 
-Time between two events of one process counts for the pane that had the focus. Between two processes no clock
-runs. Sleep shows as the difference between the wall clock and the monotonic clock.
+Time between two events of one process counts as the activity that was running: that of the focused pane,
+waiting for a call, or a pause. Between two processes no clock runs. Sleep shows as the difference between the
+wall clock and the monotonic clock.
 """
 
 from __future__ import annotations

@@ -338,7 +338,7 @@ class Resumed(EventData, frozen=True):
 
 
 class IdlePrompted(EventData, frozen=True):
-    """Records a question about time without input (`stage`, an `IdleStage`), or the solver's answer."""
+    """Records a stage of time without input (`stage`, an `IdleStage`), or the solver's answer about it."""
 
     type: ClassVar[str] = "idle_prompt"
     stage: str | UnsetType = UNSET

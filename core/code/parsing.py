@@ -28,8 +28,9 @@ _MISCOUNTED = "recursion depth mismatch"
 
 
 def parse(source: str | bytes) -> ast.Module:
-    """Return the syntax tree of a module. Raises what `ast.parse` raises, but no error caused by other
-    threads.
+    """Return the syntax tree of a module.
+
+    Raises what `ast.parse` raises, but no error caused by other threads.
     """
     return undisturbed(lambda: ast.parse(source))
 

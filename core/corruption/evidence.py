@@ -154,7 +154,7 @@ def subtlety(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FA
 
 
 def _band(failing: int, least: int, most: int) -> float:
-    """Return 1 inside the range, less outside of it, and 0 from eight times `most` on."""
+    """Return 1 inside the range, less outside of it, and 0 at eight times `most` and above."""
     if failing < least:
         return failing / least / 2
     return 1.0 if failing <= most else max(0.0, 1 - log(failing / most) / log(8))
@@ -173,5 +173,5 @@ def _selective(failing: int, entering: int) -> float:
 
 
 def _rank(rank: float | None) -> float:
-    """Return 0 for the first rank of a localisation, up to 1 from the tenth on; one half if unknown."""
+    """Return 0 for the first rank of a localisation, 1 from the tenth, and one half if it is unknown."""
     return 0.5 if rank is None else min(log(max(rank, 1.0)) / log(_LOW_RANK), 1.0)

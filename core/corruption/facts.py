@@ -404,8 +404,8 @@ _LEAST = 4
 class NeighbourForms:
     """The number of pairs of neighbours with the same form, and the forms that occur.
 
-    Neighbours are statements that follow each other in a block, operands of one `and` or `or`, and elements
-    of a collection.
+    Neighbours are consecutive statements in a block, operands of one `and` or `or`, and elements of a
+    collection.
     """
 
     alike: int

@@ -85,7 +85,7 @@ class CorruptionTarget:
         return chain.from_iterable(block.statements for block in self.blocks)
 
     def neighbours(self) -> Iterator[tuple[ast.stmt, ast.stmt]]:
-        """Yield each pair of statements that follow each other in a block."""
+        """Yield each pair of consecutive statements in a block."""
         return chain.from_iterable(pairwise(block.statements) for block in self.blocks)
 
     def longer_blocks(self) -> Iterator[StatementBlock]:

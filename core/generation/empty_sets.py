@@ -20,7 +20,7 @@ class Retry:
     drop: tuple[str, ...] = ()
 
     def command(self, called: Sequence[str]) -> str:
-        """Return the command line, given the words after `gistpoint` of the one that kept nothing."""
+        """Return the command line; `called` are the words after `gistpoint` in the call that kept nothing."""
         given = {word for word in self.add if word.startswith("--")}
         left_out = {*given, *self.drop}
         words: list[str] = []

@@ -93,7 +93,7 @@ def combined(answers: Sequence[PieceAnswer], coding: Coding) -> RunAnswer:
     shown = [answer for answer in answers if answer.present]
     present = bool(shown) if coding is Coding.ANY else len(shown) == len(answers)
     sure = [answer.confidence for answer in answers if answer.present == present]
-    # One piece is enough for "present" in any piece, and for "absent" in all pieces.
+    # One piece decides if it shows a label coded in any piece, or does not show one coded in all pieces.
     decides = max if present == (coding is Coding.ANY) else min
     return RunAnswer(
         present=present,

@@ -290,11 +290,10 @@ class TaskKind(ABC, Generic[J]):
         """Yield the finding of each check of a task as it is made; id and brief are checked beforehand."""
 
     def trial(self, judge: J, subject: TrialSubject, texts: Mapping[str, str], run: RunContext) -> Trial:
-        """Return a run that judges a task; `texts` are a validator's solutions, by the names of their
-        buffers.
+        """Return a run that judges a task.
 
-        Raises `CodeError` if a solution can't be tried, `TaskError` if such tasks are only checked, and
-        `CancelledError` when cancelled.
+        `texts` are a validator's solutions, by the names of their buffers. Raises `CodeError` if a solution
+        can't be tried, `TaskError` if such tasks are only checked, and `CancelledError` when cancelled.
         """
         raise TaskError(
             f"Trials are not available for tasks in the mode {judge.task.mode!r}.",

@@ -155,7 +155,7 @@ def _igraph() -> Any:
 
 
 def _eigenvector(callees: Sequence[Sequence[int]]) -> list[float] | None:
-    """Return the left eigenvector by power iteration on A + 1 from equal values, as networkx does.
+    """Return the left eigenvector by power iteration on A + I from equal values, as networkx does.
 
     None if there is no cycle, or if the iteration does not converge.
     """

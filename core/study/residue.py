@@ -73,7 +73,7 @@ def counted_in(one: ResidualAssignment, basis: Mapping[str, int]) -> bool:
 
 
 def is_covered(missing: Iterable[str], basis: Mapping[str, int], erased: Iterable[Erased]) -> bool:
-    """Return whether erasures kept what a plan had read from the logs that are `missing`."""
+    """Return whether erasures account for all lines of the `missing` logs that a plan had read."""
     covered: dict[str, int] = {}
     for fact in erased:
         covered |= fact.covered

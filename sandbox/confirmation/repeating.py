@@ -247,8 +247,8 @@ def _given(message: Mapping[str, Any]) -> Mapping[str, Any]:
 def _asks_alike(exchanges: list[Exchange], place: int, answer: Mapping[str, Any]) -> bool:
     """Whether the next recorded request can follow a new answer: no question, or the recorded one.
 
-    A question that was asked later is moved to this place with its reply: a function may call another one in
-    another order.
+    A question that was asked later is moved to this place with its reply: a function may call others
+    in a different order.
     """
     recorded = exchanges[place].answer
     if "callback" not in (recorded.get("re"), answer.get("re")):

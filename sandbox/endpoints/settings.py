@@ -201,7 +201,7 @@ class EndpointSettings:
 
     @property
     def withheld(self) -> ApiKey:
-        """The key, with the address's password, in the forms in which it is sent, as a further secret."""
+        """The key and, as further secrets, the credentials in the address in each form that is sent."""
         parts = urlsplit(self.base_url)
         if not parts.username and not parts.password:
             return self.key

@@ -283,9 +283,9 @@ class _FunctionComparison:
     ) -> list[_Pair]:
         """Return the calls that count, which the original answers in the same way twice.
 
-        Calls that it does not answer so are added to `passed_over`. A varied input counts only if the
-        original returns a value for it, or if its own `raise` refuses it and the repair answers; an exception
-        counts only if all arguments could be pickled.
+        The other calls are added to `passed_over`. A varied input counts only if the original returns a value
+        for it, or if its own `raise` refuses it and the repair answers; an exception counts only if all
+        arguments could be pickled.
         """
         if not inputs:
             return []
@@ -328,7 +328,7 @@ class _FunctionComparison:
         return found
 
     def _lasting(self, pairs: Sequence[_Pair], inputs: Sequence[int | Sequence[Encoded]]) -> list[_Pair]:
-        """Return the pairs without differences in calls that the original answers otherwise in another order.
+        """Return the pairs, except differences that the original also shows if its calls are reordered.
 
         Such an answer depends on earlier calls, or on where objects lie in memory: two runs with the same
         calls can agree on it by chance.

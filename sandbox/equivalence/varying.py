@@ -295,7 +295,7 @@ class _Drawing:
         return st.tuples(*columns).map(list)
 
     def made_of_parts(self, seen: Sequence[Encoded]) -> SearchStrategy[Encoded]:
-        """Return a strategy for dates, times and exact numbers of the classes seen."""
+        """Return a strategy for dates, times, decimals and fractions of the classes seen."""
         from hypothesis import strategies as st
 
         options = []

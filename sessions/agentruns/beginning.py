@@ -406,7 +406,7 @@ class FirstRequest:
 
 
 def first_request(services: Services, task: Task, settings: RunSettings) -> FirstRequest:
-    """Return the first request for a task, which is that of a temporary attempt without code execution.
+    """Return the first request for a task, from an attempt that is not stored and runs no code.
 
     Raises `StaticRefusedError` if the task does not fit the static setting.
     """

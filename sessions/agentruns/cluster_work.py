@@ -198,7 +198,7 @@ def _known_task(services: Services, kept: Path, id: str) -> Task:
 
 
 def _remove_oldest(kept: Path) -> None:
-    """Remove the tasks that were not used for the longest time, beyond `MOST_TASKS`; they are sent again."""
+    """Remove the least recently used tasks beyond `MOST_TASKS`; they are sent again if needed."""
     found = [place for place in kept.iterdir() if place.is_dir()]
     if len(found) > MOST_TASKS:
         with suppress(OSError):  # another worker with this cache may remove some at the same time

@@ -63,7 +63,7 @@ class TimeDivision:
         """The seconds of calls of which only the duration is known."""
 
     def reach(self, *times: float | None) -> None:
-        """Note moments at which the run was in progress."""
+        """Extend the run's span to moments at which it was in progress."""
         for at in times:
             if at is not None and math.isfinite(at):
                 self._first, self._last = min(self._first, at), max(self._last, at)

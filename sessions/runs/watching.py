@@ -179,7 +179,7 @@ class FolderWatch:
     # What has changed
 
     def _compare(self, cancel: CancelToken) -> list[Report]:
-        """Note which files appeared or changed since the last look; return reports on vanished ones."""
+        """Record which files appeared or changed since the last look; return reports on vanished ones."""
         clock = self._clock()
         found: set[Path] = set()
         left_out: list[int] = []

@@ -87,7 +87,7 @@ def _silent_just_now() -> errors.OperationalError:
 
 
 def note_silence(given: str, _seconds: float) -> None:
-    """Record that a server has just been silent for so many seconds."""
+    """Record that a server has just been silent; for how long does not matter."""
     _rests[given] = monotonic() + REST_S
 
 

@@ -1,5 +1,6 @@
-"""Measures source trees: `python tests/architecture/measures.py [ROOT] [--list] [--tighten] [--anchors FOLDER
-...]`.
+"""Measures source trees.
+
+usage: python tests/architecture/measures.py [ROOT] [--list] [--tighten] [--anchors FOLDER ...]
 
 Prints the shape of the checkout at ROOT, by default this one, and below it that of any package's folder
 (`--anchors`). Then prints each measure next to its limit in `numbers.toml`, and each room's code lines next

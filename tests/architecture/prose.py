@@ -1,5 +1,6 @@
-"""Draws docstrings and messages to be read: `python tests/architecture/prose.py docstrings|messages COUNT
-[--seed N]`.
+"""Draws docstrings and messages to be read.
+
+usage: python tests/architecture/prose.py docstrings|messages COUNT [--seed N]
 
 The same seed draws the same ones from the same source. Docstrings have at least eight words; messages are the
 strings in errors, notices and printed output.

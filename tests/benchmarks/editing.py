@@ -68,7 +68,7 @@ async def key_s(pilot: Pilot[None], key: str) -> float:
 
 
 async def paste_s(pilot: Pilot[None], text: str) -> float:
-    """Return the seconds until a pasted text is drawn."""
+    """Return the seconds until pasted text is drawn."""
     drawn = asyncio.Event()
     begun = time.perf_counter()
     area = pilot.app.query_one(TextArea)

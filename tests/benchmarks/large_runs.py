@@ -1,5 +1,4 @@
-"""Makes large recorded runs by repeating the steps of real ones, as mini-swe-agent and as SWE-agent write
-them.
+"""Makes large recorded runs of mini-swe-agent and SWE-agent by repeating the steps of real ones.
 
 usage: python tests/benchmarks/large_runs.py FOLDER --mini-run FILE.traj.json... --swe-run FILE.traj...
 [--only NAME...]

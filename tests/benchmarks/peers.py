@@ -1,22 +1,21 @@
-"""Times review and search along with an empty Textual app, the inspectors of mini-swe-agent and SWE-agent, and
-ripgrep.
+"""Times review and search against other programs: an empty Textual app, two inspectors, and ripgrep.
 
 usage: python tests/benchmarks/peers.py --mini-run FILE.traj.json... --swe-run FILE.traj...
            [--mini COMMAND] [--swe COMMAND] [--rg COMMAND] [--files FOLDER] [--rows NAME...] [--rounds N]
 
 COMMAND opens the file or folder that follows it; a program whose command can't be started is "not there".
-Nothing is installed. mini-swe-agent is on PyPI (`uv tool install mini-swe-agent`, then `--mini "mini-extra
-inspect"`); SWE-agent is not: `uv pip install` a checkout of github.com/SWE-agent/SWE-agent into a separate
-environment, then `--swe ".../bin/sweagent inspect"`; `--rg rg` is the default. The given runs, which may be
-any recorded ones, are enlarged by `large_runs.py`, once in each format: 5 GB in FOLDER, which is kept if it
-is given.
+Nothing is installed. The inspectors are those of mini-swe-agent and SWE-agent. mini-swe-agent is on PyPI (`uv
+tool install mini-swe-agent`, then `--mini "mini-extra inspect"`); SWE-agent is not: `uv pip install` a
+checkout of github.com/SWE-agent/SWE-agent into a separate environment, then `--swe ".../bin/sweagent
+inspect"`; `--rg rg` is the default. The given runs, which may be any recorded ones, are enlarged by
+`large_runs.py`, once in each format: 5 GB in FOLDER, which is kept if it is given.
 
-In each round every program opens every row once, in turns. A figure is the median over the rounds; × is the
-median ratio of the other program's figure to gistpoint's in the same round, with the smallest and largest
-ratio; above 1, gistpoint is faster. "first paint" is the first letter on the screen and "first step" the
-second line of the first step's text, both since the start. For a folder, gistpoint shows its list first, and
-Enter is pressed as soon as it has a row. "at the end" is also since the start: the last step is requested as
-soon as the first one is shown, and has arrived when its number and the number of steps are shown. A step has
+In each round, the programs open each row one after the other. A figure is the median over the rounds; × is
+the median ratio of the other program's figure to gistpoint's in the same round, with the smallest and largest
+ratio; above 1, gistpoint is faster. "first paint" is the first word on the screen and "first step" the second
+line of the first step's text, both since the start. For a folder, gistpoint shows its list first, and Enter
+is pressed as soon as it has a row. "at the end" is also since the start: the last step is requested as soon
+as the first one is shown, and has arrived when its number and the number of steps are shown. A step has
 settled with the last byte before 0.12 s of silence. Searches are whole commands; "beyond start" is the time
 that one takes in addition to its time on the small run, and "hits/s" the number of lines printed per second
 after the first.
@@ -248,7 +247,7 @@ def looked_through(command: Sequence[str], pattern: str, path: Path, environment
 
 @dataclass(frozen=True)
 class Format:
-    """The runs of a format, the inspector that reads them, and a text that its first step shows."""
+    """The runs of a format, the inspector that reads them, and a string that the first step shows."""
 
     name: str
     files: dict[str, Path]

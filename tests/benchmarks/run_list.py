@@ -1,11 +1,11 @@
-"""Times the list of runs: first rows after the first paint, the complete list, and the longest time without
-a response to keys.
+"""Times the list of runs.
 
 Usage: python tests/benchmarks/run_list.py FOLDER [--rounds N] [--against TREE]
 
-FOLDER contains the runs, such as those that `tests/studies/experiment.py FOLDER --runs 500 --only-make`
-writes. With `--against`, another tree of this repository is measured in turn with this one, and the ratios
-are printed.
+Measures the time from the first paint to the first rows and to the complete list, and the longest time
+without a response to keys. FOLDER contains the runs, such as those that
+`tests/studies/experiment.py FOLDER --runs 500 --only-make` writes. With `--against`, another tree of this
+repository is measured in turn with this one, and the ratios are printed.
 """
 
 from __future__ import annotations

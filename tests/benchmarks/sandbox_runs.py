@@ -1,8 +1,8 @@
-"""Times starting a trivial command and running a whole suite on each backend and in plain processes; prints
-ratios.
+"""Times starting a trivial command and running a whole suite, on each backend and in plain processes.
 
 usage: python tests/benchmarks/sandbox_runs.py [--backends bwrap,docker] [FOLDER [PYTEST_ARGUMENT]...]
-Without a folder: the demo's library. A folder's requirements are resolved by uv, from its index or cache.
+Prints the ratios. Without a folder: the demo's library. A folder's requirements are resolved by uv, from its
+index or cache.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def rows(path: Path) -> list[Any]:
 
 
 def lines_of(path: Path) -> list[Any]:
-    """Return the lines of a text as one run, without separators and headings."""
+    """Return the lines of a transcript as one run, without separators and headings."""
     told = [
         re.sub(r"^_?\*\*|\*\*_?$|</?[\w-]+[^>]*>", "", line)
         for line in path.read_text(encoding="utf-8").split("\n")

@@ -55,7 +55,7 @@ def _hostile(text: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _is_inert(driver: StudyDriver, text: str) -> None:
+def _require_inert(driver: StudyDriver, text: str) -> None:
     """Fail if the text is not on the screen, or anything on it is a link, an action or a control character."""
     shown = driver.text()
     assert visible_line(text)[:6] in shown
@@ -78,19 +78,19 @@ async def test_no_text_of_a_study_acts_on_its_pages(tmp_path: Path, kind: str, s
     opened(machine.open(root))
     async with taking(machine, root, size=size) as driver:
         await driver.until_page("ConsentPage")
-        _is_inert(driver, text)
+        _require_inert(driver, text)
         await driver.press(*["pagedown"] * 6, "tab", "space", "f9")
         await driver.until_page("FormPage")
-        _is_inert(driver, text)
+        _require_inert(driver, text)
         await driver.type("3")
         await driver.press("tab", "1", "tab", "2", "tab")
         await driver.type(text[:5])
         await driver.press("f9")
         await driver.until_page("RulesPage")
-        _is_inert(driver, text)
+        _require_inert(driver, text)
         await driver.press("f9")
         await driver.until_page("ReadyPage")
-        _is_inert(driver, text)
+        _require_inert(driver, text)
     (given,) = participation(machine, root).person.facts.all(Answers)
     assert given.values["tools"] == [f"a{text}"]
 

@@ -1,4 +1,4 @@
-"""PgDn and PgUp scroll the text of a page, also while one of its buttons or fields has the focus."""
+"""PgDn and PgUp scroll the text of a page, even while one of its buttons or fields has the focus."""
 
 from __future__ import annotations
 

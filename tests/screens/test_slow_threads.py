@@ -188,7 +188,7 @@ async def making(root: Path, gate: Gate, patch: pytest.MonkeyPatch) -> AsyncIter
 def validation(*keys: str, shows: str = "", slow: str) -> Callable[..., Opened]:
     """Return a function that opens the validation screen and presses keys.
 
-    The last key is pressed once the screen `shows` a text, and once the session's method `slow` is slow.
+    The last key is pressed once the screen `shows` a string, and once the session's method `slow` is slow.
     """
 
     @asynccontextmanager

@@ -52,7 +52,7 @@ SMALL_DISK_KIB = 16
 
 @dataclass
 class Script:
-    """The endpoint: looks many times, and then submits the right code; it may cut replies off."""
+    """A scripted model that looks many times and then submits the right code; it may not reply."""
 
     task: Task
     delay: float = 0.05

@@ -18,7 +18,7 @@ from gistpoint.core.demo.tasks import demo_task
 
 MODES = ("engine", "lines", "terminal")
 SHARES = (("remove", "recorded", 0.5), ("discovery", "recorded", 0.4), ("remove", "plain", 0.1))
-"""Mode, runner and share of the kills of the engine alone, where any loss raises an AssertionError."""
+"""For each series on the engine alone, the task's mode, the runner, and the share of the kills."""
 
 
 def main() -> int:

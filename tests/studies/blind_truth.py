@@ -219,9 +219,10 @@ def agreement(key: Sequence[Shown], one: Reader, other: Reader) -> list[str]:
 
 
 def choice(key: Sequence[Shown], readers: Sequence[Reader]) -> list[str]:
-    """Return three lines for each reader as the one that chooses: the others' readings of what it leaves.
+    """Return three lines for each reader: the others' readings of the functions that it does not leave out.
 
-    Nothing is left out, then what the chooser names from the text, then what it names on any basis.
+    In the first line, it leaves out none; in the second, those whose fault it named from the text; in the
+    third, those whose fault it named on any basis.
     """
     lines = []
     for chooser in readers:

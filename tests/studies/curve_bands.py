@@ -29,7 +29,7 @@ Z = (-1.0, 0.0, 1.0)
 
 @dataclass(frozen=True)
 class Setting:
-    """Numbers of persons, of tasks for each and of tasks, and the spread of both."""
+    """The numbers of persons, of tasks per person and of tasks, and the spread of persons and tasks."""
 
     people: int
     each: int

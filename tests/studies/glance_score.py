@@ -169,9 +169,9 @@ def fit(readings: Sequence[Reading]) -> Fit:
 
 
 def auc(scores: Sequence[float], seen: Sequence[bool]) -> float:
-    """Return the chance that a seen reading has the higher score (Hanley and McNeil, 1982).
+    """Return the probability that a seen reading scores higher than an unseen one (Hanley and McNeil, 1982).
 
-    NaN if all readings are seen, or none is.
+    Ties count half. NaN if all readings are seen, or none is.
     """
     above = np.array([score for score, is_seen in zip(scores, seen, strict=True) if is_seen])
     below = np.array([score for score, is_seen in zip(scores, seen, strict=True) if not is_seen])

@@ -8,10 +8,10 @@
     python tests/studies/glance_truth.py table TRUTH.jsonl
 
 HOME is a GISTPOINT_HOME whose libraries `gistpoint task generate` analysed. A packet contains numbered
-functions, corrupted and untouched ones in one random order; a separate file, for `reveal` and `join`, contains
-which is which. A blind line is {"n": 3, "blind": "fault" | "unsure" | "clean", "line": 7, "words":
+functions, corrupted and untouched ones in one random order; a separate file, for `reveal` and `join`, records
+which are corrupted. A blind line is {"n": 3, "blind": "fault" | "unsure" | "clean", "line": 7, "words":
 "..."}. A verdict line, given after the differences were revealed, is {"n": 3, "verdict": "good", "words":
-"..."}, the verdict one of `GlanceVerdict`.
+"..."}; the verdict is a value of `GlanceVerdict`.
 """
 
 from __future__ import annotations

@@ -83,8 +83,8 @@ class DockerfileError(Exception):
 class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
     """A folder that bubblewrap presents as the root of a machine.
 
-    `folder` receives the roots and the virtual environments, `python` is the interpreter that these are made
-    of, and `reached` is the port on this machine that stands for an allowed 127.0.0.1.
+    `folder` receives the roots and the virtual environments, `python` is the interpreter of these, and
+    `reached` is the port on this machine to which connections to an allowed 127.0.0.1 lead.
     """
 
     def __init__(self, *given: Any, folder: str, python: str, reached: int = 0, **known: Any) -> None:
@@ -273,9 +273,9 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
         return _base.ExecResult(**texts, return_code=process.returncode)
 
     def _bubblewrap(self, folder: str) -> list[str]:
-        """Return the command line before the command.
+        """Return the bubblewrap command to put before a command.
 
-        No user namespace is made, because the verifier gives up root for another user.
+        It creates no user namespace, because the verifier switches from root to another user.
         """
         arguments = ["bwrap", "--die-with-parent", "--new-session", "--cap-add", "ALL"]
         arguments += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]

@@ -326,7 +326,7 @@ def trail(task: Task) -> tuple[str, str]:
 
 
 def row_of(view: LineView, words: str, start: int = 0) -> int:
-    """Return the index of the first line, from `start` on, that contains a string."""
+    """Return the index of the first line at or after `start` that contains a string."""
     return next(n for n, line in enumerate(view.text.split("\n")) if n >= start and words in line)
 
 
@@ -520,7 +520,7 @@ class ByMouse:
 
 
 def parts_of(path: str) -> list[str]:
-    """Return the folders of a path, from the root on, and the path itself."""
+    """Return the folders of a path, outermost first, and the path itself."""
     parts = path.split("/")
     return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
 

@@ -53,7 +53,7 @@ def script_of(task: Task) -> list[list[Call]]:
 
 @dataclass
 class Vendor:
-    """The vendors' endpoints: Anthropic's messages, OpenAI's responses and chats, and Google's API."""
+    """A scripted model behind the APIs of Anthropic (Messages), OpenAI (Responses, Chat Completions) and Google."""
 
     script: list[list[Call]]
     told: list[str] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Vendor:
     requests: list[tuple[str, Any]] = field(default_factory=list)
 
     def messages(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the events of a reply to a request for Anthropic's messages."""
+        """Return the events of a reply from Anthropic's Messages API."""
         names = [tool.get("name", "") for tool in body.get("tools", ())]
         self.seen.update(names)
         used = [part for message in body["messages"] if message["role"] == "assistant" for part in _parts(message)
@@ -104,7 +104,7 @@ class Vendor:
         ]
 
     def responses(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the events of a reply to a request for OpenAI's responses."""
+        """Return the events of a reply from OpenAI's Responses API."""
         spelled = dict(_spelled(body.get("tools", ())))
         self.seen.update(spelled)
         given = [item for item in body["input"] if isinstance(item, dict)]
@@ -135,7 +135,7 @@ class Vendor:
         ]
 
     def chat(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the chunks of a reply to a request for a chat completion."""
+        """Return the chunks of a reply from OpenAI's Chat Completions API."""
         names = [tool["function"]["name"] for tool in body.get("tools", ())]
         self.seen.update(names)
         used = [call for message in body["messages"] for call in message.get("tool_calls", ())]
@@ -162,7 +162,7 @@ class Vendor:
         ]
 
     def generated(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the chunks of a reply to a request of Google's API."""
+        """Return the chunks of a reply from Google's API."""
         names = [
             one["name"] for tool in body.get("tools", ()) for one in tool.get("functionDeclarations", ())
         ]

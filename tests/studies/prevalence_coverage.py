@@ -170,7 +170,7 @@ HALVED = tuple(
 
 
 def cells(chosen: tuple[str, ...] = ()) -> Iterator[Cell]:
-    """Yield the cells of the chosen designs, by default all; skewed judges only in a part of them."""
+    """Yield the cells of the chosen designs, by default all; skewed judges only in some of them."""
     for design, labels, share, correlation in product(chosen or tuple(DESIGNS), LABELS, SHARES, CORRELATIONS):
         if labels * share < 1:  # always too few
             continue
@@ -184,7 +184,7 @@ def cells(chosen: tuple[str, ...] = ()) -> Iterator[Cell]:
 
 
 def compared_with_ppi_py(draws: int, seed: int = 2) -> float | None:
-    """Return the largest difference of the estimates from those of ppi-python; None if not installed."""
+    """Return the largest difference of the estimates from those of ppi-python; None without it."""
     try:
         from ppi_py import ppi_mean_pointestimate
     except ImportError:

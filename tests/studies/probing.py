@@ -1,9 +1,8 @@
-"""Tries corrupted functions of real libraries by probing and by the whole suite, and compares verdicts and
-times.
+"""Tries corrupted functions of real libraries by probing and by the whole suite, and compares the two.
 
 A corrupted function returns None at once, or has its first comparison reversed. The verdict is the set of
-tests that pass on the original but no longer pass. Prints each disagreement and a row for each library; exit
-code 1 if there was any disagreement, or if a library could not be used.
+tests that pass on the original but no longer pass. Prints each disagreement, and a row with the times for
+each library; exit code 1 if there was any disagreement, or if a library could not be used.
 
 usage: python tests/studies/probing.py [--count 30] [--seed 0] [--sandbox NAME] [NAME==VERSION|PYTEST
 ARGS|EXTRAS]...

@@ -1,5 +1,6 @@
-"""Opens reports in Chromium with the network off: `report_pages.py REPORT.html… [--shots FOLDER] [--chromium
-PROGRAM]`.
+"""Opens reports in Chromium with the network off.
+
+usage: python tests/studies/report_pages.py REPORT.html… [--shots FOLDER] [--chromium PROGRAM]
 
 Prints for each page and width how many requests it made, how many console errors it logged, whether the page
 is wider than the window, and how many labels of figures leave their figure; exit code 1 if any of these is

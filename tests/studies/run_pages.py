@@ -69,7 +69,7 @@ def _is_fault(event: dict[str, Any], address: str) -> bool:
 
 
 def main() -> int:
-    """Open each page three times, in turns with an empty one; return 1 if a page has faults."""
+    """Open each page three times, alternating with an empty one; return 1 if a page has faults."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pages", nargs="+", type=Path)
     parser.add_argument("--chromium", default=shutil.which("chromium") or "chrome")

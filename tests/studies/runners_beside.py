@@ -50,7 +50,7 @@ def looking():
 
 @dataclass
 class Script:
-    """The endpoint: it waits, counts, and replies according to the request's tools and history."""
+    """A scripted model that waits, counts, and replies according to the request's tools and history."""
 
     turns: int
     delay: float

@@ -1,13 +1,13 @@
-"""Lets other programs' agents attempt a task of the demo with `agent run --scaffold`, against scripted
-endpoints.
+"""Lets other programs' agents attempt a task of the demo, against scripted endpoints.
 
     npm install @anthropic-ai/claude-code @openai/codex @google/gemini-cli opencode-ai
     uv run python tests/studies/scaffolds.py NODE_MODULES/.bin [mini-swe-agent|claude-code|...]
 
-The script makes two calls at once, errs once, and submits the correct code. For each agent, it prints the row
-of `agent show`, the tools that were offered and called, the facts that `gistpoint runs` reads in the log, and
-whether the key is in any file of the home. Rates are not measured. Last tried with mini-swe-agent 2.4.6,
-Claude Code 2.1.197, Codex 0.171.0, Gemini CLI 0.61.0 and opencode 1.18.33.
+The agents run in `agent run --scaffold`. The script makes two calls at once, errs once, and submits the
+correct code. For each agent, it prints the row of `agent show`, the tools that were offered and called, the
+facts that `gistpoint runs` reads in the log, and whether the key is in any file of the home. Rates are not
+measured. Last tried with mini-swe-agent 2.4.6, Claude Code 2.1.197, Codex 0.171.0, Gemini CLI 0.61.0 and
+opencode 1.18.33.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def _row(course: AttemptCourse, task: StudyTask, condition: Condition, **who: An
 
 
 def true_chance(behaviour: Behaviour, difficulty: float, spread: float) -> float:
-    """Return the chance of solving a task alone, averaged over people and tasks.
+    """Return the chance of solving a task without assistance, averaged over people and tasks.
 
     `spread` is the standard deviation of ability minus difficulty.
     """
@@ -177,7 +177,7 @@ def true_chance(behaviour: Behaviour, difficulty: float, spread: float) -> float
 
 
 def true_rate(behaviour: Behaviour) -> float:
-    """Return the share of tasks solved alone."""
+    """Return the share of tasks solved without assistance."""
     return true_chance(behaviour, 0.0, math.hypot(behaviour.ability, behaviour.task))
 
 

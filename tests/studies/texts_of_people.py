@@ -75,7 +75,7 @@ _CODE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text with its place."""
+    """A sentence with its place."""
 
     place: str
     words: str

@@ -42,7 +42,7 @@ class Counted(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A span of time of one part; a part that is none of `PARTS` only shows that the run was in progress."""
+    """A span of time of one part; a part not in `PARTS` only shows that the run was in progress."""
 
     part: str
     start: float

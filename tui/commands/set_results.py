@@ -140,7 +140,7 @@ def _print_confirmable(results: Sequence[SourceResult]) -> None:
 
 
 def _print_failing(results: Sequence[SourceResult]) -> None:
-    """Print how many tasks there are of each stratum of failing tests."""
+    """Print the number of tasks in each stratum by failing tests."""
     rows = [
         [result.spec.source, stratum, str(count)]
         for result in results

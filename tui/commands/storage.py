@@ -58,13 +58,13 @@ def listing(shown: JsonWanted) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanCache(JsonWanted):
-    """A request to empty the cache, or to remove what was not used for so many days."""
+    """A request to empty the cache, or to remove what was not used for `unused` days."""
 
     unused: Count | None = None
 
 
 def clean(request: CleanCache) -> int:
-    """Remove the cache's contents, or what was not used for long, and print them. Return the exit code."""
+    """Remove and print the cache's contents, or those not used for `unused` days. Return the exit code."""
     from gistpoint.sandbox import housekeeping
 
     locations, unused_s = Locations.of_user(), float(request.unused or 0) * _DAY_S

@@ -429,7 +429,7 @@ class LineView(LineCanvas):
         self._show_cursor()
 
     def _show_cursor(self) -> None:
-        """Scroll as little as necessary to show the cursor, once the view has a size."""
+        """Scroll to the cursor, once the view has a size: vertically, as little as necessary."""
         self._wants_sight = not self.size
         if self._wants_sight:
             return

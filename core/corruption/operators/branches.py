@@ -99,7 +99,7 @@ def break_continue(subject: CorruptionTarget, node: ast.stmt) -> Iterator[Edits]
 def deleted(subject: CorruptionTarget, statement: ast.stmt) -> Iterator[Edits]:
     """Yield the edit that removes a statement's lines; none if other code shares its lines.
 
-    If blank lines before and after the statement would then follow each other, one of them is also removed.
+    If blank lines before and after the statement would then be adjacent, one of them is also removed.
     """
     lines = subject.lines(statement)
     if lines is None:

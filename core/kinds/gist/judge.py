@@ -338,11 +338,11 @@ class GistJudge(GistJudging):
         run: RunContext = UNATTENDED,
         thorough: bool = True,
     ) -> GistJudgement:
-        """Return the score of `gist`; unless `thorough`, without vacuity probe and second run of unchanged
-        text.
+        """Return the judgement of `gist`.
 
-        Lines are measured on the text with one statement per line (decision 44). Code can detect the tracer,
-        so a faithful text must also be faithful without it; if only the traced run is not faithful, a second
+        Unless `thorough`, the vacuity probe and the second run of an unchanged gist are left out. Lines are
+        measured on the text with one statement per line (decision 44). Code can detect the tracer, so a
+        faithful text must also be faithful without it; if only the traced run is not faithful, a second
         untraced run decides (decision 24). Raises `HarnessFailedError` if the harness never started,
         `InfrastructureError` if the isolation failed, and `CancelledError` when cancelled.
         """

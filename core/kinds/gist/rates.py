@@ -143,7 +143,7 @@ def _is_binding(value: ast.expr) -> bool:
         return True
     if not isinstance(value, ast.Call) or value.args:
         return False
-    # A namespace with anything else in it would invent content, which is a fake (decision 14).
+    # A namespace with anything else in it would be a fake, because it would invent content (decision 14).
     is_namespace = ast.unparse(value.func) in ("types.SimpleNamespace", "SimpleNamespace")
     return is_namespace and all(one.arg is not None and _is_binding(one.value) for one in value.keywords)
 

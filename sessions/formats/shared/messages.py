@@ -185,7 +185,7 @@ class Turns:
 
     def _assistant(self, message: dict[str, Json], step_count: int) -> int:
         item = not message.get("role") and message.get("object") != "response"
-        # Items of one response follow each other without a message around them, until an answer ends the
+        # The items of one response are consecutive, without a message around them, until an answer ends the
         # reply.
         goes_on = item and self._items and not self._answered
         step = self._reply if goes_on and self._reply is not None else step_count

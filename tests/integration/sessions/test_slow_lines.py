@@ -61,7 +61,7 @@ def url_of(line: SlowLine) -> str:
 
 
 def filled(root: Path, line: SlowLine, server: PostgresServer, attempts: int) -> TeamMachine:
-    """Return a machine with so many attempts in files, and the empty store."""
+    """Return a machine with this number of attempts in files, and the empty store."""
     growth = Growth(TeamMachine(root, url_of(line)), server, 3, attempts)
     growth.make(rows=False)
     return growth.machine

@@ -40,7 +40,7 @@ class Validating(Reviewing):
         await self.until(lambda: self.screen.dossier_id == task)
 
     async def page(self, key: str, words: str) -> None:
-        """Go to a page, and wait until it shows a text."""
+        """Go to a page, and wait until it shows `words`."""
         await self.press(key)
         await self.until(lambda: words in self.text())
 

@@ -88,7 +88,7 @@ def paths(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 @both
 def test_any_member_may_have_any_type(api: ChatApi) -> None:
-    """The bodies are read as if received; the next request is made of each reply."""
+    """The bodies are read as if received; a next request is made from each reply."""
     read = anthropic_bodies if api == "anthropic" else gemini_bodies
     settings = EndpointSettings("m", "http://h", ApiKey(KEY), api=api)
     bodies = 0

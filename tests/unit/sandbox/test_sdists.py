@@ -33,8 +33,8 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            code = self.headers.get("Authorization", "").removeprefix("Basic ")
-            found.asked.append(base64.b64decode(code).decode())
+            credentials = self.headers.get("Authorization", "").removeprefix("Basic ")
+            found.asked.append(base64.b64decode(credentials).decode())
             if found.elsewhere:
                 self.send_response(302)
                 self.send_header("Location", found.elsewhere)

@@ -66,7 +66,7 @@ def encoded(in_lines: bool, value: Any) -> str:
 
 
 def read_deep(path: Path) -> None:
-    """Read a file as every list, screen and figure of a run does, letting user errors pass."""
+    """Read a file as every list, screen and figure of a run does, ignoring user errors."""
     read_all(path, steps=20)
     try:
         document = open_run(path)

@@ -123,7 +123,7 @@ def span(index: int, at: float, replied: float, *tools: str, end: float | None =
 def test_what_happens_at_once_counts_once() -> None:
     times = measured(span(0, 10.0, 14.0), span(1, 12.0, 15.0, "bash", end=20.0), span(2, 13.0, 19.0))
     assert times.parts == TimeParts(9.0, 1.0, 0.0, 0.0, is_whole=True)
-    # The sums by reply and by tool are of each alone.
+    # In the sums by reply and by tool, each counts in full.
     assert (times.replies.total, times.tools["bash"].total) == (13.0, 5.0)
     # A tool that asks a model itself leaves the model its time.
     within = measured(span(0, 10.0, 10.0, "agent", end=20.0), span(1, 12.0, 15.0))

@@ -29,7 +29,7 @@ UNNAMED, NAMED, ALIVE = 0.01, 0.2, 0.9
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Physical lines `first` to `last`, to be replaced with `text`, which comes from line `origin` on."""
+    """Physical lines `first` to `last`, to be replaced with `text`, which begins at line `origin`."""
 
     first: int
     last: int

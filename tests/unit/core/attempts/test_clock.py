@@ -159,7 +159,7 @@ def test_idle_answered_away_moves_the_time_and_worked_does_not() -> None:
 
 
 def thinking() -> Tape:
-    """Return ten seconds in the code, two minutes without input, and three minutes of the idle question."""
+    """Return a tape of ten seconds in the code, two minutes without input, and three after the question."""
     tape = Tape().add("view", 1_000, pane="code").add("heartbeat", 10_000)
     since = tape.time.mono_ms()
     return tape.add("idle_prompt", 120_000, stage="asked", since_mono_ms=since).add("heartbeat", 180_000)

@@ -17,7 +17,7 @@ def packet(number: int = 0, seed: str = "a") -> Packet:
 
 
 def row_of(text: str, of: Packet) -> int:
-    """Return the printed number of the only line with a text."""
+    """Return the printed number of the only line that contains `text`."""
     user = of.messages[1].content
     (row,) = [line for line in user.splitlines() if text in line]
     return int(row.partition("|")[0])
