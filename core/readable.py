@@ -27,7 +27,7 @@ def thousands(number: float, *, exact: bool = False) -> str:
     Above 500, it is rounded to thousands. With `exact`, it is an integer below a thousand, and has one
     decimal from there on.
     """
-    if number >= (1_000_000 if exact else 999_500):
+    if number >= (999_950 if exact else 999_500):
         return f"{number / 1e6:,.{0 if number >= 1e8 and not exact else 1}f}M"
     return f"{number:.0f}" if number < (1000 if exact else 501) else f"{number / 1e3:,.{1 if exact else 0}f}k"
 

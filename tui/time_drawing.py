@@ -29,11 +29,11 @@ def seconds(value: float | None) -> str:
     """Return seconds in a few characters: `0.35s`, `12.3s`, or `2:05` from 100 seconds on; empty for None."""
     if value is None:
         return ""
-    if value >= _MINUTES_S:
-        return duration(1000 * value)
+    if round(value, 1) >= _MINUTES_S:
+        return duration(1000 * max(value, _MINUTES_S))
     if not value:
         return "0s"
-    return f"{value:.2f}s" if value < 10 else f"{value:.1f}s"
+    return f"{value:.2f}s" if round(value, 2) < 10 else f"{value:.1f}s"
 
 
 def total_words(times: RunTimes, *, is_person: bool = False, width: int = sys.maxsize) -> str:

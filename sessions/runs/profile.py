@@ -354,6 +354,10 @@ def _paths(step: Step) -> Iterator[str]:
 # Test runs
 
 _COUNTS = re.compile(r"(\d{1,7}) (passed|failed|errors?)\b")
+_OF_SNAPSHOTS = "Snapshots:"
+"""The start of Jest's line about snapshots, which follows that about tests."""
+_OF_A_PROGRAM = "test result: "
+"""The start of Cargo's line about a test program."""
 _UNITTEST = re.compile(r"^Ran (\d{1,7}) tests? in ", re.MULTILINE)
 _UNITTEST_END = re.compile(r"^(OK|FAILED)(?: \(([^)]{1,200})\))?[ \r]*$", re.MULTILINE)
 _UNITTEST_COUNT = re.compile(r"([a-z ]*[a-z])=(\d{1,7})")
@@ -394,12 +398,16 @@ def _counts(text: str) -> tuple[int, int] | None:
         )
         failed = counts["failures"] + counts["errors"] + counts["unexpected successes"]
         return max(0, int(ran[1]) - failed - counts["skipped"]), failed
-    found = next(filter(None, (_COUNTS.findall(line[:1000]) for line in reversed(text.split("\n")))), None)
-    if found is None:
+    found = [line[:1000] for line in text.split("\n") if _COUNTS.search(line[:1000])]
+    lines = [line for line in found if not line.lstrip().startswith(_OF_SNAPSHOTS)]
+    if not lines:
         return None
+    # Cargo reports each of a package's test programs; other runners, all tests together.
+    of_programs = [line for line in lines if line.startswith(_OF_A_PROGRAM)]
     counts = Counter()
-    for count, what in found:
-        counts[what] += int(count)
+    for line in of_programs if lines[-1].startswith(_OF_A_PROGRAM) else lines[-1:]:
+        for count, what in _COUNTS.findall(line):
+            counts[what] += int(count)
     passed = counts.pop("passed", 0)
     return passed, counts.total()
 

@@ -76,7 +76,16 @@ def test_an_attempt_is_told_by_its_work_its_waste_and_when_it_came_to_the_functi
         ("Ran 9 tests in 0.1s\n\nFAILED (failures=2, errors=1, skipped=2)\n", (4, 3, False)),
         ("Ran 4 tests in 0.1s\n\nOK (skipped=1)\nDestroying test database", (3, 0, True)),
         ("Tests:       1 failed, 6 passed, 7 total", (6, 1, False)),
+        (
+            "Tests:       1 failed, 4 passed, 5 total\nSnapshots:   2 passed, 2 total\nTime: 1 s",
+            (4, 1, False),
+        ),
         ("test result: ok. 12 passed; 0 failed; 0 ignored", (12, 0, True)),
+        (
+            "test result: FAILED. 7 passed; 1 failed; 0 ignored\n\n   Doc-tests shop\n\n"
+            "test result: ok. 0 passed; 0 failed; 0 ignored",
+            (7, 1, False),
+        ),
         ("No module named pytest", (None, None, False)),
     ],
 )
