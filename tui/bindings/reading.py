@@ -78,7 +78,7 @@ READING_KEYS: tuple[Key, ...] = (
         "tests.filter", "slash", "filter", "Filter tests", "Show only tests that contain the words you type"
     ),
     _writing(
-        "editor.outdent", "shift+tab", "outdent", "Outdent", "Remove four spaces at the start of the line"
+        "editor.outdent", "shift+tab", "outdent", "Outdent", "Remove one level of indentation from the line"
     ),
     _writing("editor.comment", "ctrl+underscore,ctrl+slash", "comment", "Comment", "Comment the lines out"),
     _writing("editor.top", "ctrl+home", "top", "Top", "Go to the start of the text"),

@@ -57,7 +57,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "ampersand",
         "group",
         "Group",
-        "Group by task, model, outcome, end reason, format or verdict",
+        "Group by task, model, outcome, cause, final answer or another column",
         show=True,
     ),
     _runs(

@@ -104,17 +104,18 @@ def listing(request: ListAttempts) -> int:
     """
     store = attempt_store()
     task = task_named(request.task).id if request.task else ""
+    found = filter(_wanted(request, task), store.listed())
     if request.json:
-        every = [summary for summary in store.summaries() if task in ("", summary.task_id)]
+        chosen = {row.attempt_id for row in islice(found, request.last)}
+        every = [summary for summary in store.summaries() if summary.attempt_id in chosen]
         print_json("gistpoint.attempts/1", attempt_rows(every))
         _print_copies(store)
         return DONE
-    fits = _wanted(request, task)
-    found = filter(fits, store.listed())
     first = next(found, None)
     if first is None:
-        chosen = task or request != ListAttempts(last=request.last, all=request.all)
-        print(f"There are no {'such attempts' if chosen else 'attempts'} yet.{'' if chosen else _BEGIN}")
+        is_filtered = task or request != ListAttempts(last=request.last, all=request.all)
+        which, hint = ("such attempts", "") if is_filtered else ("attempts", _BEGIN)
+        print(f"There are no {which} yet.{hint}")
         return DONE
     most = request.last or (NEWEST if sys.stdout.isatty() and not request.all else None)
     counted = _Counted(chain([first], found), most)

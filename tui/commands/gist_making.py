@@ -262,7 +262,7 @@ _REFERENCE = OptionTable(
     {
         "no_reference": option("don't try to make a reference gist"),
         "seconds": option(
-            "time for reducing the reference gist (default: {default}); `gist reference` continues later",
+            "time for reducing the reference gist (default: {default}); `gist reference` searches longer",
             metavar="S",
         ),
     },

@@ -303,7 +303,7 @@ _MODEL = OptionTable(
     {
         "judge_model": option("ask this model instead of a person", metavar="NAME"),
         "times": option("requests for each function ({default})", metavar="N"),
-        "max_cost": option("limit for the whole set; needs a price, see the guide", metavar="USD"),
+        "max_cost": option("limit for this call; needs a price, see the guide", metavar="USD"),
     },
     title="reading by a model",
     description=(

@@ -115,6 +115,6 @@ IMPORT = CliCommand(
     about=(
         "Makes tasks of the public data set's records: each repository is fetched, its suite is run three"
         " times, and every record is proven on it. A record whose repository is not available is kept, and"
-        " the next call tries it again. The exit code is 1 if a record was refused or waits."
+        " the next call tries it again. The exit code is 1 if a record was refused, is damaged or waits."
     ),
 )

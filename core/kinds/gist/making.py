@@ -400,16 +400,27 @@ def store_reference(
     on_query: Callable[[int, int], None],
     run: RunContext = UNATTENDED,
 ) -> ReferenceGist:
-    """Make the reference gist of the judge's task, reduced for up to `seconds`, store it, and return it.
+    """Make the reference gist of the judge's task, reduced for up to `seconds`, and return the stored one.
 
-    `on_query` is called before each run, with its number and the number of lines in the text. Raises
-    `CancelledError` when cancelled and `InfrastructureError` if the isolation failed; then nothing is stored.
+    A stored gist that is better stays. `on_query` is called before each run, with its number and the number
+    of lines in the text. Raises `CancelledError` when cancelled and `InfrastructureError` if the isolation
+    failed; then nothing is stored.
     """
 
     def maker(given: GistJudge) -> ReferenceMaker:
         return ReferenceMaker(given, time.monotonic, seconds, on_query, run.cancel)
 
-    return _store(judge, answer, reference_of(judge, maker))
+    known, found = judge.answer.reference, reference_of(judge, maker)
+    if known is not None and is_better(known, found):
+        return known
+    return _store(judge, answer, found)
+
+
+def is_better(known: ReferenceGist, found: ReferenceGist) -> bool:
+    """Whether a reference gist is better than another: faithful, and the other is not, or is longer."""
+    if not known.faithful or not found.faithful:
+        return known.faithful
+    return len(known.text.splitlines()) < len(found.text.splitlines())
 
 
 def _store(judge: GistJudge, answer: Answer, found: ReferenceGist) -> ReferenceGist:

@@ -79,6 +79,9 @@ def test_a_suspicious_pass_is_told_everywhere(
     assert (figures["solved"], figures["solved_to_be_read"]) == (1, 1)
     assert {row["attempt_id"]: row["solved"] for row in figures["attempts"]} == {attempt: False, clean: True}
     assert {row["budgets"]["submissions"] for row in figures["attempts"]} == {task.budgets.submissions}
+    for chosen, count in ((["--last", "1"], 1), (["--until", "2000-01-01"], 0), (["--participant", "x"], 0)):
+        assert cli.main(["attempt", "list", "--json", *chosen]) == 0
+        assert len(json.loads(capsys.readouterr().out)["attempts"]) == count
     assert cli.main(["attempt", "export", "--to", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == figures
     assert cli.main(["attempt", "export", attempt, "--to", "csv"]) == 0

@@ -12,8 +12,9 @@ from gist_tasks import FAITHFUL, FILES, TRACE, FakeEntrypoints, build_gist_task
 
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.kinds.folder import read_answer
-from gistpoint.core.kinds.gist.answer import gist_answer
+from gistpoint.core.kinds.gist.answer import ReferenceGist, gist_answer
 from gistpoint.core.kinds.gist.judge import GistJudge
+from gistpoint.core.kinds.gist.making import is_better
 from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.running import CancelToken
 
@@ -85,3 +86,20 @@ def test_one_that_is_stopped_before_any_held_has_nothing(tmp_path: Path) -> None
     waiting.runner.gate = threading.Event()
     with pytest.raises(CancelledError):
         ReferenceMaker(waiting, lambda: 0.0, cancel=token).make()
+
+
+@pytest.mark.parametrize(
+    ("known", "found", "better"),
+    [
+        (("a\nb", True), ("a", True), False),
+        (("a", True), ("a\nb", True), True),
+        (("a", True), ("b", True), False),
+        (("a\nb", True), ("a", False), True),
+        (("a", False), ("a\nb", True), False),
+        (("a", False), ("b", False), False),
+    ],
+)
+def test_a_stored_gist_is_replaced_by_one_that_is_not_worse(
+    known: tuple[str, bool], found: tuple[str, bool], better: bool
+) -> None:
+    assert is_better(ReferenceGist(*known), ReferenceGist(*found)) is better
