@@ -181,8 +181,8 @@ def withdrawn_words(*, keeps: bool, contact: str) -> list[str]:
     kept = (
         "Everything that you did so far is kept, and may be analysed."
         if keeps
-        else "Your data was erased. One line stays in the study's log: a hash of your code, and how many of your"
-        " tasks ended in which way."
+        else "Your data was erased. One line stays in the study's log: a hash of your code, and how many of"
+        " your tasks ended in which way."
     )
     return [
         "You no longer take part in this study. Thank you for what you have done.",
