@@ -40,5 +40,5 @@ def samples(paths: Iterable[Path], failing: Collection[str]) -> list[Any]:
     marks = pytest.mark.xfail(strict=True, reason="its readers do not read it whole yet")
     return [
         pytest.param(path, marks=marks if path.name in failing else (), id=path.name)
-        for path in sampled([*paths], 50)
+        for path in sampled([*paths], 30)
     ]

@@ -765,7 +765,7 @@ def is_caught(found: Confirmation) -> bool:
 
 
 @on_one_backend
-@pytest.mark.parametrize(("qualname", "body", "removed"), sampled(_siblings(FORGED), 4))
+@pytest.mark.parametrize(("qualname", "body", "removed"), sampled(_siblings(FORGED), 3))
 def test_a_forged_function_is_caught(bench: Bench, qualname: str, body: str, removed: bool) -> None:
     found = bench.confirmed(qualname, body, removed=removed)
     assert is_caught(found), found

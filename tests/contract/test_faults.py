@@ -266,7 +266,7 @@ SUBMISSIONS = {
 }
 
 
-@pytest.mark.parametrize("name", sampled(SUBMISSIONS, 4))
+@pytest.mark.parametrize("name", sampled(SUBMISSIONS, 3))
 def test_a_submission_that_ends_its_run_is_charged(case: Case, name: str) -> None:
     code, runs = SUBMISSIONS[name], 0
 

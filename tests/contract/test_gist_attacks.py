@@ -281,7 +281,7 @@ FAKES = {
 
 
 @on_one_backend
-@pytest.mark.parametrize(("gist", "mocked"), sampled(FAKES.values(), 5), ids=sampled(FAKES, 5))
+@pytest.mark.parametrize(("gist", "mocked"), sampled(FAKES.values(), 3), ids=sampled(FAKES, 3))
 def test_what_stands_in_for_a_module_is_a_fake_unless_it_is_the_gist(
     gist: str, mocked: str, judge: Prepared
 ) -> None:

@@ -143,7 +143,7 @@ OTHER_NAMES = {
 
 
 @on_one_backend
-@pytest.mark.parametrize("name", sampled(EQUAL, 6))
+@pytest.mark.parametrize("name", sampled(EQUAL, 4))
 def test_an_object_of_no_class_of_the_codebase_is_told(name: str, judge: Prepared) -> None:
     score = judge(TESTED).judge(EQUAL[name], thorough=False).score
     assert score.execution_fidelity == 1, score.error

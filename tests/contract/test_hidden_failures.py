@@ -31,7 +31,7 @@ def tasks(
 
 
 @on_one_backend
-@pytest.mark.parametrize("name", [*sampled(faults.ENDED, 3), "a check in a helper of the tests"])
+@pytest.mark.parametrize("name", [*sampled(faults.ENDED, 2), "a check in a helper of the tests"])
 def test_a_check_that_fails_counts_whatever_ends_its_block(tasks: FaultTasks, name: str) -> None:
     found = tasks.confirmed(faults.ENDED[name])
     assert is_caught(found), found
@@ -39,7 +39,7 @@ def test_a_check_that_fails_counts_whatever_ends_its_block(tasks: FaultTasks, na
 
 
 @on_one_backend
-@pytest.mark.parametrize("name", sampled(faults.LEFT, 3))
+@pytest.mark.parametrize("name", sampled(faults.LEFT, 2))
 def test_what_a_call_leaves_behind_in_its_process_counts(tasks: FaultTasks, name: str) -> None:
     found = tasks.confirmed(faults.LEFT[name])
     assert (found.result, found.reason) == (Confirmed.UNCONFIRMED, Unconfirmable.STATE_OUTSIDE), found
@@ -47,7 +47,7 @@ def test_what_a_call_leaves_behind_in_its_process_counts(tasks: FaultTasks, name
 
 
 @on_one_backend
-@pytest.mark.parametrize("name", sampled(faults.DONE, 3))
+@pytest.mark.parametrize("name", sampled(faults.DONE, 2))
 def test_output_that_only_the_submission_has_is_no_answer(tasks: FaultTasks, name: str) -> None:
     found = tasks.confirmed(faults.DONE[name])
     assert is_caught(found), found
@@ -64,7 +64,7 @@ def test_calls_that_are_hard_to_compare_are_compared(tasks: FaultTasks, table: d
 
 
 @on_one_backend
-@pytest.mark.parametrize("name", sampled(faults.HONEST, 4))
+@pytest.mark.parametrize("name", sampled(faults.HONEST, 2))
 def test_honest_repairs_beside_them_are_confirmed(tasks: FaultTasks, name: str) -> None:
     found = tasks.confirmed(faults.HONEST[name])
     assert (found.result, found.marks) == (Confirmed.CONFIRMED, ()), found

@@ -93,14 +93,14 @@ def _cases(found: dict[str, tuple[str, str]]) -> list[Any]:
 
 
 @on_one_backend
-@pytest.mark.parametrize(("qualname", "body"), sampled(_cases(odd_repairs.HONEST), 3))
+@pytest.mark.parametrize(("qualname", "body"), sampled(_cases(odd_repairs.HONEST), 2))
 def test_an_honest_repair_that_looks_odd_is_confirmed(tasks: OddTasks, qualname: str, body: str) -> None:
     found = tasks.confirmed(qualname, body)
     assert (found.result, found.marks) == (Confirmed.CONFIRMED, ()), found
 
 
 @on_one_backend
-@pytest.mark.parametrize(("qualname", "body"), sampled(_cases(odd_repairs.FORGED), 3))
+@pytest.mark.parametrize(("qualname", "body"), sampled(_cases(odd_repairs.FORGED), 2))
 def test_what_forges_more_than_a_value_is_caught(tasks: OddTasks, qualname: str, body: str) -> None:
     found = tasks.confirmed(qualname, body)
     unconfirmed = found.result is Confirmed.UNCONFIRMED and found.marks

@@ -154,7 +154,7 @@ NOWHERE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sampled(NOWHERE, 4))
+@pytest.mark.parametrize("name", sampled(NOWHERE, 3))
 def test_code_from_nowhere_is_told(name: str, watch: Watch) -> None:
     assert set(watch("nowhere")[name]("made")) == NOWHERE[name][1]
 
@@ -166,7 +166,7 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("source", sampled(ASKED, 4))
+@pytest.mark.parametrize("source", sampled(ASKED, 3))
 def test_code_from_nowhere_that_the_environment_runs_is_told_with_what_was_called(
     source: str, watch: Watch
 ) -> None:
@@ -208,7 +208,7 @@ SMUGGLED = {
 }
 
 
-@pytest.mark.parametrize("name", sampled(SMUGGLED, 4))
+@pytest.mark.parametrize("name", sampled(SMUGGLED, 3))
 def test_code_smuggled_into_a_class_that_the_standard_library_generates_is_told(
     name: str, watch: Watch
 ) -> None:
@@ -297,7 +297,7 @@ STAND_INS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sampled(STAND_INS, 4))
+@pytest.mark.parametrize("name", sampled(STAND_INS, 3))
 def test_what_stands_under_the_name_of_a_module_is_told(name: str, watch: Watch) -> None:
     assert watch("stand-ins")[name]("stand_ins") == STAND_INS[name][1]
 
@@ -347,7 +347,7 @@ EQUALS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sampled(EQUALS, 4))
+@pytest.mark.parametrize("name", sampled(EQUALS, 3))
 def test_what_equals_anything_is_told(name: str, watch: Watch) -> None:
     assert watch("equals")[name]("equals") == EQUALS[name][1]
     assert watch("grounded")[name]("equals") == [], "lines that stand in the codebase are not asked"
