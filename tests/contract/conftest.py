@@ -43,6 +43,27 @@ SAME_LAUNCHER = {
 """Files whose tests on Landlock cover `plain` too: the launcher is the same, and only confines itself."""
 
 
+OF_CONFIRMATION = {
+    "test_beyond_the_tests.py",
+    "test_confirmation.py",
+    "test_doctored_archives.py",
+    "test_equivalence.py",
+    "test_hidden_failures.py",
+    "test_hidden_faults.py",
+    "test_odd_repairs.py",
+    "test_other_functions.py",
+}
+"""Files that a second worker runs on the first backend, whose tests would otherwise be the last to end."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Give the tests of confirmation a group of their own on each backend."""
+    backend = _backend_of(item)
+    if item.path.name in OF_CONFIRMATION and backend is not None:
+        item.add_marker(pytest.mark.xdist_group(f"{backend} confirmation"), append=False)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out tests that another backend covers (decision 125), unless examples are explored."""
     if CHOSEN == "explore" or "landlock" not in WORKING:
