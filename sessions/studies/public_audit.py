@@ -188,14 +188,21 @@ def _written(study: Study, data: EventData) -> Iterator[str]:
 
 
 def _files(out: Path) -> Iterator[tuple[str, str]]:
+    """Yield the names and contents of all files; of an archive, its comment and those of its members.
+
+    The compressed bytes themselves are not searched, because a short code occurs in them by chance.
+    """
     for path in sorted(out.rglob("*")):
         if path.is_file():
             name, data = path.relative_to(out).as_posix(), path.read_bytes()
-            yield name, data.decode("utf-8", "replace")
-            if zipfile.is_zipfile(BytesIO(data)):
-                with zipfile.ZipFile(BytesIO(data)) as archive:
-                    for member in archive.namelist():
-                        yield f"{name}: {member}", archive.read(member).decode("utf-8", "replace")
+            if not zipfile.is_zipfile(BytesIO(data)):
+                yield name, data.decode("utf-8", "replace")
+                continue
+            with zipfile.ZipFile(BytesIO(data)) as archive:
+                yield name, archive.comment.decode("utf-8", "replace")
+                for member in archive.infolist():
+                    data = member.comment + b"\n" + archive.read(member)
+                    yield f"{name}: {member.filename}", data.decode("utf-8", "replace")
 
 
 def _alternation(words: Iterable[str]) -> re.Pattern[str] | None:

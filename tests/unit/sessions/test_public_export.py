@@ -240,6 +240,17 @@ def test_an_export_with_codes_is_refused_by_the_audit(tmp_path: Path) -> None:
     assert "tasks.csv" not in found
 
 
+def test_a_code_that_the_bytes_of_an_archive_contain_by_chance_is_no_finding(
+    held: Held, tmp_path: Path
+) -> None:
+    member = zipfile.ZipInfo("noise")
+    member.external_attr = int.from_bytes(b"P01.", "little")
+    with zipfile.ZipFile(tmp_path / "noise.zip", "w") as archive:
+        archive.writestr(member, "nothing")
+    assert b"\0P01." in (tmp_path / "noise.zip").read_bytes()
+    assert not [finding for finding in audit_public(held.folder, tmp_path) if not finding.note]
+
+
 def test_nothing_to_audit(tmp_path: Path) -> None:
     held = _held(tmp_path)
     (tmp_path / "out").mkdir()
