@@ -15,7 +15,7 @@ from gistpoint.core.requests import Request
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.model import TextScope
+from gistpoint.sessions.records.model import OWN_FORMAT, TextScope
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import ListedRun, doubt_of, list_runs, open_run, split_name
 from gistpoint.tui.commands.arguments import JSON, READ_AS, WHERE, read_files_as
@@ -247,7 +247,16 @@ def _convert_one(request: ConvertRun, opened: RunDocument) -> int:
         _write_html(document, request)
     else:
         _write_pieces(write(document), request)
-    return doubted(document)
+    return max(doubted(document), _damaged(document))
+
+
+def _damaged(document: RunDocument) -> int:
+    """Return the exit code for the journal of an attempt, and warn if it is damaged."""
+    if document.header.format != OWN_FORMAT or not document.warnings:
+        return DONE
+    for warning in document.warnings:
+        print(f"gistpoint: {visible_line(warning)}", file=sys.stderr)
+    return NEGATIVE
 
 
 def _write_chat(document: RunDocument, request: ConvertRun) -> None:

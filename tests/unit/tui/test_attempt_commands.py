@@ -122,6 +122,9 @@ def test_a_damaged_attempt_counts_as_solved_nowhere(
     assert run["verdict"] == "unsolved"
     assert cli.main(["show", attempt]) == 0
     assert "This journal is damaged" in capsys.readouterr().out
+    for format in ("atif", "markdown", "chat", "html"):
+        assert cli.main(["convert", attempt_folder(attempt), "--to", format]) == 1
+        assert "This journal is damaged" in capsys.readouterr().err
 
 
 def attempt_folder(attempt: str) -> str:
