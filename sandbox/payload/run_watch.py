@@ -70,7 +70,13 @@ _FRAMES = frozenset(
 _REACHING = frozenset({"_pytest", "atexit", "ctypes", "gc", "linecache", "pluggy", "pytest", "unittest"})
 _QUIET = frozenset({"collections", "dataclasses", "importlib._bootstrap"})
 """Modules that import modules, or run checked text to make a class; their events do not count."""
+_BY_PYTEST = {"_pytest.config.Config._getini_unknown_type": "_pytest.legacypath.Config__getini_unknown_type"}
+"""The definitions that pytest itself replaces in every run, with the names of what replaces them."""
 _MOST, _LONGEST = 100, 160
+_MISSING = object()
+_isinstance, _len, _namespace = isinstance, len, vars
+_type, _str, _bytes = type, str, bytes
+"""What the watch needs while it runs, under names that stay if the submission replaces builtins."""
 
 
 class RunWatch:
@@ -90,17 +96,22 @@ class RunWatch:
         )
         self._modules = frozenset(os.path.splitext(name)[0] for name in self._tests)
         self._before = _definitions()
+        self._known: list[tuple[Mapping[str, Any], str, Any]] = []
+        self._codes: list[tuple[FunctionType, Any]] = []
+        self._remember()
+        self._busy: set[int] = set()
+        """The threads whose events do not count, because the watch itself causes them."""
 
     def hook(self) -> Callable[[str, tuple[Any, ...]], None]:
         """Return the audit hook, which binds all that it needs: replacing a module's names has no effect."""
         interesting = _ALWAYS | _FILES | {"object.__getattr__", "exec", "compile", "import"}
         getframe, get_ident = sys._getframe, threading.get_ident
         describe, add = self._described, self.found.add
-        is_submitted, busy, found, most = self._is_submitted, set(), self.found, _MOST
+        is_submitted, busy, found, most = self._is_submitted, self._busy, self.found, _MOST
 
         def hook(event: str, arguments: tuple[Any, ...]) -> None:
             # The set is checked first, because nearly all events of a run are of no interest.
-            if event not in interesting or get_ident() in busy or len(found) >= most:
+            if event not in interesting or get_ident() in busy or _len(found) >= most:
                 return
             busy.add(get_ident())  # getting a frame is itself such an event
             try:
@@ -121,7 +132,7 @@ class RunWatch:
             for first, last in self._spans.get(frame.f_code.co_filename, ()):
                 if first <= (frame.f_lineno or 0) <= last:
                     return True
-            if type(name) is str and name in _QUIET:
+            if _type(name) is _str and name in _QUIET:
                 return False
             frame = frame.f_back
         return False
@@ -134,7 +145,7 @@ class RunWatch:
             name = arguments[1]
             return f"the run gets {name}" if name in _FRAMES else ""
         if event == "import":
-            name = str(arguments[0])
+            name = _str(arguments[0])
             parts = name.split(".")
             reaches = parts[0] in _REACHING or not self._modules.isdisjoint(parts)
             return f"the run imports {name}" if reaches else ""
@@ -144,7 +155,7 @@ class RunWatch:
 
     def _of_file(self, event: str, arguments: tuple[Any, ...]) -> str:
         for given in arguments[:2]:
-            if not isinstance(given, (str, bytes)):
+            if not _isinstance(given, (_str, _bytes)):
                 continue
             path = os.path.normpath(os.path.join(os.getcwd(), os.fsdecode(given)))
             # A link to a test file is a test file.
@@ -157,17 +168,52 @@ class RunWatch:
 
     def compare(self) -> None:
         """Record which definitions of pytest, unittest and builtins have changed since the watch started."""
-        missing = object()
+        # Reading the code of each of some thousand functions is an event.
+        self._busy.add(threading.get_ident())
+        try:
+            if not self._is_unchanged():
+                self._record_changes()
+                self._remember()
+        finally:
+            self._busy.discard(threading.get_ident())
+
+    def _remember(self) -> None:
+        """Remember the current definitions, so that the next comparison finds only other changes."""
+        places = [(_vars(owner), name.rpartition(".")[2]) for name, (owner, _) in self._before.items()]
+        self._known = [(space, name, space.get(name)) for space, name in places]
+        functions = [value for _, _, value in self._known if _isinstance(value, FunctionType)]
+        self._codes = [(function, function.__code__) for function in functions]
+
+    def _is_unchanged(self) -> bool:
+        """Whether all definitions are the same objects; called after each test, so it has to be quick."""
+        # Loops, because the submission may have replaced `all` or `map`.
+        for space, name, value in self._known:
+            if space.get(name) is not value:
+                return False
+        for function, code in self._codes:
+            if function.__code__ is not code:
+                break
+        else:
+            return True
+        return False
+
+    def _record_changes(self) -> None:
         for name, (owner, before) in self._before.items():
-            now = _vars(owner).get(name.rpartition(".")[2], missing)
+            now = _vars(owner).get(name.rpartition(".")[2], _MISSING)
             # A function can also be replaced in place, by giving it other code.
-            code = now.__code__ if isinstance(now, FunctionType) else None
+            code = now.__code__ if _isinstance(now, FunctionType) else None
             if (
                 (now, code) != before
                 and (now is not before[0] or code is not before[1])
-                and len(self.found) < _MOST
+                and _len(self.found) < _MOST
+                and not self._is_by_pytest(name, now)
             ):
                 self.found.add(f"{name} is replaced as it runs"[:_LONGEST])
+
+    def _is_by_pytest(self, name: str, now: Any) -> bool:
+        """Whether pytest itself replaces a definition with this one, as its plugin for `py.path` does."""
+        _, (value, code) = self._before.get(_BY_PYTEST.get(name, ""), (None, (None, None)))
+        return value is not None and now is value and now.__code__ is code
 
 
 def started(order: Mapping[str, Any], root: str) -> RunWatch:
@@ -200,5 +246,5 @@ def _defined(path: str, module: ModuleType) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _vars(owner: Any) -> Mapping[str, Any]:
-    namespace: Mapping[str, Any] = vars(owner)
+    namespace: Mapping[str, Any] = _namespace(owner)
     return namespace
