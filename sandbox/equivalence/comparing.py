@@ -427,9 +427,10 @@ def _same(one: ReplayOutcome, other: ReplayOutcome) -> bool:
 
 def _steady(first: ReplayOutcome | None, second: ReplayOutcome | None) -> ReplayOutcome | None:
     """Return the answer of the original if both runs agree on it and it can be compared, otherwise None."""
-    if first is None or first != second:
+    if first is None or second is None:
         return None
-    return first if first.kind in ("value", "raised") else None
+    is_steady = _same(first, second) and first.is_given == second.is_given
+    return first if is_steady and first.kind in ("value", "raised") else None
 
 
 def _from_difference(one: str, other: str) -> tuple[str, str]:

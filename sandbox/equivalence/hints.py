@@ -145,7 +145,8 @@ def _raised(function: _Function) -> frozenset[str]:
     """Return the names of the exceptions in the `raise` statements of a function."""
     raised = (node.exc for node in ast.walk(function) if isinstance(node, ast.Raise))
     kinds = (exc.func if isinstance(exc, ast.Call) else exc for exc in raised)
-    return frozenset(kind.id for kind in kinds if isinstance(kind, ast.Name))
+    names = (kind.attr if isinstance(kind, ast.Attribute) else getattr(kind, "id", "") for kind in kinds)
+    return frozenset(filter(None, names))
 
 
 def _converts(node: ast.AST) -> bool:

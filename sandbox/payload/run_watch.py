@@ -10,14 +10,19 @@ it.
 from __future__ import annotations
 
 import builtins
+import collections
+import dataclasses
 import importlib
+import importlib.util
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from types import FrameType, FunctionType, ModuleType
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FrameType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
+globals()["__builtins__"] = dict(vars(builtins))
+"""The functions below use builtins as they are now, whatever the submission replaces later."""
 _JUDGES = ("_pytest", "builtins", "pluggy", "pytest", "unittest")
 _ALWAYS = frozenset(
     {
@@ -68,15 +73,33 @@ _FRAMES = frozenset(
     }
 )
 _REACHING = frozenset({"_pytest", "atexit", "ctypes", "gc", "linecache", "pluggy", "pytest", "unittest"})
-_QUIET = frozenset({"collections", "dataclasses", "importlib._bootstrap"})
-"""Modules that import modules, or run checked text to make a class; their events do not count."""
 _BY_PYTEST = {"_pytest.config.Config._getini_unknown_type": "_pytest.legacypath.Config__getini_unknown_type"}
 """The definitions that pytest itself replaces in every run, with the names of what replaces them."""
 _MOST, _LONGEST = 100, 160
 _MISSING = object()
-_isinstance, _len, _namespace = isinstance, len, vars
-_type, _str, _bytes = type, str, bytes
-"""What the watch needs while it runs, under names that stay if the submission replaces builtins."""
+
+
+def _private_path() -> Any:
+    """Return a copy of `os.path` that uses builtins and functions of `os` as they are now."""
+    spec = os.path.__spec__
+    assert spec is not None
+    assert spec.loader is not None
+    copy = importlib.util.module_from_spec(spec)
+    vars(copy)["__builtins__"] = dict(vars(builtins))
+    spec.loader.exec_module(copy)
+    vars(copy)["os"] = SimpleNamespace(**vars(os))
+    return copy
+
+
+_path, _getcwd = _private_path(), os.getcwd
+
+
+_MAKING_TUPLES = collections.namedtuple.__code__
+"""The code that runs checked text to make a class: its own events do not count."""
+_IMPORTING = sys.modules["importlib._bootstrap"]._find_and_load.__code__
+"""The code that imports a module: events of the module do not count, except those of files."""
+_MAKING_DATACLASSES = vars(dataclasses)["_process_class"].__code__
+"""The code that makes a data class, with functions that it compiles and inspects."""
 
 
 class RunWatch:
@@ -86,8 +109,9 @@ class RunWatch:
         self.found: set[str] = set()
         self._spans: dict[str, list[tuple[int, int]]] = {}
         for path, first, last in spans:
-            for place in {os.path.join(root, path), os.path.join(os.path.realpath(root), path)}:
-                self._spans.setdefault(place, []).append((first, last))
+            self._spans.setdefault(_path.realpath(_path.join(root, path)), []).append((first, last))
+        self._of_name: dict[str, Sequence[tuple[int, int]]] = {}
+        """The submitted lines by the names of files in code, which may lead through links or `..`."""
         self._tests = frozenset(os.path.basename(path) for path in tests) | {"conftest.py"}
         self._folders = frozenset(
             os.path.normpath(os.path.join(place, os.path.dirname(path)))
@@ -111,12 +135,12 @@ class RunWatch:
 
         def hook(event: str, arguments: tuple[Any, ...]) -> None:
             # The set is checked first, because nearly all events of a run are of no interest.
-            if event not in interesting or get_ident() in busy or _len(found) >= most:
+            if event not in interesting or get_ident() in busy or len(found) >= most:
                 return
             busy.add(get_ident())  # getting a frame is itself such an event
             try:
                 frame = getframe(1)
-                if is_submitted(frame):
+                if is_submitted(event, frame):
                     text = describe(event, arguments)
                     if text:
                         add(text[:_LONGEST])
@@ -125,17 +149,28 @@ class RunWatch:
 
         return hook
 
-    def _is_submitted(self, frame: FrameType | None) -> bool:
-        """Whether submitted lines run in a frame or its callers, with no quiet module in between."""
+    def _is_submitted(self, event: str, frame: FrameType | None) -> bool:
+        """Whether submitted lines run in a frame or its callers, and an event of the frame counts."""
+        of_file = event in _FILES
+        if frame is not None and frame.f_code is _MAKING_TUPLES and not of_file:
+            return False
         while frame is not None:
-            name = frame.f_globals.get("__name__")
-            for first, last in self._spans.get(frame.f_code.co_filename, ()):
+            code = frame.f_code
+            for first, last in self._lines_of(code.co_filename):
                 if first <= (frame.f_lineno or 0) <= last:
                     return True
-            if _type(name) is _str and name in _QUIET:
+            is_quiet = code is _IMPORTING or code is _MAKING_DATACLASSES
+            if is_quiet and not of_file:
                 return False
             frame = frame.f_back
         return False
+
+    def _lines_of(self, name: str) -> Sequence[tuple[int, int]]:
+        """Return the first and last lines of the submitted spans in the file that code names."""
+        found = self._of_name.get(name)
+        if found is None:
+            found = self._of_name[name] = self._spans.get(_path.realpath(name), ())
+        return found
 
     def _described(self, event: str, arguments: tuple[Any, ...]) -> str:
         """Return a description of the submission's action in an event; empty if it does not count."""
@@ -145,7 +180,7 @@ class RunWatch:
             name = arguments[1]
             return f"the run gets {name}" if name in _FRAMES else ""
         if event == "import":
-            name = _str(arguments[0])
+            name = _exact(arguments[0])
             parts = name.split(".")
             reaches = parts[0] in _REACHING or not self._modules.isdisjoint(parts)
             return f"the run imports {name}" if reaches else ""
@@ -155,13 +190,13 @@ class RunWatch:
 
     def _of_file(self, event: str, arguments: tuple[Any, ...]) -> str:
         for given in arguments[:2]:
-            if not _isinstance(given, (_str, _bytes)):
+            if not isinstance(given, (str, bytes)):
                 continue
-            path = os.path.normpath(os.path.join(os.getcwd(), os.fsdecode(given)))
+            path = _path.normpath(_path.join(_getcwd(), _exact(given)))
             # A link to a test file is a test file.
-            names = {os.path.basename(path), os.path.basename(os.path.realpath(path))}
-            if not self._tests.isdisjoint(names):
-                return f"the run opens the tests ({event} {min(names & self._tests)})"
+            names = {_path.basename(path), _path.basename(_path.realpath(path))} & self._tests
+            if names:
+                return f"the run opens the tests ({event} {', '.join(names)})"
             if event in ("os.listdir", "os.scandir") and path in self._folders:
                 return "the run lists the tests"
         return ""
@@ -181,12 +216,11 @@ class RunWatch:
         """Remember the current definitions, so that the next comparison finds only other changes."""
         places = [(_vars(owner), name.rpartition(".")[2]) for name, (owner, _) in self._before.items()]
         self._known = [(space, name, space.get(name)) for space, name in places]
-        functions = [value for _, _, value in self._known if _isinstance(value, FunctionType)]
+        functions = [value for _, _, value in self._known if type(value) is FunctionType]
         self._codes = [(function, function.__code__) for function in functions]
 
     def _is_unchanged(self) -> bool:
         """Whether all definitions are the same objects; called after each test, so it has to be quick."""
-        # Loops, because the submission may have replaced `all` or `map`.
         for space, name, value in self._known:
             if space.get(name) is not value:
                 return False
@@ -201,19 +235,22 @@ class RunWatch:
         for name, (owner, before) in self._before.items():
             now = _vars(owner).get(name.rpartition(".")[2], _MISSING)
             # A function can also be replaced in place, by giving it other code.
-            code = now.__code__ if _isinstance(now, FunctionType) else None
-            if (
-                (now, code) != before
-                and (now is not before[0] or code is not before[1])
-                and _len(self.found) < _MOST
-                and not self._is_by_pytest(name, now)
-            ):
+            code = now.__code__ if type(now) is FunctionType else None
+            is_same = now is before[0] and code is before[1]
+            if not is_same and len(self.found) < _MOST and not self._is_by_pytest(name, now):
                 self.found.add(f"{name} is replaced as it runs"[:_LONGEST])
 
     def _is_by_pytest(self, name: str, now: Any) -> bool:
         """Whether pytest itself replaces a definition with this one, as its plugin for `py.path` does."""
         _, (value, code) = self._before.get(_BY_PYTEST.get(name, ""), (None, (None, None)))
         return value is not None and now is value and now.__code__ is code
+
+
+def _exact(given: Any) -> str:
+    """Return a path or name as a plain string, without running any code of a subclass."""
+    if isinstance(given, str):
+        return str.__str__(given)
+    return bytes.__getitem__(given, slice(None)).decode("utf-8", "surrogateescape")
 
 
 def started(order: Mapping[str, Any], root: str) -> RunWatch:
@@ -246,5 +283,5 @@ def _defined(path: str, module: ModuleType) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _vars(owner: Any) -> Mapping[str, Any]:
-    namespace: Mapping[str, Any] = _namespace(owner)
+    namespace: Mapping[str, Any] = vars(owner)
     return namespace

@@ -20,6 +20,7 @@ from gistpoint.sandbox.equivalence.calling import (
     ReplayOutcome,
 )
 from gistpoint.sandbox.equivalence.comparing import _FunctionComparison
+from gistpoint.sandbox.equivalence.hints import hints_of
 
 SPAN = FunctionSpan("shop.py", "price", 1, 4)
 SOURCE = b"def price(n):\n    while n > 40:\n        pass\n    return n\n"
@@ -199,3 +200,19 @@ def test_an_answer_that_the_original_gives_by_chance_is_no_difference(tmp_path: 
 def test_a_difference_stays_if_the_original_does_not_answer_again(tmp_path: Path) -> None:
     report, _ = compared(tmp_path, lambda n: answering("?"), reordered=lambda n: None)
     assert report.verdict is Equivalence.DIFFERS
+
+
+def test_the_words_of_an_exception_do_not_make_an_answer_unsteady() -> None:
+    first, second = (ReplayOutcome("raised", f"ValueError: no {at}", "h") for at in ("0x1", "0x2"))
+    assert comparing._steady(first, second) is first
+    assert comparing._steady(first, ReplayOutcome("raised", "ValueError: no 0x1", "other")) is None
+    assert comparing._steady(answering("[]"), ReplayOutcome("value", "[]", "[]", is_given=True)) is None
+    assert comparing._steady(LATE, LATE) is None
+
+
+def test_what_the_original_refuses_is_known_however_its_exception_is_named(tmp_path: Path) -> None:
+    source = b"def price(n):\n    if n < 0:\n        raise errors.BadPrice(n)\n    raise ValueError\n"
+    path = tmp_path / "tree.tar"
+    write_tar(SourceTree(path, {}).with_files({"shop.py": source}), path)
+    hints = hints_of([SourceTree.open(path)], "shop.py", "price")
+    assert hints.raises == {"BadPrice", "ValueError"}
