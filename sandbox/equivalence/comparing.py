@@ -298,8 +298,10 @@ class _FunctionComparison:
             if not inputs:
                 return []
         # Run between the two runs of the original, so that answers that change over time differ there too.
-        repair = self._with_late_again(inputs, self.replay(self.repaired, inputs, lines=True))
-        again = self._of_original(inputs, lines=True)
+        repair = self._with_lines(self.repaired, inputs)
+        began = monotonic()
+        again = self._with_lines(self.original, inputs)
+        self.original_s += monotonic() - began
         pairs = []
         for n, given in enumerate(inputs):
             known = _steady(once.outcomes.get(n), again.outcomes.get(n))
@@ -364,20 +366,23 @@ class _FunctionComparison:
                 kept.append(given)
         return kept, Replayed(outcomes=answers)
 
-    def _with_late_again(self, inputs: Sequence[int | Sequence[Encoded]], repair: Replayed) -> Replayed:
-        """Repeat late calls without recording lines, which alone can make an answer late.
+    def _with_lines(self, tree: SourceTree, inputs: Sequence[int | Sequence[Encoded]]) -> Replayed:
+        """Return the answers of one version, and the lines that each call reached.
 
-        A few are repeated first, and the others if one of these is now answered.
+        Recording lines can make calls twenty times as long. So what was not answered, or late, is repeated
+        without: of the late calls a few first, and the others if one of these is now answered.
         """
-        late = [n for n, outcome in repair.outcomes.items() if outcome.kind == "late"]
-        for some in (late[:_LATE], late[_LATE:]):
+        found = self.replay(tree, inputs, lines=True)
+        late = [n for n, outcome in found.outcomes.items() if outcome.kind == "late"]
+        missing = [n for n in range(len(inputs)) if n not in found.outcomes]
+        for some in (missing, late[:_LATE], late[_LATE:]):
             if not some:
+                continue
+            again = self.replay(tree, [inputs[n] for n in some])
+            found.outcomes |= {n: again.outcomes[at] for at, n in enumerate(some) if at in again.outcomes}
+            if some is not missing and all(found.outcomes[n].kind == "late" for n in some):
                 break
-            again = self.replay(self.repaired, [inputs[n] for n in some])
-            repair.outcomes |= {n: again.outcomes[at] for at, n in enumerate(some) if at in again.outcomes}
-            if all(repair.outcomes[n].kind == "late" for n in some):
-                break
-        return repair
+        return found
 
     def _is_incomplete(self, given: int | Sequence[Encoded]) -> bool:
         """Whether something in an input's arguments could not be pickled when it was recorded."""

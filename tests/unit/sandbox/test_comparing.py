@@ -179,6 +179,12 @@ def test_calls_that_are_late_only_while_lines_are_recorded_are_repeated(tmp_path
     assert report.varied >= 20
 
 
+def test_calls_that_are_not_reached_while_lines_are_recorded_are_repeated(tmp_path: Path) -> None:
+    report, _ = compared(tmp_path, same, traced=lambda n: same(n) if n <= RECORDED else None)
+    assert report.verdict is Equivalence.EQUIVALENT
+    assert report.varied >= 20
+
+
 def test_an_answer_that_the_original_gives_by_chance_is_no_difference(tmp_path: Path) -> None:
     """Two runs of the original agree, but a third one with the calls in another order does not."""
 
