@@ -111,6 +111,8 @@ class Replayed:
     finished: bool = False
     slowest_s: float = 0.0
     """The seconds that the slowest call took, if the run has finished."""
+    timed_out: bool = False
+    """Whether the run was ended at its time limit, which its own process can't report."""
 
 
 class _CallRecord(msgspec.Struct, tag_field="e", tag="call"):
@@ -307,6 +309,7 @@ class CallRunner:
             "lines": lines,
         }
         ended = self._run(tree, pins, control, order, on_line, timeout_s, run)
+        found.timed_out = ended.stop is Stop.TIMED_OUT
         if not found.finished and not found.problem:
             last = ended.output.strip().rpartition("\n")[2][-300:]
             found.problem = f"The run ended early: {ended.stop}. {ended.reason} {last}".strip()

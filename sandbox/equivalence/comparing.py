@@ -211,7 +211,7 @@ class _FunctionComparison:
             return self._not_comparable(why, calls.passed_over)
         numbers = list(range(len(calls.arguments)))
         # This run also repeats the recorded calls for the first time, which saves a fourth run.
-        first = self._of_original(numbers, describe=True)
+        first = self._replayed(self.original, numbers, describe=True)
         if first.problem and not first.outcomes:
             return self._not_comparable(
                 f"{self.span.qualname} can't be called on its own: {first.problem}", 0
@@ -291,17 +291,14 @@ class _FunctionComparison:
             return []
         once = first
         if once is None:
-            tried = self._of_original(
-                inputs, limit_s=self.quick_s, budget_s=max(_BUDGET_S, 20 * self.quick_s)
-            )
+            budget_s = max(_BUDGET_S, 20 * self.quick_s)
+            tried = self._replayed(self.original, inputs, limit_s=self.quick_s, budget_s=budget_s)
             inputs, once = self._answered(inputs, tried)
             if not inputs:
                 return []
         # Run between the two runs of the original, so that answers that change over time differ there too.
         repair = self._with_lines(self.repaired, inputs)
-        began = monotonic()
         again = self._with_lines(self.original, inputs)
-        self.original_s += monotonic() - began
         pairs = []
         for n, given in enumerate(inputs):
             known = _steady(once.outcomes.get(n), again.outcomes.get(n))
@@ -322,11 +319,12 @@ class _FunctionComparison:
             pairs.append(_Pair(values, n, known, found, recorded, lines))
         return pairs if recorded else self._lasting(pairs, inputs)
 
-    def _of_original(self, inputs: Sequence[int | Sequence[Encoded]], **how: Any) -> Replayed:
-        """Return the answers of the original, and count the time that they took."""
+    def _replayed(self, tree: SourceTree, inputs: Sequence[int | Sequence[Encoded]], **how: Any) -> Replayed:
+        """Return the answers of one version, and count the time that the original takes."""
         began = monotonic()
-        found = self.replay(self.original, inputs, **how)
-        self.original_s += monotonic() - began
+        found = self.replay(tree, inputs, **how)
+        if tree is self.original:
+            self.original_s += monotonic() - began
         return found
 
     def _lasting(self, pairs: Sequence[_Pair], inputs: Sequence[int | Sequence[Encoded]]) -> list[_Pair]:
@@ -338,7 +336,8 @@ class _FunctionComparison:
         differing = [pair for pair in reversed(pairs) if pair.differs]
         if not differing:
             return list(pairs)
-        found = self._of_original([inputs[pair.number] for pair in differing]).outcomes
+        given = [inputs[pair.number] for pair in differing]
+        found = self._replayed(self.original, given).outcomes
         unlike = {
             pair.number
             for at, pair in enumerate(differing)
@@ -369,20 +368,30 @@ class _FunctionComparison:
     def _with_lines(self, tree: SourceTree, inputs: Sequence[int | Sequence[Encoded]]) -> Replayed:
         """Return the answers of one version, and the lines that each call reached.
 
-        Recording lines can make calls twenty times as long. So what was not answered, or late, is repeated
-        without: of the late calls a few first, and the others if one of these is now answered.
+        Recording lines can make calls twenty times as long. So what is late, or not reached before the time
+        limit of the run, is repeated without: of the late calls a few first, and the others if one of these
+        is now answered.
         """
-        found = self.replay(tree, inputs, lines=True)
+        found = self._replayed(tree, inputs, lines=True)
+        if found.timed_out:
+            self._repeat(tree, inputs, [n for n in range(len(inputs)) if n not in found.outcomes], found)
         late = [n for n, outcome in found.outcomes.items() if outcome.kind == "late"]
-        missing = [n for n in range(len(inputs)) if n not in found.outcomes]
-        for some in (missing, late[:_LATE], late[_LATE:]):
-            if not some:
-                continue
-            again = self.replay(tree, [inputs[n] for n in some])
-            found.outcomes |= {n: again.outcomes[at] for at, n in enumerate(some) if at in again.outcomes}
-            if some is not missing and all(found.outcomes[n].kind == "late" for n in some):
-                break
+        self._repeat(tree, inputs, late[:_LATE], found)
+        if any(found.outcomes[n].kind != "late" for n in late[:_LATE]):
+            self._repeat(tree, inputs, late[_LATE:], found)
         return found
+
+    def _repeat(
+        self,
+        tree: SourceTree,
+        inputs: Sequence[int | Sequence[Encoded]],
+        some: Sequence[int],
+        found: Replayed,
+    ) -> None:
+        """Replace the outcomes of some inputs, by their numbers, with those of a run without lines."""
+        if some:
+            again = self._replayed(tree, [inputs[n] for n in some]).outcomes
+            found.outcomes |= {n: again[at] for at, n in enumerate(some) if at in again}
 
     def _is_incomplete(self, given: int | Sequence[Encoded]) -> bool:
         """Whether something in an input's arguments could not be pickled when it was recorded."""

@@ -22,10 +22,11 @@ import os
 import resource
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from hashlib import blake2b
+from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -116,13 +117,24 @@ def opened_channel(fd: int, key: str = "") -> Callable[..., None]:
 
 def _private(module: ModuleType) -> Any:
     """Return a copy of a standard module that is not in `sys.modules` and has its own builtins."""
-    spec = module.__spec__
+    return _loaded(module.__spec__)
+
+
+def _loaded(spec: ModuleSpec | None) -> Any:
+    """Return a module that is not in `sys.modules`, and uses builtins as they are now."""
     assert spec is not None
     assert spec.loader is not None
-    copy = importlib.util.module_from_spec(spec)
-    vars(copy)["__builtins__"] = dict(vars(builtins))
-    spec.loader.exec_module(copy)
-    return copy
+    module = importlib.util.module_from_spec(spec)
+    vars(module)["__builtins__"] = dict(vars(builtins))
+    spec.loader.exec_module(module)
+    return module
+
+
+def watch_of(order: Mapping[str, Any], root: str) -> Any:
+    """Start a watch over a run and return it; its builtins and its functions of paths are its own."""
+    path = _private(os.path)
+    path.os = SimpleNamespace(**vars(os))
+    return _control_file("run_watch.py").started(order, root, path)
 
 
 class Results:
@@ -361,18 +373,14 @@ def begin() -> Registering:
     put("begin")
     root = os.environ.pop("GISTPOINT_ROOT")
     # Started before the registration, because the watch has to see what the first conftest.py does.
-    watch = _control_file("run_watch.py").started(order, root) if order.get("watched") else None
+    watch = watch_of(order, root) if order.get("watched") else None
     return Registering(Results(order, root, put, watch))
 
 
 def _control_file(file: str) -> Any:
     """Return a module of the control folder that is not in `sys.modules`."""
-    spec = importlib.util.spec_from_file_location("_" + os.urandom(8).hex(), Path(__file__).with_name(file))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    name = "_" + os.urandom(8).hex()
+    return _loaded(importlib.util.spec_from_file_location(name, Path(__file__).with_name(file)))
 
 
 def _undisturbed() -> ModuleType:

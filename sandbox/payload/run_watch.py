@@ -13,16 +13,13 @@ import builtins
 import collections
 import dataclasses
 import importlib
-import importlib.util
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import FrameType, FunctionType, ModuleType, SimpleNamespace
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
-globals()["__builtins__"] = dict(vars(builtins))
-"""The functions below use builtins as they are now, whatever the submission replaces later."""
 _JUDGES = ("_pytest", "builtins", "pluggy", "pytest", "unittest")
 _ALWAYS = frozenset(
     {
@@ -77,23 +74,6 @@ _BY_PYTEST = {"_pytest.config.Config._getini_unknown_type": "_pytest.legacypath.
 """The definitions that pytest itself replaces in every run, with the names of what replaces them."""
 _MOST, _LONGEST = 100, 160
 _MISSING = object()
-
-
-def _private_path() -> Any:
-    """Return a copy of `os.path` that uses builtins and functions of `os` as they are now."""
-    spec = os.path.__spec__
-    assert spec is not None
-    assert spec.loader is not None
-    copy = importlib.util.module_from_spec(spec)
-    vars(copy)["__builtins__"] = dict(vars(builtins))
-    spec.loader.exec_module(copy)
-    vars(copy)["os"] = SimpleNamespace(**vars(os))
-    return copy
-
-
-_path, _getcwd = _private_path(), os.getcwd
-
-
 _MAKING_TUPLES = collections.namedtuple.__code__
 """The code that runs checked text to make a class: its own events do not count."""
 _IMPORTING = sys.modules["importlib._bootstrap"]._find_and_load.__code__
@@ -103,19 +83,23 @@ _MAKING_DATACLASSES = vars(dataclasses)["_process_class"].__code__
 
 
 class RunWatch:
-    """A watch over one run; `found` contains descriptions of what the submission did, at most 100."""
+    """A watch over one run; `found` contains descriptions of what the submission did, at most 100.
 
-    def __init__(self, spans: list[list[Any]], tests: list[str], root: str) -> None:
+    `path` is a copy of `os.path` that the submission can't change.
+    """
+
+    def __init__(self, spans: list[list[Any]], tests: list[str], root: str, path: Any) -> None:
         self.found: set[str] = set()
+        self._path, self._root, self._getcwd = path, root, os.getcwd
         self._spans: dict[str, list[tuple[int, int]]] = {}
-        for path, first, last in spans:
-            self._spans.setdefault(_path.realpath(_path.join(root, path)), []).append((first, last))
+        for file, first, last in spans:
+            self._spans.setdefault(path.realpath(path.join(root, file)), []).append((first, last))
         self._of_name: dict[str, Sequence[tuple[int, int]]] = {}
         """The submitted lines by the names of files in code, which may lead through links or `..`."""
-        self._tests = frozenset(os.path.basename(path) for path in tests) | {"conftest.py"}
+        self._tests = frozenset(os.path.basename(file) for file in tests) | {"conftest.py"}
         self._folders = frozenset(
-            os.path.normpath(os.path.join(place, os.path.dirname(path)))
-            for path in tests
+            os.path.normpath(os.path.join(place, os.path.dirname(file)))
+            for file in tests
             for place in (root, os.path.realpath(root))
         )
         self._modules = frozenset(os.path.splitext(name)[0] for name in self._tests)
@@ -169,7 +153,8 @@ class RunWatch:
         """Return the first and last lines of the submitted spans in the file that code names."""
         found = self._of_name.get(name)
         if found is None:
-            found = self._of_name[name] = self._spans.get(_path.realpath(name), ())
+            file = self._path.realpath(self._path.join(self._root, name))
+            found = self._of_name[name] = self._spans.get(file, ())
         return found
 
     def _described(self, event: str, arguments: tuple[Any, ...]) -> str:
@@ -192,9 +177,10 @@ class RunWatch:
         for given in arguments[:2]:
             if not isinstance(given, (str, bytes)):
                 continue
-            path = _path.normpath(_path.join(_getcwd(), _exact(given)))
+            path = self._path.normpath(self._path.join(self._getcwd(), _exact(given)))
             # A link to a test file is a test file.
-            names = {_path.basename(path), _path.basename(_path.realpath(path))} & self._tests
+            places = path, self._path.realpath(path)
+            names = self._tests.intersection(map(self._path.basename, places))
             if names:
                 return f"the run opens the tests ({event} {', '.join(names)})"
             if event in ("os.listdir", "os.scandir") and path in self._folders:
@@ -253,11 +239,11 @@ def _exact(given: Any) -> str:
     return bytes.__getitem__(given, slice(None)).decode("utf-8", "surrogateescape")
 
 
-def started(order: Mapping[str, Any], root: str) -> RunWatch:
+def started(order: Mapping[str, Any], root: str, path: Any) -> RunWatch:
     """Set the hook for the lines (`watched`) and `tests` in `order`, and return the watch."""
     for name in ("unittest", "unittest.case"):
         importlib.import_module(name)
-    watch = RunWatch(order["watched"], order["tests"], root.rstrip("/"))
+    watch = RunWatch(order["watched"], order["tests"], root.rstrip("/"), path)
     sys.addaudithook(watch.hook())
     return watch
 

@@ -72,6 +72,8 @@ class _Runs:
     problem: str = ""
     slowest_s: float = 0.001
     finished: bool = True
+    timed_out: bool = False
+    """Whether runs of the repair that record lines reach their time limit."""
     repaired: SourceTree | None = None
     made: list[_Run] = field(default_factory=list)
 
@@ -94,7 +96,8 @@ class _Runs:
         answers = {at: outcome for at, outcome in found.items() if outcome is not None}
         described: dict[int, Any] = {0: [["i", str(RECORDED)]]} if describe else {}
         problem = self.problem if of_repair else ""
-        return Replayed(answers, {}, described, problem, self.finished, self.slowest_s)
+        is_cut = self.timed_out and of_repair and lines
+        return Replayed(answers, {}, described, problem, self.finished, self.slowest_s, is_cut)
 
 
 def compared(
@@ -179,10 +182,15 @@ def test_calls_that_are_late_only_while_lines_are_recorded_are_repeated(tmp_path
     assert report.varied >= 20
 
 
-def test_calls_that_are_not_reached_while_lines_are_recorded_are_repeated(tmp_path: Path) -> None:
-    report, _ = compared(tmp_path, same, traced=lambda n: same(n) if n <= RECORDED else None)
+def test_calls_that_a_run_with_lines_does_not_reach_in_time_are_repeated(tmp_path: Path) -> None:
+    def traced(n: int) -> ReplayOutcome | None:
+        return same(n) if n <= RECORDED else None
+
+    report, _ = compared(tmp_path, same, traced=traced, timed_out=True)
     assert report.verdict is Equivalence.EQUIVALENT
     assert report.varied >= 20
+    report, _ = compared(tmp_path, same, traced=traced)
+    assert report.verdict is Equivalence.DIFFERS
 
 
 def test_an_answer_that_the_original_gives_by_chance_is_no_difference(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import builtins, importlib, json, os, sys, unittest
 from collections import Counter, UserList, namedtuple
 import _pytest.config, _pytest.legacypath, pytest
 from unittest import TestCase
-from gistpoint.sandbox.payload.run_watch import started
+from gistpoint.sandbox.payload.results_plugin import watch_of
 
 def read_text(path):
     with open(path) as file:
@@ -24,7 +24,7 @@ def read_text(path):
 def helper():
     pass
 
-watch = started({"watched": [["shop.py", 1, 99]], "tests": ["tests/test_shop.py"]}, ROOT)
+watch = watch_of({"watched": [["shop.py", 1, 99]], "tests": ["tests/test_shop.py"]}, ROOT)
 os.chdir(ROOT)
 sys.path.append(ROOT + "/tests")
 events = []
@@ -155,11 +155,13 @@ def root(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("name", SEEN)
-@pytest.mark.parametrize("file", ["shop.py", "tests/../shop.py", "linked/shop.py"])
+@pytest.mark.parametrize(
+    "file", ["{root}/shop.py", "{root}/tests/../shop.py", "{root}/linked/shop.py", "shop.py"]
+)
 def test_what_submitted_lines_do_is_seen_whoever_calls_them(root: str, name: str, file: str) -> None:
     Path(root, "linked").symlink_to(root)
     code, expected = SEEN[name]
-    found = watched(code, file=f"{root}/{file}", root=root)["found"]
+    found = watched(code, file=file.format(root=root), root=root)["found"]
     assert isinstance(found, list)
     assert any(expected in mark for mark in found), found
 
