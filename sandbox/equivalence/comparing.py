@@ -20,6 +20,7 @@ from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.tasks.equivalence import DifferingCall, Equivalence, EquivalenceReport
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend
+from gistpoint.sandbox.equivalence.boundaries import boundary_inputs
 from gistpoint.sandbox.equivalence.calling import (
     CALL_LIMIT_S,
     CallRunner,
@@ -44,6 +45,8 @@ from gistpoint.sandbox.testruns import EnvironmentSource
 
 VARIED = 600
 """The maximum number of varied inputs for each function."""
+_OF_REPAIR = 150
+"""The maximum number of further inputs that only the repair's source suggests."""
 _SLOWER = 4
 """The multiple of its usual time limit that a suite may take while its calls are recorded."""
 _ROUNDS = 2
@@ -222,10 +225,7 @@ class _FunctionComparison:
         self.passed_over = calls.passed_over
         recorded = self._pairs(numbers, True, first)
         examples = [first.described[n] for n in numbers if n in first.described]
-        # The repair's literals count too, because repairs often err by testing for a particular value.
-        hints = hints_of((self.original, self.repaired), self.span.path, self.span.qualname)
-        self.raises = hints.raises
-        more = self._varied_pairs(recorded, examples, hints)
+        more = self._varied_pairs(recorded, examples)
         pairs = [*recorded, *more]
         if not pairs:
             return self._not_comparable(
@@ -243,18 +243,35 @@ class _FunctionComparison:
             example=self._example(differing) if differing else None,
         )
 
-    def _varied_pairs(
-        self, recorded: Sequence[_Pair], examples: Sequence[Sequence[Encoded]], hints: Hints
-    ) -> list[_Pair]:
+    def _varied_pairs(self, recorded: Sequence[_Pair], examples: Sequence[Sequence[Encoded]]) -> list[_Pair]:
         """Return the calls that count with varied inputs, which are varied again while no call differs."""
-        found = self._pairs(varied(examples, VARIED, hints), False)
+        own = hints_of((self.original,), self.span.path, self.span.qualname)
+        # The repair's literals count too, because repairs often err by testing for a particular value.
+        both = hints_of((self.original, self.repaired), self.span.path, self.span.qualname)
+        self.raises = own.raises
+        inputs = varied(examples, VARIED, own)
+        if both != own:
+            inputs += self._suggested_by_repair(examples, both, inputs)
+        found = self._pairs(inputs, False)
         for _ in range(_ROUNDS):
             pairs = [*recorded, *found]
             is_late = self.original_s > _LONGEST_S
             if is_late or not pairs or any(pair.differs for pair in pairs):
                 break
-            found += self._pairs(self._varied_again(pairs, hints), False)
+            found += self._pairs(self._varied_again(pairs, both), False)
         return found
+
+    def _suggested_by_repair(
+        self, examples: Sequence[Sequence[Encoded]], hints: Hints, inputs: Sequence[Sequence[Encoded]]
+    ) -> list[list[Encoded]]:
+        """Return inputs at the boundaries of both sources that are not among `inputs`.
+
+        They are tried in addition, and last: otherwise a repair full of literals would leave no room for what
+        the original suggests, or spend the budget of time (decision 195).
+        """
+        known = set(map(repr, inputs))
+        found = boundary_inputs(examples, hints, VARIED)
+        return [made for made in found if repr(made) not in known][:_OF_REPAIR]
 
     def _varied_again(self, pairs: Sequence[_Pair], hints: Hints) -> list[list[Encoded]]:
         """Return inputs like those that reach the changed lines, or that take a path that few others take."""

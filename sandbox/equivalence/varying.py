@@ -123,11 +123,11 @@ def _drawn(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints) -> di
     found: list[list[Encoded]] = []
     drawing = _Drawing(hints)
     places = range(len(examples[0]))
-    arguments = st.tuples(*(drawing.strategy([example[n] for example in examples]) for n in places))
+    of_place = [drawing.strategy([example[n] for example in examples]) for n in places]
     # Arguments often fit together, so half of the inputs are a recorded call with one argument changed.
     whole = _one_of([list(map(as_input, example)) for example in spread(examples, _FEW)])
-    changed = st.builds(_with_one_changed, whole, st.integers(0, len(places) - 1), arguments)
-    inputs = st.one_of(changed, arguments.map(list))
+    changed = st.one_of([st.builds(_with_one_changed, whole, st.just(n), of_place[n]) for n in places])
+    inputs = st.one_of(changed, st.tuples(*of_place).map(list))
 
     @settings(
         max_examples=most,
@@ -152,9 +152,9 @@ def _drawn(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints) -> di
     return {repr(item): item for item in found}
 
 
-def _with_one_changed(recorded: Sequence[Encoded], place: int, drawn: Sequence[Encoded]) -> list[Encoded]:
+def _with_one_changed(recorded: Sequence[Encoded], place: int, drawn: Encoded) -> list[Encoded]:
     """Return a recorded call's arguments, with the argument at `place` replaced by the drawn one."""
-    return [*recorded[:place], drawn[place], *recorded[place + 1 :]]
+    return [*recorded[:place], drawn, *recorded[place + 1 :]]
 
 
 class _Choice(Generic[_Item]):

@@ -91,6 +91,17 @@ _PARTS: dict[Any, Callable[[Any], list[Any]]] = {
     fractions.Fraction: lambda value: [value.numerator, value.denominator],
 }
 """Functions that return the arguments with which a value of the standard library is made."""
+_CONTENTS: dict[Any, Callable[[Any], Any]] = {
+    re.Match: lambda value: [value.string, value.regs, value.groupdict()],
+    types.MappingProxyType: dict,
+    memoryview: lambda value: [value.format, value.shape, value.tobytes()],
+    type({}.keys()): list,
+    type({}.values()): list,
+    type({}.items()): list,
+}
+"""Functions that return the contents of a value of the standard library that can't be pickled."""
+_HEAP_TYPE = 1 << 9
+"""The flag of a class that was made while the program ran."""
 _OF_PARTS: dict[str, Any] = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _PARTS}
 
 
@@ -159,11 +170,11 @@ class Unequal(Exception):
 
 
 _GIVEN: set[int] = set()
-"""Ids of functions among a call's arguments; a closure that the call itself makes can't be compared."""
+"""Ids of functions among a call's arguments; a function that the call itself makes can't be compared."""
 
 
 class _Made:
-    """A switch: whether the closures that a call makes are compared by their names."""
+    """A switch: whether the functions and classes that a call makes are compared by their names."""
 
     by_name = False
 
@@ -343,10 +354,22 @@ class _Arguments:
 
 
 def _is_made(value: Any) -> bool:
-    """Whether a value is a closure that the call itself made, which can't be compared by its name."""
-    if type(value) is not types.FunctionType or value.__closure__ is None:
+    """Whether a value is a function or class that the call made itself; its name would not tell it apart."""
+    if _Made.by_name:
         return False
-    return id(value) not in _GIVEN and not _Made.by_name
+    if isinstance(value, type):
+        return bool(value.__flags__ & _HEAP_TYPE) and not _has_its_name(value)
+    if type(value) is not types.FunctionType or id(value) in _GIVEN:
+        return False
+    return value.__closure__ is not None or "<locals>" in value.__qualname__
+
+
+def _has_its_name(kind: type) -> bool:
+    """Whether a class is what its module has under its name."""
+    found: Any = sys.modules.get(kind.__module__)
+    for name in kind.__qualname__.split("."):
+        found = inspect.getattr_static(found, name, None)
+    return found is kind
 
 
 def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
@@ -370,19 +393,55 @@ def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
         return _container(value, depth, inner)
     if _is_made(value):
         raise Unequal
+    if isinstance(value, (types.MethodType, types.BuiltinFunctionType)) and _is_bound(value):
+        return f"<{value.__qualname__} of {canonical(value.__self__, depth + 1, inner)}>"
     if isinstance(value, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)):
-        return f"<{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}>"
-    if isinstance(value, types.MethodType):
-        return f"<{value.__func__.__qualname__} of {canonical(value.__self__, depth + 1, inner)}>"
+        return _named(value)
     if isinstance(value, BaseException):
-        return f"{_name(kind)}{canonical(value.args, depth + 1, inner)}"
-    # Bounded, because an iterator may be endless.
-    if hasattr(value, "__next__"):
-        return (
-            "<yields"
-            f" {', '.join(canonical(part, depth + 1, inner) for part in itertools.islice(value, _ITEMS))}>"
-        )
+        held = _attributes(value, depth, inner)
+        return f"{_name(kind)}{canonical(value.args, depth + 1, inner)}{held and f' with {held}'}"
+    if kind in _CONTENTS:
+        return f"{_name(kind)}{canonical(_CONTENTS[kind](value), depth + 1, inner)}"
+    if hasattr(value, "__next__") or hasattr(value, "__anext__"):
+        return f"<yields {', '.join(canonical(part, depth + 1, inner) for part in _first_items(value))}>"
     return f"{_name(kind)}({_state(value, depth, inner)})"
+
+
+def _is_bound(value: Any) -> bool:
+    """Whether a method has an object; a function of a built-in module has the module instead."""
+    return value.__self__ is not None and not isinstance(value.__self__, types.ModuleType)
+
+
+def _named(value: Any) -> str:
+    """Return a string for a module, or for a function or class that can be told from others by its name.
+
+    All lambdas of a module have one name, so a digest of the code is added.
+    """
+    name = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}"
+    code = getattr(value, "__code__", None)
+    if not name.endswith("<lambda>") or code is None:
+        return f"<{name}>"
+    constants = [part for part in code.co_consts if not isinstance(part, types.CodeType)]
+    text = repr((code.co_code, code.co_names, code.co_varnames, constants))
+    return f"<{name} {hashlib.sha256(text.encode('utf-8', 'backslashreplace')).hexdigest()[:12]}>"
+
+
+def _first_items(value: Any) -> list[Any]:
+    """Return the items of an iterator, at most `_ITEMS`, because an iterator may be endless."""
+    if hasattr(value, "__next__"):
+        return list(itertools.islice(value, _ITEMS))
+
+    async def collected() -> list[Any]:
+        found: list[Any] = []
+        async for part in value:
+            found.append(part)
+            if len(found) == _ITEMS:
+                break
+        return found
+
+    import asyncio
+
+    return asyncio.run(collected())
 
 
 def _container(value: Any, depth: int, above: tuple[int, ...]) -> str:
@@ -398,12 +457,12 @@ def _container(value: Any, depth: int, above: tuple[int, ...]) -> str:
 
 
 def _state(value: Any, depth: int, above: tuple[int, ...]) -> str:
+    held = _attributes(value, depth, above)
     for plain in _SCALARS:
         if isinstance(value, plain):
             shown: str = plain.__repr__(value)
-            return shown
+            return "; ".join(part for part in (shown, held) if part)
     inside = next((kind for kind in _PLAIN if isinstance(value, kind)), None)
-    held = _attributes(value, depth, above)
     if inside is not None:
         items: Any = dict.items(value) if inside is dict else inside.__iter__(value)
         return "; ".join(part for part in (_container(inside(items), depth, above), held) if part)
@@ -412,8 +471,12 @@ def _state(value: Any, depth: int, above: tuple[int, ...]) -> str:
     try:
         made = value.__reduce_ex__(4)
     except Exception:
+        text = repr(value)
+        if depth == 0 and _ADDRESS.search(text):
+            # Such a string does not show the contents, so it would make any two answers of the class equal.
+            raise Unequal from None
         # Equal objects of two processes have different addresses.
-        return _ADDRESS.sub("", repr(value))
+        return _ADDRESS.sub("", text)
     if isinstance(made, str):
         return made
     return ", ".join(canonical(part, depth + 1, above) for part in made[1:])
@@ -497,7 +560,7 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
             except Exception:
                 shown = type(error).__name__
         # The arguments after the call count too, because changing them is part of a function's behaviour.
-        # A closure that the call has left in the arguments is not its answer, so its name is enough.
+        # A function that the call has left in the arguments is not its answer, so its name is enough.
         _Made.by_name = True
         after = canonical(values, 0, ())
     except Late:

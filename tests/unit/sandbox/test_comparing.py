@@ -101,12 +101,18 @@ class _Runs:
 
 
 def compared(
-    folder: Path, repair: Answer, *, traced: Answer | None = None, reordered: Answer = same, **known: Any
+    folder: Path,
+    repair: Answer,
+    *,
+    traced: Answer | None = None,
+    reordered: Answer = same,
+    source: bytes = SOURCE,
+    **known: Any,
 ) -> tuple[EquivalenceReport, list[_Run]]:
     trees = []
-    for name in ("original", "repair"):
+    for name, text in (("original", SOURCE), ("repair", source)):
         path = folder / f"{name}.tar"
-        write_tar(SourceTree(path, {}).with_files({"shop.py": SOURCE}), path)
+        write_tar(SourceTree(path, {}).with_files({"shop.py": text}), path)
         trees.append(SourceTree.open(path))
     runs = _Runs(repair, traced or repair, reordered, repaired=trees[1], **known)
     calls = RecordedCalls("shop", [1, [], False, False, ["n"]], ["gAFLBy4="])
@@ -230,3 +236,17 @@ def test_what_the_original_refuses_is_known_however_its_exception_is_named(tmp_p
     write_tar(SourceTree(path, {}).with_files({"shop.py": source}), path)
     hints = hints_of([SourceTree.open(path)], "shop.py", "price")
     assert hints.raises == {"BadPrice", "ValueError"}
+
+
+def test_literals_of_a_repair_take_no_place_from_the_originals_inputs(tmp_path: Path) -> None:
+    literals = [5003, *range(6000, 9000, 50)]
+    crowded = SOURCE.replace(b"return n", b"return n if n not in %r else n" % literals)
+
+    def first_tried(source: bytes) -> list[int | None]:
+        runs = compared(tmp_path, same, source=source)[1]
+        return next(run.numbers for run in runs if run.budget_s is not None)
+
+    plain, full = first_tried(SOURCE), first_tried(crowded)
+    assert {39, 40, 41} <= set(plain)
+    assert full[: len(plain)] == plain
+    assert 5003 in full[len(plain) :]

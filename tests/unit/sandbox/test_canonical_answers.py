@@ -1,0 +1,140 @@
+"""Different answers of a function have different strings, whatever their class."""
+
+import re
+import threading
+import types
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from gistpoint.sandbox.payload.call_replayer import Unequal, canonical, outcome
+
+
+class Number(int):
+    pass
+
+
+class Text(str):
+    pass
+
+
+class Listed(list):  # type: ignore[type-arg]
+    pass
+
+
+def with_unit(value: Any, unit: str) -> Any:
+    value.unit = unit
+    return value
+
+
+def noted(error: Exception, note: str) -> Exception:
+    error.add_note(note)
+    return error
+
+
+def items(*parts: object) -> Iterator[object]:
+    yield from parts
+
+
+async def later(*parts: object) -> AsyncIterator[object]:
+    for part in parts:
+        yield part
+
+
+def match(pattern: str, text: str) -> re.Match[str]:
+    found = re.search(pattern, text)
+    assert found
+    return found
+
+
+UP = [lambda number: number + 1, lambda number: number + 2, lambda number: number - 1]
+PAIRS: dict[str, Callable[[], tuple[object, object]]] = {
+    "a match's groups": lambda: (match("(a)b?", "ab"), match("a(b)", "ab")),
+    "a match's string": lambda: (match("a", "ab"), match("a", "ac")),
+    "asynchronous generators": lambda: (later(1, 2), later(2, 1)),
+    "generators": lambda: (items(1), items(2)),
+    "a number with attributes": lambda: (with_unit(Number(1), "m"), with_unit(Number(1), "s")),
+    "a string with attributes": lambda: (with_unit(Text("1"), "m"), with_unit(Text("1"), "s")),
+    "a list with attributes": lambda: (with_unit(Listed([1]), "m"), with_unit(Listed([1]), "s")),
+    "an exception with a note": lambda: (noted(ValueError(1), "a"), noted(ValueError(1), "b")),
+    "an exception with attributes": lambda: (with_unit(ValueError(1), "m"), with_unit(ValueError(1), "s")),
+    "keys of a dictionary": lambda: ({1: 2}.keys(), {2: 2}.keys()),
+    "values of a dictionary": lambda: ({1: 2}.values(), {1: 3}.values()),
+    "items of a dictionary": lambda: ({1: 2}.items(), {1: 3}.items()),
+    "read-only dictionaries": lambda: (types.MappingProxyType({1: 2}), types.MappingProxyType({1: 3})),
+    "views of bytes": lambda: (memoryview(b"a"), memoryview(b"b")),
+    "lambdas of a module": lambda: (UP[0], UP[1]),
+    "lambdas that differ in their operator": lambda: (UP[0], UP[2]),
+    "methods of two objects": lambda: ([1].append, [2].append),
+    "methods of two strings": lambda: ("a".join, "b".join),
+}
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS.keys())
+@pytest.mark.parametrize("inside", [lambda value: value, lambda value: [value]], ids=["alone", "in a list"])
+def test_different_answers_have_different_strings(
+    pair: Callable[[], tuple[object, object]], inside: Callable[[object], object]
+) -> None:
+    one, other = (canonical(inside(value), 0, ()) for value in pair())
+    again = canonical(inside(pair()[0]), 0, ())
+    assert one == again
+    assert one != other
+
+
+def made_function() -> object:
+    return lambda: 1
+
+
+def made_closure() -> object:
+    number = 1
+    return lambda: number
+
+
+def made_class() -> object:
+    class Made:
+        pass
+
+    return Made
+
+
+def made_by_type() -> object:
+    return type("Made", (), {})
+
+
+MADE = [made_function, made_closure, made_class, made_by_type, threading.Lock]
+
+
+@pytest.mark.parametrize("make", MADE)
+@pytest.mark.parametrize("count", [0, 1])
+def test_an_answer_whose_string_says_nothing_of_it_is_not_compared(
+    make: Callable[[], object], count: int
+) -> None:
+    shape = [count, [], False, False, ["given"][:count]]
+    found = outcome((lambda given: make()) if count else make, shape, [None] * count, 5.0)
+    assert found["kind"] == "lost", found
+
+
+@pytest.mark.parametrize("value", [int, dict.get, len, threading.Thread, types.NoneType, re.Pattern, UP])
+def test_what_has_a_name_of_its_own_is_compared(value: object) -> None:
+    assert canonical(value, 0, ()) == canonical(value, 0, ())
+
+
+def test_a_function_or_a_lock_that_a_call_leaves_in_an_argument_is_no_answer() -> None:
+    def fill(held: dict[str, object]) -> int:
+        held.update(action=lambda: 1, lock=threading.Lock(), kind=made_class())
+        return len(held)
+
+    found = outcome(fill, [1, [], False, False, ["held"]], [{}], 5.0)
+    assert found["kind"] == "value", found
+    assert found["shown"] == "3"
+
+
+def test_a_given_function_is_compared_by_its_name() -> None:
+    def chosen(functions: list[object]) -> object:
+        return functions[0]
+
+    given = [made_function(), made_closure()]
+    assert outcome(chosen, [1, [], False, False, ["functions"]], [given], 5.0)["kind"] == "value"
+    with pytest.raises(Unequal):
+        canonical(made_function(), 0, ())
