@@ -97,7 +97,7 @@ class GistpointApp(BaseApp):
         return HomeScreen(lambda: self.services)
 
     def _came_back(self) -> None:
-        """Show home if nothing is being opened; if the app shows the attempt `alone`, close it instead."""
+        """If nothing is being opened, show home, or close the app if it shows only an attempt (`alone`)."""
         if self._opening is None:
             self._show_first()
 
@@ -268,7 +268,7 @@ class GistpointApp(BaseApp):
     def run_to_exit_code(self) -> int:
         """Run until the user leaves, and return the exit code.
 
-        Raises `UserError` if nothing could be opened.
+        Raises the `UserError` of a function that was passed as `open`, if it raised one.
         """
         code = super().run_to_exit_code()
         if self._not_found is not None:

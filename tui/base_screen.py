@@ -37,16 +37,16 @@ class _TypingApp(Protocol):
 
 
 def with_ancestors(node: MessagePump | None) -> Iterator[MessagePump]:
-    """Yield a widget and all that it is in, innermost first. A removed widget has no `screen`."""
+    """Yield a widget, which may have been removed, and its ancestors, innermost first; nothing for None."""
     while node is not None:
         yield node
         node = node._parent
 
 
 def is_being_removed(node: MessagePump | None) -> bool:
-    """Return whether a widget, or something that it is in, is being removed.
+    """Return whether a widget or one of its ancestors is being removed.
 
-    It still handles the messages that are in its queue, while its own parts go one by one.
+    Such a widget still handles the messages in its queue, while its children are removed one by one.
     """
     return any(isinstance(item, DOMNode) and item._pruning for item in with_ancestors(node))
 
@@ -57,7 +57,8 @@ class BaseScreen(Screen[ScreenResultType]):
     Modal screens name `ModalScreen` before this class: Textual takes the styles of the first base class only.
     """
 
-    # What has the focus comes first: these scroll the text of a page while one of its buttons has it.
+    # Bindings of the focused widget take precedence. These scroll the text of a page while a button of the
+    # page has the focus.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("pagedown", "page_text(1)", show=False),
         Binding("pageup", "page_text(-1)", show=False),

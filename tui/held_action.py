@@ -27,7 +27,7 @@ class HeldAction:
         self._let_go: Callable[[], None] = lambda: None
 
     def wait(self, do: Callable[[], object]) -> None:
-        """Do something later, in place of an action that is already waiting."""
+        """Have `do` called later. It replaces an action that is already waiting."""
         self.give_up()
         self._do, self._let_go = do, self._screen.hold_keys(self.give_up)
 
