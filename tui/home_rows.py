@@ -62,8 +62,8 @@ _HOUR_MS = 60 * 60 * 1000
 class HomeRow:
     """A row of a list on the home screen.
 
-    The text of its cells is made once: for a task before the row is shown, and for an attempt, which home lists
-    only on request, after all rows have been loaded or when it is first needed.
+    The text of its cells is made once: for a task before the row is shown, and for an attempt, which is
+    listed only on request, after all rows have been loaded or when it is first needed.
     """
 
     cells: dict[str, str] = field(default_factory=dict, compare=False, kw_only=True)

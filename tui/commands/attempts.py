@@ -62,7 +62,7 @@ from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 
 _DAY_MS = 24 * 3_600_000
-"""The time for which attempts that have piled up are reported, in milliseconds."""
+"""A day, in milliseconds. Older attempts are not reported as having piled up."""
 
 
 def attempt_store() -> AttemptStore:

@@ -82,7 +82,8 @@ class JudgeRuns(Request):
 def judge(request: JudgeRuns) -> int:
     """Have a model judge the runs, and print what it found. Return 1 if some answers are missing.
 
-    Raises `UserError` if there is nothing to judge, or if sending was not confirmed.
+    Raises `UserError` if there is no run, if the rubric has no label for a model, or if sending was not
+    confirmed.
     """
     locations, rubric = Locations.of_user(), _rubric(request.of)
     if not rubric.asked:
@@ -278,7 +279,7 @@ def _reader_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadFindings(Request):
-    """A request to label runs by hand: a random part blind, a part of it again, then what is disputed."""
+    """A request to label runs by hand: a random part blind, some of it again, then disputed claims."""
 
     of: CodedRuns
     reader: str = ""

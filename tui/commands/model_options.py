@@ -1,4 +1,4 @@
-"""Options for a model that corrupts functions, and the model at the endpoint that they name."""
+"""Options for models that corrupt or read functions, and the models at the endpoints that they name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def chat_model(settings: EndpointSettings) -> ChatModel:
 
 @cache
 def _throttle() -> Throttle:
-    """Return the gates of this process."""
+    """Return the gates of this process, one for each endpoint's host and port."""
     from gistpoint.sandbox.endpoints.throttle import Throttle
 
     return Throttle()

@@ -273,7 +273,10 @@ class NoTerminalError(UserError):
 
 
 def require_terminal(screen: str, *, hint: str) -> None:
-    """Raise `NoTerminalError` if there is no terminal. `hint` names a command that prints instead."""
+    """Raise `NoTerminalError` if there is no terminal. `hint` names a command that prints instead.
+
+    Raises another `UserError` if the terminal can't show the characters of the screens.
+    """
     if not interactive():
         raise NoTerminalError(f"The {screen} screen needs a terminal.", hint=hint)
     require_drawable()

@@ -84,7 +84,7 @@ def _summary(found: Rescoring) -> str:
 
 
 def _not_judged(found: Rescoring) -> Iterator[str]:
-    """Yield a line for each reason for which results are left out, with all their names."""
+    """Yield a line for each reason why results were not judged, with their names, and for each problem."""
     names: dict[str, list[str]] = {}
     for one in found.left_out:
         names.setdefault(one.why, []).append(visible_line(one.name)[:200])

@@ -73,7 +73,7 @@ def review(request: ReviewRequest) -> int:
 
 
 def _require_there(name: str) -> None:
-    if os.path.exists(name):  # noqa: PTH110 (a path raises where a name is too long for one)
+    if os.path.exists(name):  # noqa: PTH110 (`Path.exists` raises if the name is too long)
         return
     from gistpoint.sessions.runs.opening import split_name  # imports more than the first drawing needs
 
@@ -121,7 +121,8 @@ def first_screen(
 ) -> Callable[[], Screen[None]]:
     """Import the screen for a single run, or the screen for a list, and return its constructor.
 
-    The first steps of a single run are read ahead. If that fails, the screen reports why.
+    The first steps of a single run are read ahead. If that fails, the screen reports why. The folder of a
+    study opens the list of its attempts, for a blind review.
     """
     from gistpoint.tui.screens.review.opening import is_one_run
     from gistpoint.tui.screens.review.screen import ReviewScreen

@@ -56,7 +56,7 @@ class FoundRun:
 
     @property
     def header(self) -> Run:
-        """The header."""
+        """The header of the run, under the name that queries use."""
         return self.run
 
 
@@ -406,7 +406,7 @@ GROUPS: dict[str, Callable[[FoundRun], str]] = {
 
 
 def _groups(found: Iterable[FoundRun], name: Callable[[FoundRun], str]) -> dict[str, list[FoundRun]]:
-    """Return the runs by group, the largest group first, those of a size by their names."""
+    """Return the runs by group, in order of decreasing size, and groups of the same size by name."""
     groups: dict[str, list[FoundRun]] = {}
     for item in found:
         groups.setdefault(name(item), []).append(item)
@@ -471,7 +471,7 @@ CSV_COLUMNS = (
     *("cause", "error", "error_step", "failing_tests", "failing_test_count", "answer", "happened"),
     "same_call_and_result",
 )
-"""The columns of the CSV; lists are joined with blanks."""
+"""The columns of the CSV; lists are joined with spaces."""
 
 
 def _csv_row(found: FoundRun) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class SearchRuns(Request):
 def search(request: SearchRuns) -> int:
     """Print each line with matches once, or all matches as JSON.
 
-    Return 0, 1 if there is none, or 2 if a named path can't be read.
+    Return 0, 1 if there is none or a named file is not a run, or 2 if a named path can't be read.
     """
     read_files_as(request.read_as)
     from gistpoint.sessions.runs.found_lines import FoundLines, counted_words
@@ -198,7 +198,7 @@ class ConvertRun(Request):
 
 
 def convert(request: ConvertRun) -> int:
-    """Write a run in another format, to standard output or to a file. Return 1 if it is doubtful.
+    """Write a run in another format, to standard output or a file. Return 1 if it is doubtful or damaged.
 
     With a query, write every run that matches it to a file in a folder. Raises `UserError` if the file is the
     run itself.
@@ -234,11 +234,11 @@ def _convert_all(request: ConvertRun) -> int:
 
 _UNSAFE = re.compile(r"[^\w.-]+")
 _ENDINGS = {"atif": ".json", "chat": ".json", "markdown": ".md", "html": ".html", "cast": ".cast"}
-"""The ends of the names of files, by format."""
+"""The extensions of files, by format; all other formats have `.txt`."""
 
 
 def _convert_one(request: ConvertRun, opened: RunDocument) -> int:
-    """Write an open run. Return 1 if it is doubtful."""
+    """Write an open run. Return 1 if it is doubtful or damaged."""
     write = exporter(request.to)
     document = settled_document(opened)
     if request.to == "chat":

@@ -39,11 +39,9 @@ SAVED = (
 def print_results(
     results: Sequence[SourceResult], count: int, settings: CampaignSettings, called: Sequence[str]
 ) -> None:
-    """Print the table of sources, why candidates were dropped, how to get more tasks, and the tasks.
+    """Print the table of sources, why candidates were dropped, the tasks, and how to get more of them.
 
-    `called` are the words of the command.
-
-    The line of a task begins with its id.
+    `called` are the words of the command. The line of a task begins with its id.
     """
     print_table(COLUMNS, [_row(result) for result in results])
     print_strata(results)

@@ -83,9 +83,9 @@ def _print_people(
 
 
 def returning(study: StudyFolder, request: ReturnAssignment, as_json: bool) -> int:
-    """Record that an assignment, or all that have timed out, are returned, so that others get the tasks.
+    """Return an assignment, or all that have timed out, so that the tasks can be assigned to others.
 
-    Return the exit code.
+    The result is the exit code. Raises `StudyError` for timed-out ones if the study sets no time for this.
     """
     if request.late:
         return _return_late(study, as_json)
@@ -124,7 +124,7 @@ class PayPeople(Request):
 
 
 def pay(study: StudyFolder, request: PayPeople, as_json: bool) -> int:
-    """Print or write minutes, completion and amounts of each participant, without results.
+    """Print or write the minutes, the completion and the pay of each participant, without results.
 
     Return the exit code.
     """
