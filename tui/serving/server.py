@@ -144,7 +144,7 @@ class ParticipantServer(Server):
         sessions: int,
         log: Callable[[str], None],
     ) -> None:
-        """`arguments` returns a participant's arguments for `gistpoint`; `sessions` limits the running programs.
+        """`arguments` returns a participant's arguments for `gistpoint`; `sessions` limits the programs.
 
         `log` is called with each line of the log. Only the links of `people` are accepted.
         """

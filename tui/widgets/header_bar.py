@@ -82,7 +82,7 @@ class HeaderBar(OneLine):
         return self._left(self._left().cell_length - width).truncate(width, ellipsis=True)
 
     def _left(self, excess: int = 0) -> Content:
-        """Return the name and the text, with a name that is shorter by the cells of a line's excess."""
+        """Return the name and the text; the name is shortened by up to `excess` cells."""
         words = plain_line(self._words) if isinstance(self._words, str) else self._words
         shortest = min(len(self._badge), _LEAST)
         name = shortened(self._badge, max(shortest, len(self._badge) - max(0, excess)))
