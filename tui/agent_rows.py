@@ -35,7 +35,7 @@ class JobRow:
 
     @property
     def begun(self) -> bool:
-        """Whether the job has an attempt."""
+        """Whether the attempt of the job has begun."""
         return self.shown.begun
 
     @property
@@ -235,7 +235,7 @@ _STYLES: Mapping[str, str] = {
 
 
 def state_style(row: JobRow) -> str:
-    """Return the style of a job's state."""
+    """Return the style of a job's state, which depends on its first sign; empty if it has none."""
     return _STYLES.get(doing(row)[:1], "")
 
 

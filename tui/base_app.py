@@ -209,7 +209,7 @@ class BaseApp(App[object]):
                 self._unnotify(shown)  # private, but there is no public way to remove a single toast
 
     def _colour_around(self, theme: Theme) -> None:
-        """Colour the margin of the terminal in a browser like the screen (xterm's "OSC 11")."""
+        """Give the margin around a browser's terminal the colour of the screen (xterm's "OSC 11")."""
         # Textual has no method to send a sequence to the terminal.
         if theme.background and self._driver is not None:
             self._driver.write(f"\x1b]11;{Color.parse(theme.background).hex6.lower()}\x07")
@@ -446,7 +446,7 @@ class BaseApp(App[object]):
         self.app.notify(f"Ctrl+C copies what is selected. {keys}".strip())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer zooming only if there is a pane."""
+        """Offer zooming only if a pane has the focus or is zoomed."""
         if action == "zoom":
             return self.screen.maximized is not None or pane_around(self.screen.focused) is not None
         return super().check_action(action, parameters)
@@ -539,9 +539,9 @@ class BaseApp(App[object]):
             self.call_later(self._recover, crash_report(error, f"{where}{kept}"))
 
     def _stop_after_crash(self, screen: Screen[Any]) -> None:
-        """Have a screen save the typed text.
+        """Have a screen save the text typed into it.
 
-        If that fails, it is logged, and the other screens still do so.
+        A failure is logged, so that the other screens can still save theirs.
         """
         try:
             if isinstance(screen, BaseScreen):
@@ -558,7 +558,7 @@ class BaseApp(App[object]):
         return ""
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
-        """Return a sentence on the open work for the report of an exception. Subclasses also save it."""
+        """Return a sentence on the open work for the report of a crash. Subclasses also save the work."""
         return self.kept
 
     async def _recover(self, report: CrashReport) -> None:

@@ -1,4 +1,4 @@
-"""The base class of all gistpoint screens: they close only themselves, and are always left the same way."""
+"""The base class of all gistpoint screens, which close only themselves and are left in one way."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def is_being_removed(node: MessagePump | None) -> bool:
 class BaseScreen(Screen[ScreenResultType]):
     """A screen that is dismissed at most once, and releases its resources however it is closed.
 
-    Modal screens name `ModalScreen` before this class: Textual takes the styles of the first base class only.
+    Modal screens list `ModalScreen` before this class, because Textual takes the styles of the first base
+    class only.
     """
 
     # Bindings of the focused widget take precedence. These scroll the text of a page while a button of the
@@ -115,7 +116,7 @@ class BaseScreen(Screen[ScreenResultType]):
 
     @property
     def title_in_help(self) -> str:
-        """The subject of the screen's help; empty for the heading of its page."""
+        """The title of the screen's help; if empty, the heading of its page is used."""
         return ""
 
     # Input
@@ -123,7 +124,7 @@ class BaseScreen(Screen[ScreenResultType]):
     def action_page_text(self, pages: int) -> None:
         """Scroll the largest part of the screen that can still be scrolled, by whole pages; up if negative.
 
-        A part may be inside another one, which is scrolled after the inner one has reached its end.
+        When that part has reached its end, the next largest is scrolled, which may be inside or around it.
         """
 
         def has_more(part: Widget) -> bool:
@@ -167,7 +168,7 @@ class BaseScreen(Screen[ScreenResultType]):
     def focus_later(self, widget: Widget) -> None:
         """Focus a widget after the next drawing, when it can take the focus; hold all typing until then.
 
-        A screen that is covered by then is not drawn, so the keys are let go after a while in any case.
+        A screen that is covered by then is not drawn, so the keys are released after a second in any case.
         """
         let_go = self.hold_keys()
 

@@ -56,7 +56,7 @@ class CampaignShown:
 
 @dataclass(slots=True)
 class CampaignView:
-    """A receiver of the reports of the work. Its methods may be called from any thread."""
+    """Receives progress reports and keeps the state to show. Its methods may be called from any thread."""
 
     now: Callable[[], float] = time.monotonic
     _shown: CampaignShown = field(default_factory=CampaignShown)
@@ -70,7 +70,7 @@ class CampaignView:
         return self._shown
 
     def take(self, progress: RunProgress) -> None:
-        """Receive a report."""
+        """Update the state to show from a progress report."""
         with self._lock:
             now = self._shown
             campaign, stages = now.campaign, now.stages
@@ -153,7 +153,7 @@ def _stage_words(stage: WorkStage, name: str, width: int, now: float) -> str:
 
 
 def work_lines(shown: CampaignShown, width: int, *, most: int) -> list[str]:
-    """Return a line for each function being tried, at most `most` lines; the last counts those left out.
+    """Return a line for each of the first `most` functions being tried; the last also counts the others.
 
     Empty while no function is being tried, such as during an earlier stage.
     """

@@ -1,4 +1,4 @@
-"""`gistpoint agent run` and `resume`: make attempts of a model at tasks, and complete a run."""
+"""`gistpoint agent run` and `resume`: have a model attempt tasks, and complete a run."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _play_and_search(locations: Locations, request: AgentRunRequest) -> int:
 
 
 def _asks_for_the_recording(request: AgentRunRequest) -> bool:
-    """Return whether a run at the demo has no settings of a model, condition, dry run or JSON output."""
+    """Return whether a request is for the demo and sets no model, condition, dry run or JSON output."""
     begin = request.begin
     has_settings = begin.model != AgentModel() or begin.condition != AgentCondition()
     has_own_output = request.dry_run or request.carry.json

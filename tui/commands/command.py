@@ -112,7 +112,7 @@ class CommandParser(argparse.ArgumentParser):
     def _quoting(self, words: Sequence[str], left: Sequence[str]) -> str:
         """Return a hint to quote a name that the shell has split at its blanks; empty if no name precedes it.
 
-        `left` are those of the words that have no meaning.
+        `left` contains the words that the parser did not accept.
         """
         first = words.index(left[0])
         if first == 0:
@@ -293,7 +293,7 @@ class TopParser(CommandParser):
     """The commands, or first words of commands, that the help lists, by section."""
 
     def format_help(self) -> str:
-        """Return the help that fits a small screen."""
+        """Return the short help: the first steps, and the names of all commands by section."""
         width = max(map(len, self.first))
         first = [f"  {name:{width}}  {text}" for name, text in self.first.items()]
         label = max(map(len, self.sections))

@@ -207,7 +207,7 @@ def _existence(report: ExistenceReport) -> str:
 
 
 def _other_rates(report: ExecutionReport | ExistenceReport) -> str:
-    """Return the other figures that are printed with a rate."""
+    """Return, in words, the rate without the test and the rate as the paper counts lines."""
     without = "-" if report.rate_without_test is None else f"{report.rate_without_test:.1f}"
     return f"without the test {without}; as the paper counts lines {report.paper.rate or 0:.1f}"
 

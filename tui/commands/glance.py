@@ -195,7 +195,7 @@ def _chosen(request: ReadGlances) -> _Chosen:
 def _tasks_of_set(names: list[str], store: TaskStore) -> Iterable[Task]:
     """Return the tasks of a set; without names, all tasks. Problems are printed.
 
-    Raises `UserError` if names are given and no task can be read because of a problem, or `TaskError` for a
+    Raises `UserError` if the named sets have problems and no task that can be read, and `TaskError` for a
     name that selects nothing.
     """
     found = read_set(names, store, distinct=True)

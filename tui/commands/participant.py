@@ -1,4 +1,4 @@
-"""`gistpoint participant`: the program in a browser's window, which `gistpoint serve` starts."""
+"""`gistpoint participant`: the program behind a browser's window, which `gistpoint serve` starts."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class RescoreCommand(Request):
 
 
 def rescore(request: RescoreCommand) -> int:
-    """Judge all results, record the outcomes, and print them. Return 1 if any differs."""
+    """Judge all results, record the outcomes, and print them. Return 1 if any differs from the harness's."""
     found = Rescoring(build_services(request.isolation), request.results)
     with long_work(quiet=request.json, kept="The results judged so far are kept.", asks_token=False) as work:
         work.progress.stage("judging results")

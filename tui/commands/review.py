@@ -90,7 +90,7 @@ def _require_there(name: str) -> None:
 
 
 def _services(isolation: IsolationChoice) -> Services:
-    """Return services that run code, but never ask on the terminal, which shows the screen."""
+    """Return services that run code, but never ask for consent on the terminal, which shows the screen."""
     from gistpoint.object_graph import build_services
 
     services = build_services(isolation)

@@ -45,7 +45,7 @@ class WatchRuns(Request):
 
 
 def watch(request: WatchRuns) -> int:
-    """Show the runs on a screen, or print a line for each piece of news, until it is stopped.
+    """Show the runs on a screen, or print a line for each piece of news, until stopped or `seconds` are over.
 
     Return the exit code. Raises `UserError` if a path does not exist.
     """

@@ -131,7 +131,7 @@ def search(request: SearchRuns) -> int:
 
 
 def _print_count(lines: str, runs: str, left_out: int) -> None:
-    """Print how much was found, in how many of the searched runs, and how many files need no search."""
+    """Print how much was found, in how many of the runs, and how many other files can't contain it."""
     others = f"; {plural(left_out, 'other file')} can't contain it" if left_out else ""
     print(f"gistpoint: {lines} in {runs}{others}.", file=sys.stderr)
 
@@ -172,7 +172,10 @@ def _print_unread(problems: list[ListedRun], paths: Sequence[str], code: int) ->
 def _documents(
     paths: Iterable[str], problems: list[ListedRun], wants: Wants, where: str
 ) -> Iterator[RunDocument]:
-    """Yield the runs to search: those of a query or, without one, those of the files that are wanted."""
+    """Yield the runs to search: those that match `where` or, without it, those in files that `wants` accepts.
+
+    Files that can't be read are added to `problems`.
+    """
     if where:
         yield from (open_run(found.name) for found in found_runs(paths, problems, where))
         return
@@ -290,7 +293,7 @@ def _write_html(document: RunDocument, request: ConvertRun) -> None:
 
 
 def _is_stream(target: Path) -> bool:
-    """Whether a target is standard output or another device, even if a shell sends it to a file."""
+    """Return whether a target is standard output or a device, even if a shell sends it to a file."""
     return target.absolute().parts[1:2] in (("dev",), ("proc",)) or (target.exists() and not target.is_file())
 
 

@@ -102,7 +102,7 @@ def _print_notes(result: SourceResult, count: int) -> None:
 
 
 def _print_expected(results: Sequence[SourceResult]) -> None:
-    """Print what share of each set readers are expected to name at a glance."""
+    """Print the share of each set's faults that readers are expected to name at a glance."""
     for result in results:
         scores = [score for task in result.tasks if (score := result.glance.get(task)) is not None]
         if scores:
@@ -138,7 +138,7 @@ def _print_confirmable(results: Sequence[SourceResult]) -> None:
 
 
 def _print_failing(results: Sequence[SourceResult]) -> None:
-    """Print the number of tasks in each stratum by failing tests."""
+    """Print how many tasks of each set are in each stratum of failing tests."""
     rows = [
         [result.spec.source, stratum, str(count)]
         for result in results

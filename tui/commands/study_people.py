@@ -83,9 +83,10 @@ def _print_people(
 
 
 def returning(study: StudyFolder, request: ReturnAssignment, as_json: bool) -> int:
-    """Return an assignment, or all that have timed out, so that the tasks can be assigned to others.
+    """Take back an assignment, or all that have timed out, so that the tasks can be assigned to others.
 
-    The result is the exit code. Raises `StudyError` for timed-out ones if the study sets no time for this.
+    Return the exit code. Raises `StudyError` if the assignment can't be taken back, or if those that have
+    timed out are requested but the study sets no time.
     """
     if request.late:
         return _return_late(study, as_json)
