@@ -16,9 +16,9 @@ class HoldsKeys(Protocol):
 
 
 class HeldAction:
-    """An action that is done as soon as what it needs has been read.
+    """An action that is carried out as soon as the data it needs have been read.
 
-    It may open a prompt, so typing is held meanwhile (decision 126). Escape gives the action up.
+    It may open a prompt, so typing is held meanwhile (decision 126). Escape cancels the action.
     """
 
     def __init__(self, screen: HoldsKeys) -> None:

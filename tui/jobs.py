@@ -47,7 +47,7 @@ class Job:
         return self._jobs.newest(self) is not self
 
     def give_way(self, delay: float = 0.0) -> None:
-        """Let more urgent jobs run first; long bodies call it now and then.
+        """Let more urgent jobs run first. Long bodies call this regularly.
 
         Returns if none is waiting. Otherwise, and always if there is a `delay` in seconds, the body ends at
         this call and runs again later, so it has to keep its progress. Raises `CancelledError` if the job was

@@ -33,7 +33,7 @@ class Shown:
 
     @property
     def name(self) -> str:
-        """The name on the screen."""
+        """The name shown on the screen: `path::qualname`, or the path of a whole file."""
         return self.function or self.path
 
 

@@ -52,7 +52,7 @@ _LIMITS = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
 
 
 def machine_error(error: BaseException) -> UserError | None:
-    """Return the sentence and the way out for a failure of the machine; None for any other exception."""
+    """Return an error with a hint for a failure of the machine; None for any other exception."""
     if isinstance(error, MemoryError):
         return UserError("There is not enough memory.", hint=_HINTS[errno.ENOMEM])
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):

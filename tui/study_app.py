@@ -123,7 +123,7 @@ class StudyApp(BaseApp):
 
     @property
     def ground_renews_itself(self) -> bool:
-        """True: the bottom screen finds the next step whenever it is on top."""
+        """True, because the bottom screen finds the next step whenever it is on top."""
         return True
 
     @property

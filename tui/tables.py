@@ -231,7 +231,7 @@ class Heading(str):
     def __new__(
         cls, text: str, group: str = "", rows: Sequence[Any] = (), *, folded: bool = False
     ) -> Heading:
-        """Return a line with text."""
+        """Return the line, a string that also has the group's name and rows."""
         made = super().__new__(cls, text)
         made.group, made.rows, made.folded = group, rows, folded
         return made

@@ -66,8 +66,9 @@ class HeaderBar(OneLine):
     def line(self) -> Content:
         """Return as much of the header as fits.
 
-        Fields are left out first, then the name is shortened, then the first field goes. The text is cut only
-        if it does not fit next to the shortest name.
+        All fields but the first are left out if necessary. Then the name is shortened, and if that does not
+        make enough room, the first field is left out as well. The text is cut only if it does not fit next to
+        the shortest name.
         """
         width = self.content_size.width
         drawn = [field.content for field in self._fields if field.value]
