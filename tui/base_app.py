@@ -405,7 +405,7 @@ class BaseApp(App[object]):
     def _show_theme(self, name: str) -> None:
         self.theme, shown = name, self.theme
         if name == shown:
-            self.mutate_reactive(App.theme)  # its file may have changed
+            self.mutate_reactive(App.theme)  # the theme's file may have changed
 
     def _offer(self, title: str, commands: list[PaletteEntry], *, at: str = "") -> None:
         from gistpoint.tui.screens.palette import Palette, count_use

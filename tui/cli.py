@@ -439,7 +439,7 @@ def _called(options: argparse.Namespace) -> int:
     from gistpoint.sessions.blinding import Blinding
 
     def is_hidden(study: str, attempt: Path) -> bool:
-        from gistpoint.sessions.studies.blinded import is_hidden  # few attempts belong to a study
+        from gistpoint.sessions.studies.blinded import is_hidden  # seldom needed: few belong to a study
 
         return is_hidden(study, attempt, unblind=getattr(options, "unblind", False))
 

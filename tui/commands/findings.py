@@ -106,7 +106,7 @@ def judge(request: JudgeRuns) -> int:
     cap = request.max_cost if request.max_cost is not None else settings.max_cost_usd
     with ProgressLine() as progress, interruptible(progress) as cancel:
         run = RunContext(cancel, progress.making)
-        # In random order, so that a call that its cap ends has judged a random part.
+        # In random order, so that the texts judged before the cap ends the call are a random part of all.
         texts = _texts(replace(request.of, runs=tuple(plan.names)), cancel, allowed)
         done = worker.judge(texts, chat_model(settings), plan.requests, max_cost_usd=cap, run=run)
     _print_work(done)

@@ -204,7 +204,7 @@ class LineView(LineCanvas):
         if not self.size:
             self.virtual_size = size
         elif size != self.virtual_size:
-            # like the reactive, but without a new layout unless a scroll bar appears or disappears
+            # like setting the reactive, but without a new layout unless a scroll bar appears or disappears
             self.set_reactive(_VIRTUAL_SIZE, size)
             self._scroll_update(size)
 
