@@ -1,4 +1,4 @@
-"""The base class of all gistpoint screens, which close only themselves and are left in one way."""
+"""The base class of all gistpoint screens, which close only themselves, always in the same way."""
 
 from __future__ import annotations
 
