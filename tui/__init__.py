@@ -2,4 +2,4 @@
 
 from gistpoint.tui.starting import compile_methods_when_called
 
-compile_methods_when_called()  # before the first of them is made
+compile_methods_when_called()  # before the first dataclass is made

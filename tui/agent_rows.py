@@ -1,4 +1,4 @@
-"""The rows of a run's jobs, alike on the watch screen, during the run and in print, and the text of tiles."""
+"""The rows of a run's jobs, for screens, the progress display and printed lists, and the text of tiles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GAUGE = 6
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A job with its number in the run, and what is known of its attempt."""
+    """A job, its number in the run, and a snapshot of its attempt."""
 
     number: int
     job: JobState
@@ -35,7 +35,7 @@ class JobRow:
 
     @property
     def begun(self) -> bool:
-        """Whether the job has an attempt."""
+        """Whether the attempt of the job has begun."""
         return self.shown.begun
 
     @property
@@ -45,7 +45,7 @@ class JobRow:
 
     @property
     def halted(self) -> bool:
-        """Whether the job has halted, other than because a person has taken its attempt over."""
+        """Whether the job has halted for a reason other than a person taking over its attempt."""
         return self.job.status is JobStatus.HALTED and self.job.problem != HANDED_OVER
 
 
@@ -77,9 +77,9 @@ def tests_gauge(tests: PassedTests, width: int) -> str:
 
 
 def _time(row: JobRow) -> str:
-    """Return the time spent on an attempt; empty before it begins, and while it is in progress.
+    """Return the time spent on an attempt; empty before it begins and while it is in progress.
 
-    The table is not redrawn every second.
+    A running time would need a redraw every second.
     """
     return duration(row.shown.spent_ms()) if row.begun and not row.at_work else ""
 
@@ -117,16 +117,17 @@ def doing(row: JobRow) -> str:
 
 
 def _over(job: JobState) -> str:
-    """Return the state of a job that is not continued, without an end in the journal that was read."""
+    """Return the state of a job that was excluded or has ended, if its journal records no end."""
     if job.status is JobStatus.EXCLUDED:
         return f"– excluded: {job.obstacle}"
     return f"– {job.problem} earlier" if job.attempt else f"– {job.problem}"
 
 
 def job_sentence(row: JobRow, run: str, room: int = _UNBOUNDED) -> str:
-    """Return what became of a job, or what is to be done about it, for the user who watches the run.
+    """Return a sentence on the result of a job or on the next step, for the user who watches the run.
 
-    Of a message that is too long for `room` characters, the middle is left out, so the command remains.
+    If the sentence on a halted job is longer than `room` characters, it names only one command, and the
+    middle of the job's message is left out.
     """
     status, shown = row.job.status, row.shown
     if row.halted:
@@ -164,7 +165,7 @@ _NO_MESSAGE = "No reason was recorded."
 
 
 def budget_words(shown: ShownAttempt) -> list[str]:
-    """Return the number of turns and the remaining budgets in words, the longest form first."""
+    """Return the turn and the remaining budgets in words, in forms of decreasing length."""
     left, whole = shown.remaining, shown.budgets
     turn = f"turn {shown.turns}"
     uses = f"{left.tool_uses} of {plural(whole.tool_uses, shown.unit)}"
@@ -180,7 +181,10 @@ def budget_words(shown: ShownAttempt) -> list[str]:
 
 
 def call_line(shown: ShownAttempt) -> str:
-    """Return the last call as it could be typed, with a sign for one that is running or was refused."""
+    """Return the last call as it could be typed, after a sign for running, refused or answered.
+
+    If there is no call, the line says so.
+    """
     call = shown.last
     if call is None:
         return "no call yet"
@@ -198,7 +202,7 @@ _LONGEST = 300
 
 
 def result_bar(shown: ShownAttempt, width: int) -> tuple[str, str]:
-    """Return a bar of `width` cells for the last submission's tests, and a label for it.
+    """Return a bar for the tests of the last submission, and a label; together they fill `width` cells.
 
     The bar is empty if no tests were counted.
     """
@@ -231,7 +235,7 @@ _STYLES: Mapping[str, str] = {
 
 
 def state_style(row: JobRow) -> str:
-    """Return the style of a job's state."""
+    """Return the style of a job's state, which depends on its first sign; empty if it has none."""
     return _STYLES.get(doing(row)[:1], "")
 
 

@@ -46,7 +46,7 @@ class AgentWatchApp(BaseApp):
         """The id of the attempt that a person takes over; empty if there is none."""
 
     def first_screen(self) -> Screen[None]:
-        """Return the screen with the table of the run, or with the attempt."""
+        """Return the screen with the table of the run, or with the attempt if no run is given."""
         if self._run is not None:
             follower = RunFollower(self._run, self.locations.attempts)
             return RunWatchScreen(follower, SystemTime(), self._titled)
@@ -104,8 +104,8 @@ class AgentWatchApp(BaseApp):
     def _hand_over(self, attempt: str, to: str, *, by: str = "", note: str = "") -> None:
         """Record who continues the attempt.
 
-        A call that a process left unanswered is completed first. Raises `AttemptError` if `to` continues the
-        attempt already.
+        A call that a process left unanswered is completed first. Raises `AttemptError` if `to` is
+        already in control of the attempt.
         """
         services = self._services()
         services.consent.asker = ConsentPrompt(self).ask

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServicesMaker:
-    """A maker of the services, which is called when they are first needed."""
+    """The locations, and a function that makes the services when they are first needed."""
 
     locations: Locations
     make: Callable[[], Services]
@@ -61,10 +61,10 @@ class GistpointApp(BaseApp):
     ) -> None:
         """`services` may be a maker, which is called in a thread after the first drawing.
 
-        `open` is the id of a task or attempt to open at once, or a function that returns the one to open,
-        whose `UserError` ends the program. `play` contains recorded steps and the speed at which to play
-        them. With `new`, a new attempt begins even if one is unfinished. With `alone`, leaving the attempt
-        closes the program instead of showing home.
+        `open` is the id of a task or attempt to open at once, or a function that returns a task or an
+        attempt's id, and whose `UserError` ends the program. `play` contains recorded steps and the speed at
+        which to play them. With `new`, a new attempt begins even if one is unfinished. With `alone`, leaving
+        the attempt closes the program instead of showing home.
         """
         super().__init__(
             services.locations, "screens/home.tcss" if open is None else "screens/solve/solve.tcss"
@@ -97,7 +97,7 @@ class GistpointApp(BaseApp):
         return HomeScreen(lambda: self.services)
 
     def _came_back(self) -> None:
-        """Show home if nothing is being opened; if the app shows the attempt `alone`, close it instead."""
+        """If nothing is being opened, show home, or close the app if it shows only an attempt (`alone`)."""
         if self._opening is None:
             self._show_first()
 
@@ -268,7 +268,7 @@ class GistpointApp(BaseApp):
     def run_to_exit_code(self) -> int:
         """Run until the user leaves, and return the exit code.
 
-        Raises `UserError` if nothing could be opened.
+        Raises the `UserError` of a function that was passed as `open`, if it raised one.
         """
         code = super().run_to_exit_code()
         if self._not_found is not None:

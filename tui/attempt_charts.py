@@ -31,7 +31,7 @@ def score_cell(submission: Submission | None) -> str:
 
 
 def time_lines(state: AttemptState, width: int, title: str, *, apart: bool = False) -> list[Line]:
-    """Return a heading, and a bar for each activity of at least a second.
+    """Return a heading and, for each activity that took at least a second, a bar.
 
     `apart` adds the times when the program was closed or the machine was asleep.
     """

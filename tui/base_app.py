@@ -78,7 +78,7 @@ class BaseApp(App[object]):
         theme, keys, self._unusable = settings_of(locations)
         self.locations = locations
         self._user_themes: Mapping[str, Theme] = {}
-        self._odd_themes: list[str] = []
+        self._theme_problems: list[str] = []
         self.set_reactive(App.theme, self._theme_at_start(theme))
         super().__init__(css_path=["base.tcss", styles])
         self.keymap: Mapping[str, str] = keys
@@ -114,18 +114,18 @@ class BaseApp(App[object]):
         if name in self._user_themes:
             return name
         meant = did_you_mean(name, [*_OWN_BY_NAME, *self._user_themes, *BUILTIN_THEMES])
-        self._odd_themes.append(f"There is no theme {name!r}, so {DEFAULT} is shown.{meant}")
+        self._theme_problems.append(f"There is no theme {name!r}, so {DEFAULT} is shown.{meant}")
         return DEFAULT
 
     def _read_themes(self) -> None:
         from gistpoint.tui.user_themes import read_themes
 
-        self._user_themes, self._odd_themes = read_themes(self.locations.config)
+        self._user_themes, self._theme_problems = read_themes(self.locations.config)
 
     def _report_themes(self) -> None:
-        for problem in self._odd_themes:
+        for problem in self._theme_problems:
             self.app.notify(problem, title="Themes", severity="warning")
-        self._odd_themes = []
+        self._theme_problems = []
 
     def get_key_display(self, binding: Binding) -> str:
         """Return a binding's key in gistpoint's spelling."""
@@ -203,13 +203,13 @@ class BaseApp(App[object]):
             self._handle_signals()
 
     def _take_back_toasts(self, screen: Screen[Any]) -> None:
-        """Remove the informational toasts of a closed screen, except recent ones, which may explain why."""
+        """Remove informational toasts after a change of screen, except recent ones, which may explain it."""
         for shown in list(self._notifications):
             if shown.severity == "information" and time() - shown.raised_at > _READ_S:
                 self._unnotify(shown)  # private, but there is no public way to remove a single toast
 
     def _colour_around(self, theme: Theme) -> None:
-        """Colour the margin of the terminal in a browser like the screen (xterm's "OSC 11")."""
+        """Give the margin around a browser's terminal the colour of the screen (xterm's "OSC 11")."""
         # Textual has no method to send a sequence to the terminal.
         if theme.background and self._driver is not None:
             self._driver.write(f"\x1b]11;{Color.parse(theme.background).hex6.lower()}\x07")
@@ -267,7 +267,7 @@ class BaseApp(App[object]):
         return self.type_ahead.wait(cancel)
 
     async def on_followed(self, message: Followed) -> None:
-        """Report the arrival of its marker to the type-ahead, which may then deliver the held events."""
+        """Pass a marker that has arrived on to the type-ahead, which may then deliver the held events."""
         await self.type_ahead.passed(message)
 
     def simulate_key(self, key: str) -> None:
@@ -282,7 +282,10 @@ class BaseApp(App[object]):
             self._leave(screen)
 
     def run_to_exit_code(self) -> int:
-        """Run until the user leaves. Return 0, or another code if an error or a signal ended the app."""
+        """Run until the user leaves. Return 0, or another code if an error or a signal ended the app.
+
+        Raises `UserError` if the terminal can't show the characters of the screens.
+        """
         require_drawable()
         self.run()
         return self.return_code or 0
@@ -315,7 +318,7 @@ class BaseApp(App[object]):
     ) -> None:
         """Run a slow function in a thread. A `UserError` is shown; other exceptions count as unexpected.
 
-        Typing until it has ended is meant for the screen that it opens, unless `holds` is False; Escape
+        Unless `holds` is False, typing is held until it has ended, for the screen that it opens, and Escape
         calls `cancel` (decision 126).
         """
         let_go = self.hold_keys(cancel) if holds else lambda: None
@@ -354,7 +357,7 @@ class BaseApp(App[object]):
             self.push_screen(HelpScreen(page, known, about, rest, title=title))
 
     def action_command_palette(self) -> None:
-        """Show the commands that are possible now, most used first."""
+        """Show the commands that are possible now, most used first; theme, help and quit are last."""
         from gistpoint.tui.possible import in_order, possible_now
         from gistpoint.tui.screens.palette import PaletteEntry, uses
 
@@ -402,7 +405,7 @@ class BaseApp(App[object]):
     def _show_theme(self, name: str) -> None:
         self.theme, shown = name, self.theme
         if name == shown:
-            self.mutate_reactive(App.theme)  # its file may have changed
+            self.mutate_reactive(App.theme)  # the theme's file may have changed
 
     def _offer(self, title: str, commands: list[PaletteEntry], *, at: str = "") -> None:
         from gistpoint.tui.screens.palette import Palette, count_use
@@ -443,7 +446,7 @@ class BaseApp(App[object]):
         self.app.notify(f"Ctrl+C copies what is selected. {keys}".strip())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer zooming only if there is a pane."""
+        """Offer zooming only if a pane has the focus or is zoomed."""
         if action == "zoom":
             return self.screen.maximized is not None or pane_around(self.screen.focused) is not None
         return super().check_action(action, parameters)
@@ -536,9 +539,9 @@ class BaseApp(App[object]):
             self.call_later(self._recover, crash_report(error, f"{where}{kept}"))
 
     def _stop_after_crash(self, screen: Screen[Any]) -> None:
-        """Have a screen save the typed text.
+        """Have a screen save the text typed into it.
 
-        If that fails, it is logged, and the other screens still do so.
+        A failure is logged, so that the other screens can still save theirs.
         """
         try:
             if isinstance(screen, BaseScreen):
@@ -555,7 +558,7 @@ class BaseApp(App[object]):
         return ""
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
-        """Return a sentence on the open work for the report of an exception. Subclasses also save it."""
+        """Return a sentence on the open work for the report of a crash. Subclasses also save the work."""
         return self.kept
 
     async def _recover(self, report: CrashReport) -> None:

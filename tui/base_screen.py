@@ -1,4 +1,4 @@
-"""The base class of all gistpoint screens: they close only themselves, and are always left the same way."""
+"""The base class of all gistpoint screens, which close only themselves, always in the same way."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class _TypingApp(Protocol):
 
 
 def with_ancestors(node: MessagePump | None) -> Iterator[MessagePump]:
-    """Yield a widget and all that it is in, innermost first. A removed widget has no `screen`."""
+    """Yield a widget, which may have been removed, and its ancestors, innermost first; nothing for None."""
     while node is not None:
         yield node
         node = node._parent
 
 
 def is_being_removed(node: MessagePump | None) -> bool:
-    """Return whether a widget, or something that it is in, is being removed.
+    """Return whether a widget or one of its ancestors is being removed.
 
-    It still handles the messages that are in its queue, while its own parts go one by one.
+    Such a widget still handles the messages in its queue, while its children are removed one by one.
     """
     return any(isinstance(item, DOMNode) and item._pruning for item in with_ancestors(node))
 
@@ -54,10 +54,12 @@ def is_being_removed(node: MessagePump | None) -> bool:
 class BaseScreen(Screen[ScreenResultType]):
     """A screen that is dismissed at most once, and releases its resources however it is closed.
 
-    Modal screens name `ModalScreen` before this class: Textual takes the styles of the first base class only.
+    Modal screens list `ModalScreen` before this class, because Textual takes the styles of the first base
+    class only.
     """
 
-    # What has the focus comes first: these scroll the text of a page while one of its buttons has it.
+    # Bindings of the focused widget take precedence. These scroll the text of a page while a button of the
+    # page has the focus.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("pagedown", "page_text(1)", show=False),
         Binding("pageup", "page_text(-1)", show=False),
@@ -114,7 +116,7 @@ class BaseScreen(Screen[ScreenResultType]):
 
     @property
     def title_in_help(self) -> str:
-        """The subject of the screen's help; empty for the heading of its page."""
+        """The title of the screen's help; if empty, the heading of its page is used."""
         return ""
 
     # Input
@@ -122,7 +124,7 @@ class BaseScreen(Screen[ScreenResultType]):
     def action_page_text(self, pages: int) -> None:
         """Scroll the largest part of the screen that can still be scrolled, by whole pages; up if negative.
 
-        A part may be inside another one, which is scrolled after the inner one has reached its end.
+        When that part has reached its end, the next largest is scrolled, which may be inside or around it.
         """
 
         def has_more(part: Widget) -> bool:
@@ -166,7 +168,7 @@ class BaseScreen(Screen[ScreenResultType]):
     def focus_later(self, widget: Widget) -> None:
         """Focus a widget after the next drawing, when it can take the focus; hold all typing until then.
 
-        A screen that is covered by then is not drawn, so the keys are let go after a while in any case.
+        A screen that is covered by then is not drawn, so the keys are released after a second in any case.
         """
         let_go = self.hold_keys()
 

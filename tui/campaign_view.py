@@ -56,7 +56,7 @@ class CampaignShown:
 
 @dataclass(slots=True)
 class CampaignView:
-    """A receiver of the reports of the work. Its methods may be called from any thread."""
+    """Receives progress reports and keeps the state to show. Its methods may be called from any thread."""
 
     now: Callable[[], float] = time.monotonic
     _shown: CampaignShown = field(default_factory=CampaignShown)
@@ -70,7 +70,7 @@ class CampaignView:
         return self._shown
 
     def take(self, progress: RunProgress) -> None:
-        """Receive a report."""
+        """Update the state to show from a progress report."""
         with self._lock:
             now = self._shown
             campaign, stages = now.campaign, now.stages
@@ -88,7 +88,7 @@ class CampaignView:
             self._shown = CampaignShown(campaign, before, stages, tuple(self._notes))
 
     def end(self, how: str) -> None:
-        """Record that the work, and the current stage, has ended."""
+        """Record that the work and its current stage have ended; `how` is the end in words."""
         with self._lock:
             stages = self._shown.stages
             if stages:
@@ -103,9 +103,9 @@ def kept_words(shown: CampaignShown) -> str:
 
 
 def time_words(shown: CampaignShown) -> str:
-    """Return a line with the elapsed time and, while the work is under way, the remaining time.
+    """Return a line with the elapsed time and, while the work is under way, the remaining time and the pace.
 
-    Until a source is known, the line is `shown.ended`.
+    The pace is in tests per second. Until a source is known, the line is `shown.ended`.
     """
     report = shown.campaign
     if report is None:
@@ -153,7 +153,7 @@ def _stage_words(stage: WorkStage, name: str, width: int, now: float) -> str:
 
 
 def work_lines(shown: CampaignShown, width: int, *, most: int) -> list[str]:
-    """Return a line for each function being tried, at most `most` lines; the last counts those left out.
+    """Return a line for each of the first `most` functions being tried; the last also counts the others.
 
     Empty while no function is being tried, such as during an earlier stage.
     """
@@ -170,7 +170,11 @@ def work_lines(shown: CampaignShown, width: int, *, most: int) -> list[str]:
 
 
 def _trial_words(trial: TrialProgress, width: int) -> str:
-    """Return the line for a trial. If it is narrow, the latest stage and the tests are left out."""
+    """Return the line for a trial, in `width` characters if possible.
+
+    If it is longer, the latest stage and then the time and the tests are left out, and the start of the
+    function's name is cut off.
+    """
     parts = [visible_line(trial.function)]
     if trial.attempt:
         parts.append(f"try {trial.attempt}{f', {spaced(trial.family)}' if trial.family else ''}")

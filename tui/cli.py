@@ -310,7 +310,7 @@ GROUPS = {
     "study": "collect a human baseline: declare a study, take part in it, report its results",
     "admin": "paths, caches, backups, shell completion, baselines of other backends",
 }
-"""The help on words that begin several commands."""
+"""The help texts for words that begin several commands."""
 
 FIRST = (
     "demo",
@@ -344,7 +344,7 @@ SECTIONS = {
     "Team": ("store",),
     "Admin": ("doctor", "admin"),
 }
-"""The first words of all commands that the help lists, by section."""
+"""The commands, or first words of commands, that the help lists, by section."""
 
 MOVED = {
     ("paths",): "admin paths",
@@ -410,7 +410,11 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _parsed(words: Sequence[str]) -> argparse.Namespace:
-    """Return the parsed words. Help and versions are printed, and end the program if that worked."""
+    """Return the parsed arguments.
+
+    A request for help or the version is printed, and then ends the program. Raises `OSError` if the output
+    can't be written.
+    """
     try:
         return parser().parse_args(words, argparse.Namespace(called=(*words,)))
     except SystemExit:
@@ -427,7 +431,7 @@ def _require_home() -> None:
 
 
 def _called(options: argparse.Namespace) -> int:
-    """Call a command, which does not show outcomes of people in studies that are open (decision 191).
+    """Call a command, and hide the outcomes of people in open studies from it (decision 191).
 
     The commands on a study hide them themselves, because some need outcomes that they do not show.
     Participants see their own outcomes.
@@ -435,7 +439,7 @@ def _called(options: argparse.Namespace) -> int:
     from gistpoint.sessions.blinding import Blinding
 
     def is_hidden(study: str, attempt: Path) -> bool:
-        from gistpoint.sessions.studies.blinded import is_hidden  # few attempts belong to a study
+        from gistpoint.sessions.studies.blinded import is_hidden  # seldom needed: few belong to a study
 
         return is_hidden(study, attempt, unblind=getattr(options, "unblind", False))
 
@@ -492,13 +496,13 @@ def _with_new_name(words: Sequence[str]) -> list[str]:
 TWO_WORDS = frozenset(
     row.name for row in COMMANDS if row.name.partition(" ")[0] in {other.name for other in COMMANDS}
 )
-"""The commands of two words of which the first one is a command too; the parser takes them for one word."""
+"""The commands of two words whose first word is also a command; the parser gets them as one word."""
 
 
 def _with_whole_names(words: Sequence[str]) -> Sequence[str]:
-    """Return the words with the two words and the digit of a task as one name, as if they had been quoted."""
+    """Return the arguments with each task name (two words and a digit) joined, as if it had been quoted."""
     if not any(len(word) == 1 and word.isdigit() for word in words):
-        return words  # most calls, which need not import what names consist of
+        return words  # most calls, for which the words of names need not be imported
     from gistpoint.core.tasks.names import with_whole_names
 
     return with_whole_names(words)

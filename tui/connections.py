@@ -24,7 +24,7 @@ BACKLOG = 64
 
 
 def server_tls(certificate: str, key: str) -> ssl.SSLContext | None:
-    """Return what a server needs for TLS; None without a certificate.
+    """Return the TLS context of a server; None without a certificate.
 
     Raises `UserError` if the certificate or its key can't be read or used.
     """

@@ -12,7 +12,7 @@ WHAT_IT_MEANS = (
 
 
 def ask_consent(why_not: str) -> bool:
-    """Ask on the terminal. Return whether the answer is yes; without a terminal, it is no."""
+    """Ask on the terminal whether code may run without isolation; without a terminal, the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     from gistpoint.core.text import visible

@@ -45,9 +45,9 @@ def edited_externally(
 ) -> str:
     """Return text as the user's editor saves it. The app is suspended meanwhile.
 
-    `on_saved` is called in a thread with the text of each save. The text is in a file that only this user can
-    read. The file is deleted afterwards, unless the editor has failed after changing it or has saved
-    something other than UTF-8; the error then names the file, so that nothing is lost. Raises
+    The file is checked twice a second, and `on_saved` is called in a thread with text that has changed. Only
+    this user can read the file. It is deleted afterwards, unless the editor has failed after changing it or
+    has saved something other than UTF-8; the error then names the file, so that nothing is lost. Raises
     `ExternalEditorError` if there is no editor, if it can't be started or fails, or if it does not leave
     UTF-8 text.
     """
@@ -77,7 +77,7 @@ def edited_externally(
 
 @contextmanager
 def _watched(path: Path, text: str, on_saved: Callable[[str], None] | None) -> Iterator[None]:
-    """Check the file periodically, and report each version that is saved."""
+    """Check the file periodically, and report its text whenever it has changed."""
     if on_saved is None:
         yield
         return

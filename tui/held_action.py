@@ -16,9 +16,9 @@ class HoldsKeys(Protocol):
 
 
 class HeldAction:
-    """An action that is done as soon as what it needs has been read.
+    """An action that is carried out as soon as the data it needs have been read.
 
-    It may open a prompt, so typing is held meanwhile (decision 126). Escape gives the action up.
+    It may open a prompt, so typing is held meanwhile (decision 126). Escape cancels the action.
     """
 
     def __init__(self, screen: HoldsKeys) -> None:
@@ -27,7 +27,7 @@ class HeldAction:
         self._let_go: Callable[[], None] = lambda: None
 
     def wait(self, do: Callable[[], object]) -> None:
-        """Do something later, in place of an action that is already waiting."""
+        """Have `do` called later. It replaces an action that is already waiting."""
         self.give_up()
         self._do, self._let_go = do, self._screen.hold_keys(self.give_up)
 

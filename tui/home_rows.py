@@ -62,8 +62,8 @@ _HOUR_MS = 60 * 60 * 1000
 class HomeRow:
     """A row of a list on the home screen.
 
-    The text of its cells is made once, in the thread that loads the rows: for a task before it is shown, and
-    for an attempt, which home lists only on request, after that.
+    The text of its cells is made once: for a task before the row is shown, and for an attempt, which is
+    listed only on request, after all rows have been loaded or when it is first needed.
     """
 
     cells: dict[str, str] = field(default_factory=dict, compare=False, kw_only=True)
@@ -193,11 +193,11 @@ def _solved(summaries: Iterable[AttemptSummary]) -> str:
     """Return how many attempts count as solved; empty if this does not differ from the tests' verdicts."""
     known = [summary for summary in summaries if summary.state.ended and not summary.withheld]
     results = [summary.result for summary in known]
-    stand = [None if summary.problem else standing(summary.state) for summary in known]
+    standings = [None if summary.problem else standing(summary.state) for summary in known]
     only_tests = {None, Standing.NOT_ASKED, Standing.EXEMPT}
-    if AttemptResult.TO_BE_READ not in results and only_tests.issuperset(stand):
+    if AttemptResult.TO_BE_READ not in results and only_tests.issuperset(standings):
         return ""
-    return "; ".join(filter(None, [solved_words(results), by_tests_words(stand)]))
+    return "; ".join(filter(None, [solved_words(results), by_tests_words(standings)]))
 
 
 def _words(count: int, rows: Sequence[TaskRow]) -> str:
@@ -398,7 +398,7 @@ def unit_of(task: Task) -> str:
 
 
 def budget_words(task: Task) -> str:
-    """Return the budgets of a task as text."""
+    """Return the budgets of a task in words, with its time limit if it has one."""
     budgets, state = task.budgets, blank_state(task.mode)
     words = f"{budgets.tool_uses} {state.unit}s"
     if not state.hands_in_once:

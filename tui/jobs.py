@@ -47,7 +47,7 @@ class Job:
         return self._jobs.newest(self) is not self
 
     def give_way(self, delay: float = 0.0) -> None:
-        """Let more urgent jobs run first; long bodies call it now and then.
+        """Let more urgent jobs run first. Long bodies call this regularly.
 
         Returns if none is waiting. Otherwise, and always if there is a `delay` in seconds, the body ends at
         this call and runs again later, so it has to keep its progress. Raises `CancelledError` if the job was
@@ -149,9 +149,9 @@ class Jobs:
     def repeat(
         self, seconds: float, body: Callable[[Job], Result], then: Callable[[Result], object] | None = None
     ) -> None:
-        """Run a job now, then every `seconds` seconds while the owner exists.
+        """Run a job now, then every `seconds` seconds while the owner exists; without an owner, only now.
 
-        A turn is skipped while any job is running or waiting.
+        A turn is skipped if any job is running or waiting.
         """
 
         def again() -> None:
@@ -221,9 +221,9 @@ class Jobs:
             self._cancel(lambda _: True)
 
     def stop(self) -> None:
-        """Cancel and drop everything for good, including results that are not delivered yet.
+        """Cancel the running job, and drop all others and all undelivered results, for good.
 
-        Waits at most `_KEEP_S` seconds for jobs that save something.
+        Jobs that save something (`keeps`) still run; this waits at most `_KEEP_S` seconds for them.
         """
         with self._wake:
             self._stopped = True

@@ -1,6 +1,6 @@
 """The sources that the results of an attempt show, by path, name and line.
 
-Looking at them again is free, since they were paid for.
+Showing them again costs no budget, because the calls that revealed them already did.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Shown:
 
     @property
     def name(self) -> str:
-        """The name on the screen."""
+        """The name shown on the screen: `path::qualname`, or the path of a whole file."""
         return self.function or self.path
 
 
@@ -137,7 +137,7 @@ def functions_in(state: AttemptState, shown: Shown) -> Functions:
 
 
 def enclosing(functions: Functions, line: int) -> str:
-    """Return the innermost definition around a line; an empty string if there is none."""
+    """Return the name of the innermost definition around a line; an empty string if there is none."""
     around = [item for item in functions if item[1] <= line <= item[2]]
     return min(around, key=lambda item: item[2] - item[1])[0] if around else ""
 
@@ -153,7 +153,7 @@ def definitions_named(state: AttemptState, word: str, path: str = "") -> list[st
 
 
 def names_in(line: str) -> list[str]:
-    """Return the names used in a line of Python, except those it assigns or defines and builtins."""
+    """Return the names that a line of Python uses, without keywords, builtins and newly defined names."""
     found = (match for match in _NAME.finditer(line) if match["name"] and not match["assigned"])
     return list(dict.fromkeys(match["name"] for match in found if not _everywhere(match["name"])))
 

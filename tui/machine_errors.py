@@ -52,7 +52,7 @@ _LIMITS = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
 
 
 def machine_error(error: BaseException) -> UserError | None:
-    """Return the sentence and the way out for a failure of the machine; None for any other exception."""
+    """Return an error with a hint for a failure of the machine; None for any other exception."""
     if isinstance(error, MemoryError):
         return UserError("There is not enough memory.", hint=_HINTS[errno.ENOMEM])
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
@@ -73,7 +73,7 @@ def machine_error(error: BaseException) -> UserError | None:
 
 
 class CrashReport(NamedTuple):
-    """What a screen says about an exception that ended it."""
+    """The title, text and hint of the dialog about an unexpected exception."""
 
     title: str
     text: str
@@ -139,7 +139,7 @@ def _temporary() -> Path:
 
 
 def _full_places() -> Iterator[str]:
-    """Yield gistpoint's folders, the current one and the temporary one, if their disk is full."""
+    """Yield those of gistpoint's folders, the current one and the temporary one that are on a full disk."""
     for place in (*Locations.of_user(), Path(), _temporary()):
         with suppress(OSError):
             found = next(path for path in (place, *place.absolute().parents) if path.exists())

@@ -52,7 +52,7 @@ class ParticipantApp(BaseApp):
 
     @on(AssignedScreen.Shown)
     def read_tasks(self) -> None:
-        """Read the state of the tasks."""
+        """Read the state of the tasks in a thread, and show it."""
         self._busy = False
         self.in_thread(lambda: self.call_from_thread(self._show_tasks, self._assigned()))
 
@@ -72,7 +72,10 @@ class ParticipantApp(BaseApp):
 
     @on(AssignedScreen.Asked)
     def asked(self, message: AssignedScreen.Asked) -> None:
-        """Begin the task, continue it, or show its result. Ignored while another request is in progress."""
+        """Begin the task, continue it, or show its result. Ignored while another request is in progress.
+
+        If the attempt is damaged, only the bell rings.
+        """
         if self._busy or not isinstance(self.screen, AssignedScreen):
             return
         row = message.row

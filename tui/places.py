@@ -47,7 +47,7 @@ class NamedPlace:
 
     @property
     def name(self) -> str:
-        """The name on the screen."""
+        """The name shown on the screen: `path::qualname`, `path:line` or the path."""
         return self.function or (f"{self.path}:{self.line}" if self.line else self.path)
 
 

@@ -18,7 +18,7 @@ _MOVES = FREE - {"enter", "space", "tab", "shift+tab"}
 
 @dataclass(frozen=True, slots=True)
 class PossibleKey:
-    """A row of the key table that works now."""
+    """A binding that works now, with its keys and the widget that performs its action."""
 
     key: Key
     spelt: str

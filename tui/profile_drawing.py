@@ -85,7 +85,7 @@ _VERDICTS = {
 def drawn(
     run: Run, profile: Profile, width: int, *, here: int | None = None, hides: bool = False
 ) -> list[ProfileLine]:
-    """Return the profile, in lines of at most `width` cells. `here` is the step on the screen.
+    """Return the lines of a profile, drawn and wrapped for `width` cells. `here` is the step on the screen.
 
     With `hides`, the outcome and the cost are left out.
     """

@@ -46,7 +46,7 @@ class ProfiledRun:
 
     @property
     def solver(self) -> str:
-        """The solver of the run, or its name if no solver is recorded; `hidden` if the solver is hidden."""
+        """The model or agent, or the run's name if neither is recorded; `hidden` if the solver is hidden."""
         if self.hides:
             return "hidden"
         return visible_line(

@@ -1,7 +1,7 @@
 """The signs on screens and in printed text: each has one meaning, or one group of meanings, and one name.
 
 Other modules of the user interface contain no literal sign, so that a sign can be found, compared and
-replaced here. Punctuation, such as `…`, `·`, `–`, `×` and `−`, is part of a sentence and no sign.
+replaced here. Punctuation, such as `…`, `·`, `–`, `×` and `−`, is part of a sentence, and not a sign.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class StudyApp(BaseApp):
         chat_models: Mapping[str, ChatModel] | None = None,
         copies: Path | None = None,
     ) -> None:
-        """`command` is the command that continues on another day.
+        """`command` is the command with which the participant continues on another day.
 
         `copies` is the folder in which participants can save a copy of the consent; None in a browser.
         `sandbox_ready` returns whether the required sandbox works. `chat_models` are the models of the
@@ -115,7 +115,7 @@ class StudyApp(BaseApp):
 
     def first_screen(self) -> Screen[None]:
         """Return the line shown while there is no page."""
-        return WaitingPage(self._look_on)
+        return WaitingPage(self._continue)
 
     def on_mount(self) -> None:
         """Check repeatedly whether the study's store answers again."""
@@ -123,7 +123,7 @@ class StudyApp(BaseApp):
 
     @property
     def ground_renews_itself(self) -> bool:
-        """True: the bottom screen finds the next step whenever it is on top."""
+        """True, because the bottom screen finds the next step whenever it is on top."""
         return True
 
     @property
@@ -146,8 +146,8 @@ class StudyApp(BaseApp):
 
     # Steps
 
-    def _look_on(self) -> None:
-        """Find the next step, unless that or something else is already in progress."""
+    def _continue(self) -> None:
+        """Show the next step, unless that or something else is already in progress."""
         if not self._busy and isinstance(self.screen, WaitingPage):
             self._do(lambda: None)
 
@@ -201,7 +201,7 @@ class StudyApp(BaseApp):
         return self.part.folder.store
 
     def _about(self, step: Step) -> tuple[Task | None, AttemptState | None]:
-        """Return the task of a step and the state of its attempt; each is None if it does not exist."""
+        """Return the task of a step and the state of its attempt; each is None if the step has none."""
         task = self.part.task_of(step) if isinstance(step, ReadyStep | AttemptStep) else None
         attempt = step.attempt if isinstance(step, BetweenStep | AttemptStep) else ""
         known = attempt and (self.services.attempts.root / attempt).is_dir()

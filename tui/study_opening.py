@@ -19,10 +19,11 @@ _NAME = re.compile(r"[a-z0-9-]{3,40}")
 
 
 def open_study(name: str) -> StudyFolder:
-    """Open the study in a folder, or with a name on the team's store, with the user's clock and data.
+    """Open the study in a folder, or with a name on the team's store, with the machine's clock.
 
-    A team's study is updated first. If its store does not answer, that is reported and the folder is used as
-    it is. Raises `StudyError` if it can't be read, or another `UserError` of the store.
+    A team's study is updated first. If its store does not answer, that is reported, and the folder is used as
+    it is. Raises `StudyError` if the study can't be read, and another `UserError` if the store can't be used
+    or a study can't be fetched from it.
     """
     locations = Locations.of_user()
     root = _folder_of(name, locations)
@@ -70,7 +71,7 @@ def is_shared(study: StudyFolder) -> bool:
 
 
 def share_again(study: StudyFolder) -> bool:
-    """Update the changed declaration of a study on its team's store. Return whether it has a store.
+    """Copy the changed declaration of a study to its team's store. Return whether it has a store.
 
     Raises `UserError` if the store can't be used.
     """

@@ -49,7 +49,10 @@ _CONFIRMED: Column[TaskCoverage] = Column("confirmation", _confirmed, least=12)
 
 
 def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
-    """Return the columns for a study's tasks, with one for each condition with people."""
+    """Return the columns for a study's tasks, with one for each condition with people.
+
+    With `hidden`, no column shows outcomes.
+    """
     target = study.design.target_per_task
 
     def of(condition: str) -> Column[TaskCoverage]:
@@ -78,7 +81,7 @@ def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
 
 
 def state_words(study: Study, ledger: Ledger) -> str:
-    """Return the id of the study, since when it is open or closed, and whether it is simulated."""
+    """Return the id of the study, the day on which it opened or closed, and whether it is simulated."""
     opened, closed = (
         ledger.study.when(kind) for kind in (StudyOperationKind.OPENED, StudyOperationKind.CLOSED)
     )

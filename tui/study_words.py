@@ -28,7 +28,7 @@ from gistpoint.core.tasks.model import Task
 
 
 def title_of(study: Study) -> str:
-    """Return the name of a study."""
+    """Return the heading for a study: `Study:` and its title, or its id if it has no title."""
     return f"Study: {study.title or study.id}"
 
 
@@ -48,7 +48,7 @@ def task_heading(step: ReadyStep | AttemptStep, task: Task) -> str:
 
 
 def form_heading(study: Study, step: FormStep, number: int, of: int) -> str:
-    """Return the heading of a form: before or after which task it is shown."""
+    """Return the heading of a form: the task before or after which it is shown, or the study's title."""
     if step.assignment and number:
         return (
             f"{'After' if step.form.at.value == 'after_task' else 'Before you begin with'} task {number} of"
@@ -116,7 +116,7 @@ def goodbye_words(code: str, command: str) -> list[str]:
 
 
 def away_words(error: UserError, command: str) -> list[str]:
-    """Return the text shown if the next task can't begin now. `command` is how to continue on another day."""
+    """Return the text shown if the next task can't begin now. `command` continues on another day."""
     return [
         (
             "The next task can't begin now: tasks are assigned together with the other machines, and the "

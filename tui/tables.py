@@ -54,7 +54,7 @@ class Column(Generic[Row]):
     least: int = 0
     """The width to which the column may be cut; 0 if its cells are never cut, like numbers."""
     readable: int = 36
-    """The width that long text needs to be easy to read; columns without a rank go before it has less."""
+    """The width that long text needs to be easy to read; columns without a rank are left out first."""
     keeps_end: bool = False
     """Whether text that is too long is cut in the middle instead of at the end."""
     former_names: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class Column(Generic[Row]):
     marks: Callable[[Row], Sequence[tuple[int, int]]] | None = None
     """Returns the start and end of each part of the text to emphasise; a cell is cut around the first one.
 
-    Such a column has excerpts, which are what the list is read for. Less important columns are left out
+    Such a column has excerpts, for which the list is read. Less important columns are left out
     before the excerpts become too short, and an excerpt continues over empty cells to its right.
     """
     text: Callable[[Row], str] | None = None
@@ -70,7 +70,7 @@ class Column(Generic[Row]):
     words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
     """Words that a query matches only as a whole: `solved` does not match `unsolved`."""
     summary: Callable[[Sequence[Row]], Summary] | None = None
-    """Returns the text that a group's heading shows in this column."""
+    """Returns the value of a group in this column, whose text the group's heading shows."""
     grouped: Callable[[Row], str] | None = None
     """Returns the name of a row's group in this column, if it is not the displayed text."""
 
@@ -231,7 +231,7 @@ class Heading(str):
     def __new__(
         cls, text: str, group: str = "", rows: Sequence[Any] = (), *, folded: bool = False
     ) -> Heading:
-        """Return a line with text."""
+        """Return the line, a string that also has the group's name and rows."""
         made = super().__new__(cls, text)
         made.group, made.rows, made.folded = group, rows, folded
         return made
@@ -246,11 +246,12 @@ def arranged(
     group: Column[Row] | None = None,
     folded: Callable[[str], bool] = lambda name: False,
 ) -> list[Row | Heading]:
-    """Return the matching rows in their own order or a column's, with a heading before each group.
+    """Return the matching rows in their own order or a column's, grouped by the column `group` if given.
 
-    A group of one row has no heading, which would repeat the row. Groups are in the order of the column's
-    summary or, if it has none, of their names. Without a column, the largest is first. `reverse` reverses
-    rows and groups. The rows of a group are left out if `folded` returns true for its name.
+    A heading precedes each group, unless it has only one row, which the heading would repeat. Groups are in
+    the order of the column's summary or, if it has none, of their names. Without a column, the largest group
+    is first. `reverse` reverses rows and groups. The rows of a group are left out if `folded` returns true
+    for its name.
     """
     kept = [row for row in rows if query.matches(row)]
     if column is not None:

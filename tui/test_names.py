@@ -1,4 +1,4 @@
-"""Makes the ids of tests readable, in which pytest writes non-ASCII letters of parameters as escapes."""
+"""Makes the ids of tests readable: pytest writes non-ASCII characters of parameters as escapes."""
 
 from __future__ import annotations
 

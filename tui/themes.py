@@ -71,9 +71,9 @@ DEFAULT = DARK.name
 def theme_named(wanted: str, environment: Mapping[str, str] | None = None) -> str:
     """Return the name of the theme for `dark`, `light`, `terminal`, `terminal-light` or a theme's own name.
 
-    Empty means the default: the terminal's colours if `NO_COLOR` is set or the terminal reports only 16
-    colours, otherwise dark. With `NO_COLOR` Textual removes all colours from any theme; the terminal's theme
-    then keeps the background.
+    An empty string means the default: the terminal's colours if `NO_COLOR` is set or the terminal reports
+    only 16 colours, otherwise dark. With `NO_COLOR` Textual removes all colours from any theme; the
+    terminal's theme then keeps the background.
     """
     env = os.environ if environment is None else environment
     known = {

@@ -39,7 +39,7 @@ def seconds(value: float | None) -> str:
 def total_words(times: RunTimes, *, is_person: bool = False, width: int = sys.maxsize) -> str:
     """Return the time of a run and all its parts with their shares; empty if no time is recorded at all.
 
-    The shares are left out if they don't fit in a width.
+    The shares are left out if they don't fit into `width` cells.
     """
     parts = times.parts
     if not times.is_known:
@@ -71,12 +71,15 @@ def missing_words(times: RunTimes) -> str:
 
 
 def phase_name(work: Work | None) -> str:
-    """Return the name of a kind of work."""
+    """Return the name of a kind of work; `no call` for None."""
     return "no call" if work is None else work.value
 
 
 def tool_cells(times: RunTimes) -> Iterator[tuple[int | None, Sequence[str]]]:
-    """Yield each tool's cells below `TOOL_HEADINGS`, with the step of its longest call, counted from 0."""
+    """Yield each tool's cells below `TOOL_HEADINGS`, with the step of its longest call, counted from 0.
+
+    The step is None if no call of the tool was timed.
+    """
     for name, found in times.tools.items():
         step = found.longest_step
         if step is None:

@@ -1,4 +1,4 @@
-"""Names a task's mode, the same on every screen and in every list; titles are in `core/kinds/titles.py`."""
+"""Names a task's mode in the same way in all places; its titles are in `core/kinds/titles.py`."""
 
 from __future__ import annotations
 

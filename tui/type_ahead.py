@@ -122,7 +122,7 @@ class TypeAhead:
     def _is_for_later(self, event: UserInput) -> bool:
         """Return whether an event belongs to something that an action is about to open."""
         top = _screen_and_focus(self._app)[0]
-        return any(_belongs_to_what_comes(event, wait, top) for wait in self._waits)
+        return any(_has_to_wait(event, wait, top) for wait in self._waits)
 
     def _cancels(self, event: UserInput) -> bool:
         """If the event is the key that cancels what is waited for, do that. Return whether it is that key."""
@@ -253,7 +253,7 @@ def _may_open(event: UserInput, source: Widget | None) -> bool:
             return False
 
 
-def _belongs_to_what_comes(event: UserInput, wait: _Wait, top: Screen[Any] | None) -> bool:
+def _has_to_wait(event: UserInput, wait: _Wait, top: Screen[Any] | None) -> bool:
     """Return whether an event has to wait for a screen that an action is about to open."""
     if isinstance(top, BaseScreen) and top is not wait.screen and top.opened_at > wait.since:
         # If the action had opened it, the wait would be over: it is, for example, the question whether code

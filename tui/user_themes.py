@@ -23,7 +23,7 @@ _FIELDS = ("name", "dark", *_COLOURS, *_SHARES, "variables")
 
 
 class ThemeError(Exception):
-    """A theme that can't be used. The message names the key."""
+    """A theme that can't be used. The message gives the reason."""
 
 
 def read_themes(config: Path) -> tuple[Mapping[str, Theme], list[str]]:

@@ -1,4 +1,4 @@
-"""The display of a run while it is carried out: a live table, or a line for each finished job."""
+"""The display of a run while it is carried out: a live table, or a line for each job that ends or halts."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ class JobTable:
 
 
 def _laid_out(rows: Sequence[JobRow], width: int) -> list[Laid[JobRow]]:
-    """Return the columns that fit into `width` cells, with their widths, as the screen for a run does."""
+    """Return the columns that fit into `width` cells, with their widths, chosen as on the watch screen."""
     cells = [[column.shown(row) for row in rows] for column in COLUMNS]
     shown = telling(COLUMNS, cells)
     columns = [

@@ -179,7 +179,7 @@ def print_figures(found: AgentRun, figures: FiguresOfRun, *, json: bool) -> None
 
 
 def _framework_words(settings: RunSettings) -> str:
-    """Return the agent that works with the model, with its version and its own tools."""
+    """Return the name of a run's framework; for a scaffold, also its version and its own tools."""
     scaffold = settings.scaffold
     if scaffold is None:
         return settings.framework

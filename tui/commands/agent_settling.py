@@ -1,4 +1,4 @@
-"""`gistpoint agent settle`: list the jobs of a run that have not ended, by reason, and decide them."""
+"""`gistpoint agent settle`: list the jobs of a run that have not ended, by reason, or decide them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_NUMBERS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettleAgentRun(Request):
-    """A request to decide jobs of a run; without an outcome and `undo`, they are only listed by reason."""
+    """A request to decide jobs of a run; without an outcome or `undo`, they are only listed by reason."""
 
     name: str
     outcome: SettledAs | None = None
@@ -45,7 +45,7 @@ class SettleAgentRun(Request):
 def settle(request: SettleAgentRun) -> int:
     """Decide jobs, or list them. Return 1 if a job could not be decided in this way.
 
-    Raises `UserError` for a reason or a person without a decision.
+    Raises `UserError` if `why` or `by` is given without a decision.
     """
     found = AgentRunStore(Locations.of_user().runs).open(request.name)
     if request.outcome is None and not request.undo:

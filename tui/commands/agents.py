@@ -1,4 +1,4 @@
-"""`gistpoint agent run` and `resume`: make attempts of a model at tasks, and complete a run."""
+"""`gistpoint agent run` and `resume`: have a model attempt tasks, and complete a run."""
 
 from __future__ import annotations
 
@@ -83,9 +83,10 @@ class AgentRunRequest(Request):
 
 
 def run(request: AgentRunRequest) -> int:
-    """Plan a run, carry it out, and print its figures; with `dry_run`, only print its jobs.
+    """Plan a run, carry it out, and print its figures; with `dry_run`, only print what it would do.
 
-    Return 0, 1 if jobs are left, or 130 after Ctrl+C.
+    If a run at the demo names no model and none is configured, a recorded run is played, and the built-in
+    solver attempts the tasks. Return 0, 1 if jobs are left, or 130 after Ctrl+C.
     """
     planned_name = None if request.dry_run else request.begin.name
     with AgentRunStore(Locations.of_user().runs).starting(planned_name):
@@ -115,7 +116,7 @@ def _play_and_search(locations: Locations, request: AgentRunRequest) -> int:
 
 
 def _asks_for_the_recording(request: AgentRunRequest) -> bool:
-    """Whether a run at the demo names neither a model nor anything that only concerns a model."""
+    """Return whether a request is for the demo and sets no model, condition, dry run or JSON output."""
     begin = request.begin
     has_settings = begin.model != AgentModel() or begin.condition != AgentCondition()
     has_own_output = request.dry_run or request.carry.json

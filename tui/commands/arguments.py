@@ -30,7 +30,7 @@ def backend_name(text: str) -> str:
 
 
 def sandbox_word(help: str = SANDBOX_HELP) -> Option:
-    """Return the declaration of an option for the name of a backend."""
+    """Return the declaration of the option `--sandbox`, which takes the name of a backend."""
     return option(help, "--sandbox", metavar="BACKEND", read=backend_name)
 
 

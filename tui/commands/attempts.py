@@ -62,7 +62,7 @@ from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 
 _DAY_MS = 24 * 3_600_000
-"""The time for which attempts that have piled up are reported, in milliseconds."""
+"""A day, in milliseconds. Older attempts are not reported as having piled up."""
 
 
 def attempt_store() -> AttemptStore:
@@ -139,7 +139,7 @@ _BEGIN = " `gistpoint demo` starts one."
 
 
 class _Counted:
-    """The first rows of a list, whose results are counted while they are taken; at most `most`."""
+    """The first `most` rows of a list. Iterating over them collects the results of ended attempts."""
 
     def __init__(self, rows: Iterator[ListedAttempt], most: int | None) -> None:
         self._rows, self._most = rows, most
@@ -158,7 +158,7 @@ class _Counted:
 
 
 def _wanted(request: ListAttempts, task: str) -> Callable[[ListedAttempt], bool]:
-    """Return the condition for the attempts that a request asks for. Raises `UserError` for a wrong date."""
+    """Return the condition for the requested attempts. Raises `UserError` for an invalid date."""
     tests: list[Callable[[ListedAttempt], bool]] = []
     if task:
         tests.append(lambda row: row.task_id == task)
@@ -291,7 +291,7 @@ def _attempt_rows(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -
 
 
 def _log_rows(summary: AttemptSummary) -> list[list[str]]:
-    """Return rows on the lease, the scaffold, and the logs that it has written itself."""
+    """Return the rows for the lease, the scaffold, and the logs that the scaffold has written."""
     solver = summary.state.header.solver or {}
     rows = [[name, str(solver[name])] for name in ("lease",) if name in solver]
     scaffold = solver.get("scaffold")
@@ -304,7 +304,7 @@ def _log_rows(summary: AttemptSummary) -> list[list[str]]:
 
 
 def _confirmation_rows(state: AttemptState) -> list[list[str]]:
-    """Return rows on the confirmation of a pass, and on marks in its text that no longer matter."""
+    """Return the rows for the confirmation of a pass, and for marks in its text that no longer matter."""
     if state.confirmation is None:
         words = confirmation_words(state)
         return [["confirmation", words]] if words else []

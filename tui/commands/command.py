@@ -63,7 +63,10 @@ class CommandParser(argparse.ArgumentParser):
     names: Collection[str] = ()
     """The names of its subcommands; empty if it has none."""
     shown: Collection[str] = ()
-    """The options that `--help` shows, by field; empty for all. `--help-all` also shows the others."""
+    """The options that `--help` shows, by field; empty for all but the options for isolation.
+
+    `--help-all` also shows the others.
+    """
     rare: Sequence[str] = ()
     """The subcommands that `--help` names without explaining them."""
     outcomes = False
@@ -109,7 +112,7 @@ class CommandParser(argparse.ArgumentParser):
     def _quoting(self, words: Sequence[str], left: Sequence[str]) -> str:
         """Return a hint to quote a name that the shell has split at its blanks; empty if no name precedes it.
 
-        `left` are those of the words that have no meaning.
+        `left` contains the words that the parser did not accept.
         """
         first = words.index(left[0])
         if first == 0:
@@ -244,7 +247,7 @@ class CommandParser(argparse.ArgumentParser):
         raise argparse.ArgumentError(action, f"{value!r} is not one of {', '.join(known)}.{meant}")
 
     def _require_known(self, words: Iterable[str]) -> None:
-        """Refuse unknown options, before missing ones are reported, and empty values.
+        """Refuse unknown options, before missing ones are reported, empty values, and options used as values.
 
         An empty value usually comes from an unset variable of the shell.
         """
@@ -287,10 +290,10 @@ class TopParser(CommandParser):
     first: Mapping[str, str] = {}
     """The commands that come first, each with its help, so that no parser of theirs is set up."""
     sections: Mapping[str, Sequence[str]] = {}
-    """The first words of all commands, by section."""
+    """The commands, or first words of commands, that the help lists, by section."""
 
     def format_help(self) -> str:
-        """Return the help that fits a small screen."""
+        """Return the short help: the first steps, and the names of all commands by section."""
         width = max(map(len, self.first))
         first = [f"  {name:{width}}  {text}" for name, text in self.first.items()]
         label = max(map(len, self.sections))
@@ -363,7 +366,7 @@ def _in_usage(action: argparse.Action) -> bool:
 
 
 def readable(text: str) -> str:
-    """Return a message without control characters, and with long words and strings shortened."""
+    """Return a message with visible control characters; long words and long messages are shortened."""
     from gistpoint.core.text import shortened, visible
 
     words = [shortened(word, _WORD) for word in visible(text).split(" ")]
@@ -386,7 +389,7 @@ class CommandRow(NamedTuple):
     screen: bool = False
     """Whether the command opens a screen."""
     shown: tuple[str, ...] = ()
-    """The options that its short help shows, by field; empty for all."""
+    """The options that its short help shows, by field; empty for all but the options for isolation."""
     rare: bool = False
     """Whether the short help of its group names it without explaining it."""
     outcomes: bool = False

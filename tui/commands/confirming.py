@@ -83,7 +83,7 @@ def is_odd(outcome: AskedPass) -> bool:
 
 
 def asked_words(outcome: AskedPass) -> str:
-    """Return text about the result of a request for confirmation, with one or more lines."""
+    """Return the result of a request for confirmation in words, on one or more lines."""
     if outcome.confirmation is None:
         return f"not confirmed. {outcome.why_not}"
     lines = "\n  ".join(confirmation_lines(outcome.confirmation))

@@ -82,7 +82,8 @@ class JudgeRuns(Request):
 def judge(request: JudgeRuns) -> int:
     """Have a model judge the runs, and print what it found. Return 1 if some answers are missing.
 
-    Raises `UserError` if there is nothing to judge, or if sending was not confirmed.
+    Raises `UserError` if there is no run, if the rubric has no label for a model, or if sending was not
+    confirmed.
     """
     locations, rubric = Locations.of_user(), _rubric(request.of)
     if not rubric.asked:
@@ -105,7 +106,7 @@ def judge(request: JudgeRuns) -> int:
     cap = request.max_cost if request.max_cost is not None else settings.max_cost_usd
     with ProgressLine() as progress, interruptible(progress) as cancel:
         run = RunContext(cancel, progress.making)
-        # In random order, so that a call that its cap ends has judged a random part.
+        # In random order, so that the texts judged before the cap ends the call are a random part of all.
         texts = _texts(replace(request.of, runs=tuple(plan.names)), cancel, allowed)
         done = worker.judge(texts, chat_model(settings), plan.requests, max_cost_usd=cap, run=run)
     _print_work(done)
@@ -278,7 +279,7 @@ def _reader_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadFindings(Request):
-    """A request to label runs by hand: a random part blind, a part of it again, then what is disputed."""
+    """A request to label runs by hand: a random part blind, some of it again, then disputed claims."""
 
     of: CodedRuns
     reader: str = ""

@@ -154,7 +154,7 @@ def new(request: NewGists) -> int:
 
 
 def _fetching(spec: SourceSpec, image: ImageSpec | None, backend: BackendRecord) -> FetchRepository:
-    """Return the function that fetches a source or image, with the image's record for the provenance."""
+    """Return a function that fetches a source or image as a repository, with data for the provenance."""
 
     def fetch(scratch: Path, run: RunContext) -> tuple[Repository, Mapping[str, Any]]:
         from gistpoint.sandbox.environments.images import fetch_image

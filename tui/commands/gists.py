@@ -39,7 +39,7 @@ from gistpoint.tui.commands.progress import long_work
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceRequest(Request):
-    """A request to make the reference gist of a task, and to spend `seconds` on reducing it."""
+    """A request to make the reference gist of a task, and to reduce it for up to `seconds`."""
 
     task: str
     seconds: Positive = 120.0
@@ -49,7 +49,10 @@ class ReferenceRequest(Request):
 
 
 def reference(request: ReferenceRequest) -> int:
-    """Make the reference gist of a task, and write it into the answer. Return 1 if it is not faithful."""
+    """Make the reference gist of a task, and store it with the answer unless a better one is stored.
+
+    Return 1 if the stored gist is not faithful.
+    """
     answer, judge = _opened(request.task, request.isolation)
     with long_work(quiet=request.json, kept="Nothing was written.") as work:
         runs = 0
@@ -204,7 +207,7 @@ def _existence(report: ExistenceReport) -> str:
 
 
 def _other_rates(report: ExecutionReport | ExistenceReport) -> str:
-    """Return the other figures that are printed with a rate."""
+    """Return, in words, the rate without the test and the rate as the paper counts lines."""
     without = "-" if report.rate_without_test is None else f"{report.rate_without_test:.1f}"
     return f"without the test {without}; as the paper counts lines {report.paper.rate or 0:.1f}"
 

@@ -193,7 +193,11 @@ def _chosen(request: ReadGlances) -> _Chosen:
 
 
 def _tasks_of_set(names: list[str], store: TaskStore) -> Iterable[Task]:
-    """Return the tasks of a set; without names, all tasks. Raises `UserError` if a named set is empty."""
+    """Return the tasks of a set; without names, all tasks. Problems are printed.
+
+    Raises `UserError` if the named sets have problems and no task that can be read, and `TaskError` for a
+    name that selects nothing.
+    """
     found = read_set(names, store, distinct=True)
     is_empty = bool(names) and not found.tasks
     if is_empty and found.problems:

@@ -1,4 +1,4 @@
-"""Options for a model that corrupts functions, and the model at the endpoint that they name."""
+"""Options for models that corrupt or read functions, and the models at the endpoints that they name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def chat_model(settings: EndpointSettings) -> ChatModel:
-    """Return the model at an endpoint. It keeps to limits, and retries requests after temporary errors."""
+    """Return the model at an endpoint, which keeps to its limits and retries after temporary errors."""
     from gistpoint.sandbox.endpoints.models import chat_model_at
     from gistpoint.sandbox.endpoints.retrying import RetryingModel
     from gistpoint.sandbox.endpoints.throttle import ThrottledModel
@@ -37,7 +37,7 @@ def chat_model(settings: EndpointSettings) -> ChatModel:
 
 @cache
 def _throttle() -> Throttle:
-    """Return the gates of this process."""
+    """Return the gates of this process, one for each endpoint's host and port."""
     from gistpoint.sandbox.endpoints.throttle import Throttle
 
     return Throttle()
@@ -46,7 +46,7 @@ def _throttle() -> Throttle:
 def open_model(
     request: CorruptingModel, min_failing: int, *, exposed: Callable[[], bool] = lambda: False
 ) -> tuple[ChatModel, LoopSettings]:
-    """Return the model that options, environment and config file name, and the limits of its loops.
+    """Return the model that is set by options, environment or config file, and the limits of its loops.
 
     Raises `EndpointError` if the endpoint is not configured, and `SandboxUnavailableError` if it has a key
     and `exposed` returns True: what the model writes would then run without isolation.
@@ -57,7 +57,7 @@ def open_model(
 
 
 def open_reader(name: str, *, exposed: Callable[[], bool] = lambda: False) -> ChatModel:
-    """Return the blind reader with that name. Raises the errors of `open_model`."""
+    """Return the blind reader with that name. Raises the same errors as `open_model`."""
     settings = reader_settings(Locations.of_user().config, os.environ, name)
     refuse_exposed_key(settings, exposed)
     return chat_model(settings)
@@ -80,7 +80,7 @@ def fetched_trees() -> Iterator[TreeOf]:
 
 
 def _limits(subject: str) -> dict[str, Option | OptionTable]:
-    """Return the declarations of the limits; `subject` describes their scope."""
+    """Return the options for limits on tokens and cost. The help texts begin with `subject`."""
     return {
         "max_tokens": option(f"{subject}, sent and received", metavar="N"),
         "max_cost": option(f"{subject}; needs a price, see the guide", metavar="USD"),

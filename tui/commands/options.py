@@ -249,7 +249,7 @@ def _help(declared: Field[Any], entry: Option) -> str:
 
 
 def _number_of_values(kind: _Type, declared: Field[Any], entry: Option) -> dict[str, Any]:
-    """Return the arguments for argparse on the number of values, and on repeating the option."""
+    """Return argparse's arguments for the number of values, and for repeating the option."""
     if kind.number is not None:
         return {"nargs": kind.number}
     if kind.many and entry.by_place:
@@ -310,7 +310,7 @@ def _within(value: float, bounds: ValueBounds | None) -> float:
 
 
 def number(text: str) -> float:
-    """Return a number. Raises `argparse.ArgumentTypeError` if the text is not one."""
+    """Return text as a number. Raises `argparse.ArgumentTypeError` if it is not one."""
     try:
         return float(text)
     except ValueError as error:
@@ -318,7 +318,7 @@ def number(text: str) -> float:
 
 
 def whole(text: str) -> int:
-    """Return a whole number. Raises `argparse.ArgumentTypeError` if the text is not one."""
+    """Return text as a whole number. Raises `argparse.ArgumentTypeError` if it is not one."""
     try:
         return int(text)
     except ValueError as error:

@@ -189,7 +189,7 @@ _NUMBER = re.compile(r"-?\d[\d,]*(\.\d+)?%?")
 
 
 def _are_numbers(cells: Sequence[str]) -> bool:
-    """Whether the cells of a column that are not empty are numbers, which align at their last digit."""
+    """Return whether all filled cells of a column are numbers; False if there are none."""
     filled = [cell for cell in cells if cell]
     return bool(filled) and all(_NUMBER.fullmatch(cell) for cell in filled)
 
@@ -269,11 +269,14 @@ def interactive() -> bool:
 
 
 class NoTerminalError(UserError):
-    """An attempt to show a screen where there is no terminal."""
+    """A screen was requested, but there is no terminal."""
 
 
 def require_terminal(screen: str, *, hint: str) -> None:
-    """Raise `NoTerminalError` if there is no terminal. `hint` names a command that prints instead."""
+    """Raise `NoTerminalError` if there is no terminal. `hint` names a command that prints instead.
+
+    Raises another `UserError` if the terminal can't show the characters of the screens.
+    """
     if not interactive():
         raise NoTerminalError(f"The {screen} screen needs a terminal.", hint=hint)
     require_drawable()

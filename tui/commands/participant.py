@@ -1,4 +1,4 @@
-"""`gistpoint participant`: the program in a browser's window, which `gistpoint serve` starts."""
+"""`gistpoint participant`: the program behind a browser's window, which `gistpoint serve` starts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def participant(request: ServedParticipant) -> int:
 
 
 def _bound_memory(size: int) -> None:
-    """Limit the data of this process, in bytes.
+    """Limit the data of this process to `size` bytes.
 
     The limit is on data, not on address space: journals and libraries are mapped, and threads reserve more
     than they use. It is a soft limit, since isolated programs inherit it and set their own (decision 117).

@@ -1,4 +1,4 @@
-"""Shows the progress of a command's long work on standard error, and stops it in order on Ctrl+C."""
+"""Shows the progress of a command's long work on standard error, and stops it in an orderly way on Ctrl+C."""
 
 from __future__ import annotations
 

@@ -156,7 +156,10 @@ def _replay_many(request: ReplayRuns) -> int:
 
 
 def _ended(services: Services) -> list[str]:
-    """Return the ids of ended, intact attempts of people and models with a shown outcome, oldest first."""
+    """Return the ids of the attempts to replay, oldest first.
+
+    These are the attempts of people and models that have ended, are intact, and may show their outcome.
+    """
     found = [
         summary.attempt_id
         for summary in services.attempts.outlines()

@@ -40,7 +40,7 @@ class RescoreCommand(Request):
 
 
 def rescore(request: RescoreCommand) -> int:
-    """Judge all results, record the outcomes, and print them. Return 1 if any differs."""
+    """Judge all results, record the outcomes, and print them. Return 1 if any differs from the harness's."""
     found = Rescoring(build_services(request.isolation), request.results)
     with long_work(quiet=request.json, kept="The results judged so far are kept.", asks_token=False) as work:
         work.progress.stage("judging results")
@@ -84,7 +84,7 @@ def _summary(found: Rescoring) -> str:
 
 
 def _not_judged(found: Rescoring) -> Iterator[str]:
-    """Yield a line for each reason for which results are left out, with all their names."""
+    """Yield a line for each reason why results were not judged, with their names, and for each problem."""
     names: dict[str, list[str]] = {}
     for one in found.left_out:
         names.setdefault(one.why, []).append(visible_line(one.name)[:200])

@@ -73,7 +73,7 @@ def review(request: ReviewRequest) -> int:
 
 
 def _require_there(name: str) -> None:
-    if os.path.exists(name):  # noqa: PTH110 (a path raises where a name is too long for one)
+    if os.path.exists(name):  # noqa: PTH110 (`Path.exists` raises if the name is too long)
         return
     from gistpoint.sessions.runs.opening import split_name  # imports more than the first drawing needs
 
@@ -90,7 +90,7 @@ def _require_there(name: str) -> None:
 
 
 def _services(isolation: IsolationChoice) -> Services:
-    """Return services that run code, but never ask on the terminal, which shows the screen."""
+    """Return services that run code, but never ask for consent on the terminal, which shows the screen."""
     from gistpoint.object_graph import build_services
 
     services = build_services(isolation)
@@ -121,7 +121,8 @@ def first_screen(
 ) -> Callable[[], Screen[None]]:
     """Import the screen for a single run, or the screen for a list, and return its constructor.
 
-    The first steps of a single run are read ahead. If that fails, the screen reports why.
+    The first steps of a single run are read ahead. If that fails, the screen reports why. The folder of a
+    study opens the list of its attempts, for a blind review.
     """
     from gistpoint.tui.screens.review.opening import is_one_run
     from gistpoint.tui.screens.review.screen import ReviewScreen

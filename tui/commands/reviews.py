@@ -112,7 +112,7 @@ class SummarizeReviews(Request):
 
 
 def summary(request: SummarizeReviews) -> int:
-    """Print what was judged, and how, by model and by task. Return the exit code.
+    """Print the counts of verdicts, reasons and labels by model and by task. Return the exit code.
 
     Raises `UserError` if there are no runs.
     """

@@ -56,7 +56,7 @@ class FoundRun:
 
     @property
     def header(self) -> Run:
-        """The header."""
+        """The header of the run, under the name that queries use."""
         return self.run
 
 
@@ -123,7 +123,8 @@ def _check_options(request: ListRuns) -> None:
 def _change_queries(request: ListRuns) -> bool:
     """Keep, remove or print queries, and return whether that was requested.
 
-    Raises `UserError` if the query can't be understood or kept.
+    Raises `UserError` if a query can't be understood, kept or removed, or if the file of the kept queries
+    can't be read.
     """
     if not (request.save_query or request.forget_query or request.queries):
         return False
@@ -328,7 +329,7 @@ def read_runs(
 
 
 def _completed(early: Run, run: Run) -> Run:
-    """Return the complete header of a run, with the task of the early header if it names none."""
+    """Return the complete header of a run; if it names no task, with that of the header read first."""
     derived = run.derived | (early.derived & {"task"})
     return run if run.task or not early.task else replace(run, task=early.task, derived=derived)
 
@@ -349,7 +350,7 @@ def print_problems(problems: list[ListedRun], paths: Sequence[str], code: int) -
 
 
 def problem_record(listed: ListedRun) -> dict[str, Any]:
-    """Return what could not be read as JSON data."""
+    """Return a file that could not be read, or that is probably not a run, as JSON data."""
     return {"run": listed.name, "problem": listed.problem}
 
 
@@ -406,7 +407,7 @@ GROUPS: dict[str, Callable[[FoundRun], str]] = {
 
 
 def _groups(found: Iterable[FoundRun], name: Callable[[FoundRun], str]) -> dict[str, list[FoundRun]]:
-    """Return the runs by group, the largest group first, those of a size by their names."""
+    """Return the runs by group, in order of decreasing size, and groups of the same size by name."""
     groups: dict[str, list[FoundRun]] = {}
     for item in found:
         groups.setdefault(name(item), []).append(item)
@@ -471,7 +472,7 @@ CSV_COLUMNS = (
     *("cause", "error", "error_step", "failing_tests", "failing_test_count", "answer", "happened"),
     "same_call_and_result",
 )
-"""The columns of the CSV; lists are joined with blanks."""
+"""The columns of the CSV; lists are joined with spaces."""
 
 
 def _csv_row(found: FoundRun) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import interactive
 
 _LOOK_S = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks of the files."""
 _PRINTED = frozenset({News.NEW, News.ENDED, News.FAILED, News.QUIET, News.GONE, News.UNREAD})
 
 
@@ -45,7 +45,7 @@ class WatchRuns(Request):
 
 
 def watch(request: WatchRuns) -> int:
-    """Show the runs on a screen, or print a line for each piece of news, until it is stopped.
+    """Show the runs on a screen, or print a line for each piece of news, until stopped or `seconds` are over.
 
     Return the exit code. Raises `UserError` if a path does not exist.
     """
@@ -111,7 +111,7 @@ def _print(reports: Sequence[Report], *, as_json: bool, quiet: bool) -> None:
 
 
 def _line(report: Report) -> str:
-    """Return the time, the news, the run, its task and what it says about its end."""
+    """Return a line with the time, the news, the run, its task, its recorded end and its number of steps."""
     run, header = report.run, report.run.listed.header
     at = time_of_day(round(1000 * time.time()))
     if header is None:

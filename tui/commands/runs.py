@@ -92,7 +92,7 @@ class SearchRuns(Request):
 def search(request: SearchRuns) -> int:
     """Print each line with matches once, or all matches as JSON.
 
-    Return 0, 1 if there is none, or 2 if a named path can't be read.
+    Return 0, 1 if there is none or a named file is not a run, or 2 if a named path can't be read.
     """
     read_files_as(request.read_as)
     from gistpoint.sessions.runs.found_lines import FoundLines, counted_words
@@ -131,7 +131,7 @@ def search(request: SearchRuns) -> int:
 
 
 def _print_count(lines: str, runs: str, left_out: int) -> None:
-    """Print how much was found, in how many of the searched runs, and how many files need no search."""
+    """Print how much was found, in how many of the runs, and how many other files can't contain it."""
     others = f"; {plural(left_out, 'other file')} can't contain it" if left_out else ""
     print(f"gistpoint: {lines} in {runs}{others}.", file=sys.stderr)
 
@@ -172,7 +172,10 @@ def _print_unread(problems: list[ListedRun], paths: Sequence[str], code: int) ->
 def _documents(
     paths: Iterable[str], problems: list[ListedRun], wants: Wants, where: str
 ) -> Iterator[RunDocument]:
-    """Yield the runs to search: those of a query or, without one, those of the files that are wanted."""
+    """Yield the runs to search: those that match `where` or, without it, those in files that `wants` accepts.
+
+    Files that can't be read are added to `problems`.
+    """
     if where:
         yield from (open_run(found.name) for found in found_runs(paths, problems, where))
         return
@@ -198,7 +201,7 @@ class ConvertRun(Request):
 
 
 def convert(request: ConvertRun) -> int:
-    """Write a run in another format, to standard output or to a file. Return 1 if it is doubtful.
+    """Write a run in another format, to standard output or a file. Return 1 if it is doubtful or damaged.
 
     With a query, write every run that matches it to a file in a folder. Raises `UserError` if the file is the
     run itself.
@@ -234,11 +237,11 @@ def _convert_all(request: ConvertRun) -> int:
 
 _UNSAFE = re.compile(r"[^\w.-]+")
 _ENDINGS = {"atif": ".json", "chat": ".json", "markdown": ".md", "html": ".html", "cast": ".cast"}
-"""The ends of the names of files, by format."""
+"""The extensions of files, by format; all other formats have `.txt`."""
 
 
 def _convert_one(request: ConvertRun, opened: RunDocument) -> int:
-    """Write an open run. Return 1 if it is doubtful."""
+    """Write an open run. Return 1 if it is doubtful or damaged."""
     write = exporter(request.to)
     document = settled_document(opened)
     if request.to == "chat":
@@ -290,7 +293,7 @@ def _write_html(document: RunDocument, request: ConvertRun) -> None:
 
 
 def _is_stream(target: Path) -> bool:
-    """Whether a target is standard output or another device, even if a shell sends it to a file."""
+    """Return whether a target is standard output or a device, even if a shell sends it to a file."""
     return target.absolute().parts[1:2] in (("dev",), ("proc",)) or (target.exists() and not target.is_file())
 
 

@@ -279,7 +279,7 @@ def _people(request: ServedPeople) -> dict[str, Assigned]:
 
 
 def _task_names(text: str, store: TaskStore) -> Iterator[str]:
-    """Yield the names of tasks from a comma-separated string, which titles may contain as well.
+    """Yield the names of tasks from a comma-separated string; titles may contain commas as well.
 
     A name is the shortest sequence of parts that names a task. A part that begins no such sequence is
     yielded alone, so that the error message can quote it.

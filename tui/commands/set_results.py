@@ -39,11 +39,9 @@ SAVED = (
 def print_results(
     results: Sequence[SourceResult], count: int, settings: CampaignSettings, called: Sequence[str]
 ) -> None:
-    """Print the table of sources, why candidates were dropped, how to get more tasks, and the tasks.
+    """Print the table of sources, why candidates were dropped, the tasks, and how to get more of them.
 
-    `called` are the words of the command.
-
-    The line of a task begins with its id.
+    `called` are the words of the command. The line of a task begins with its id.
     """
     print_table(COLUMNS, [_row(result) for result in results])
     print_strata(results)
@@ -104,7 +102,7 @@ def _print_notes(result: SourceResult, count: int) -> None:
 
 
 def _print_expected(results: Sequence[SourceResult]) -> None:
-    """Print what share of each set readers are expected to name at a glance."""
+    """Print the share of each set's faults that readers are expected to name at a glance."""
     for result in results:
         scores = [score for task in result.tasks if (score := result.glance.get(task)) is not None]
         if scores:
@@ -140,7 +138,7 @@ def _print_confirmable(results: Sequence[SourceResult]) -> None:
 
 
 def _print_failing(results: Sequence[SourceResult]) -> None:
-    """Print the number of tasks in each stratum by failing tests."""
+    """Print how many tasks of each set are in each stratum of failing tests."""
     rows = [
         [result.spec.source, stratum, str(count)]
         for result in results

@@ -126,7 +126,10 @@ def _named(name: str, services: Services) -> Task | str:
 
 
 def _newest(services: Services, found: Task | str, *, new: bool) -> Task | str:
-    """Return the id of a task's newest unfinished attempt; without one, or with `new`, return `found`."""
+    """Return the id of a task's newest unfinished attempt; without one, or with `new`, return `found`.
+
+    Unfinished attempts that can only be read are named on standard error.
+    """
     unfinished = [] if new or isinstance(found, str) else services.unfinished(found)
     for summary in unfinished:
         if summary.problem:

@@ -57,7 +57,7 @@ class UseStore(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncStore(JsonWanted):
-    """A request to send and fetch everything; with `deleted`, also the tasks deleted on this machine."""
+    """A request to send and fetch everything; with `deleted`, also fetch tasks deleted on this machine."""
 
     deleted: bool = False
 

@@ -83,9 +83,10 @@ def _print_people(
 
 
 def returning(study: StudyFolder, request: ReturnAssignment, as_json: bool) -> int:
-    """Record that an assignment, or all that have timed out, are returned, so that others get the tasks.
+    """Take back an assignment, or all that have timed out, so that the tasks can be assigned to others.
 
-    Return the exit code.
+    Return the exit code. Raises `StudyError` if the assignment can't be taken back, or if those that have
+    timed out are requested but the study sets no time.
     """
     if request.late:
         return _return_late(study, as_json)
@@ -124,7 +125,7 @@ class PayPeople(Request):
 
 
 def pay(study: StudyFolder, request: PayPeople, as_json: bool) -> int:
-    """Print or write minutes, completion and amounts of each participant, without results.
+    """Print or write the minutes, the completion and the pay of each participant, without results.
 
     Return the exit code.
     """

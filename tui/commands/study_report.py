@@ -103,7 +103,7 @@ def page_name(folder: Path, given: str | None, *, simulated: bool) -> Path:
 
 
 def _other_files(target: Path) -> dict[str, Path]:
-    """Return the files next to the page, under `results` and `methods`, such as `results.json`."""
+    """Return the files next to the page, such as `results.json`, by the keys `results` and `methods`."""
     start = "" if target.stem == "report" else f"{target.stem.removesuffix('report')}"
     start = start if not start or start.endswith("-") else f"{start}."
     return {

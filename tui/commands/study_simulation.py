@@ -65,7 +65,7 @@ def _print_count(schema: str, folder: str, count: SimulationCount, *, as_json: b
 
 
 def power(study: StudyFolder, request: PowerOfStudy, as_json: bool) -> int:
-    """Print the expected half-widths of the primary estimate, and record them in the study's log.
+    """Print the expected precision of the primary estimate, and the power if an effect is given; log both.
 
     Return the exit code.
     """

@@ -212,7 +212,7 @@ def _submissions(request: GenerateCall) -> tuple[pipeline.SubmissionsOf, tuple[s
 
 
 def _spending(request: GenerateCall, settings: CampaignSettings, batch: Batch) -> SetSpending | None:
-    """Return the record of what the models cost for the set; None without a model."""
+    """Return the record of the spending on models for the set; None without a model."""
     if not (settings.model or settings.reader):
         return None
     campaigns, model = Locations.of_user().campaigns, request.model

@@ -198,7 +198,7 @@ _READ = ("model", "read", "named", "elsewhere", "alarms")
 
 
 def _read_by_model(task: Task) -> dict[str, Any]:
-    """Return how often a blind reader named the fault, without the readings; empty if it is unknown."""
+    """Return the counts of a blind reader's readings, with the model; empty if there are none."""
     try:
         record = read_answer(task).provenance.get(READER)
     except TaskError:

@@ -24,12 +24,15 @@ from gistpoint.tui.time_drawing import (
 )
 
 _LONGEST = 10
-"""The number of steps that the text lists."""
+"""The maximum number of steps that the text lists."""
 _COLUMNS = ("step", "tools", "model_s", "tools_s", "user_s", "unknown_s")
 
 
 def print_times(document: RunDocument, *, as_json: bool, as_csv: bool) -> None:
-    """Print the times of a run: sums as text, sums and timed steps as JSON, or timed steps as CSV."""
+    """Print the times of a run.
+
+    The text has the sums and the longest steps, JSON the sums and all timed steps, CSV only these steps.
+    """
     times = times_of(document, cancel=NEVER)
     if as_json:
         steps = [dict(zip(_COLUMNS, row, strict=True)) for row in _rows(times)]

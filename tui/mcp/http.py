@@ -60,7 +60,7 @@ class Verdicts:
     token: str
 
     async def answer(self, method: str, headers: Mapping[str, bytes]) -> Response:
-        """Return the answer: 401 without the token, 405 unless it is a POST, 410 the second time."""
+        """Return the verdict as JSON; 401 without the token, 405 unless it is a POST, 410 the second time."""
         wanted = b"Bearer " + self.token.encode()
         if not hmac.compare_digest(headers.get("authorization", b""), wanted):
             return PlainTextResponse("The token is missing or wrong.", 401, {"WWW-Authenticate": "Bearer"})

@@ -39,7 +39,7 @@ INSTRUCTIONS = (
     " with the remaining budgets. Nobody will answer questions: continue until an answer says that the"
     " attempt has ended."
 )
-"""The instructions for the model. Clients cut off longer ones, one of them after 2,048 characters."""
+"""The instructions for the model. Some clients cut off long ones, one of them after 2,048 characters."""
 BEAT_S, PROGRESS_S = 5.0, 2.0
 """Seconds between two heartbeats in the journal, and between two progress reports to a waiting client."""
 _REPORTED = 200
@@ -151,7 +151,7 @@ class AttemptServer(Server[None]):
     async def verdict(self) -> ServedVerdict | None:
         """End the attempt after all earlier calls, and return its verdict.
 
-        None the second time, and for an attempt in a run.
+        The result is None the second time, and for an attempt in a run.
         """
         served = self.served
         if not isinstance(served, ServedAttempt):
@@ -205,7 +205,7 @@ async def _reporting(ctx: Context) -> AsyncIterator[OnProgress]:
 
 
 def _client(ctx: Context) -> Mapping[str, Any]:
-    """Return the protocol's version and, under `client`, what the client reports on itself, shortened."""
+    """Return the protocol's version and, under `client`, what the client reports about itself, shortened."""
     params = ctx.session.client_params
     reported = {"protocol": ctx.session.protocol_version[:_REPORTED]}
     if params is None:

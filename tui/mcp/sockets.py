@@ -44,7 +44,7 @@ def serving_socket(served: Served, path: Path) -> Iterator[None]:
 
 
 class _SocketServer:
-    """The thread with the event loop of the connections."""
+    """A server that runs in a thread, with the event loop of its connections."""
 
     def __init__(self, served: Served, path: Path) -> None:
         self._served, self._path = served, path
@@ -117,4 +117,4 @@ class _Writing:
         await self._stream.send(text.encode())
 
     async def flush(self) -> None:
-        """Do nothing, since nothing is kept back."""
+        """Do nothing, since nothing is buffered."""

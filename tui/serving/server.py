@@ -1,4 +1,4 @@
-"""The server for participants' links, which adds access control and a page of our own to textual-serve."""
+"""The server for participants' links, which adds access control and gistpoint's page to textual-serve."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ QUIET_S = 60.0
 
 @contextmanager
 def complaints_to(log: Callable[[str], None]) -> Iterator[None]:
-    """Pass the complaints of all of aiohttp's loggers to `log`, and nowhere else."""
+    """Pass the warnings and errors of aiohttp's loggers to `log`, and nowhere else, within the context."""
     logger, handler = logging.getLogger("aiohttp"), _Complaints(log)
     passed_on, logger.propagate = logger.propagate, False
     logger.addHandler(handler)
@@ -144,7 +144,7 @@ class ParticipantServer(Server):
         sessions: int,
         log: Callable[[str], None],
     ) -> None:
-        """`arguments` returns a participant's arguments for `gistpoint`; `sessions` is the limit of programs.
+        """`arguments` returns a participant's arguments for `gistpoint`; `sessions` limits the programs.
 
         `log` is called with each line of the log. Only the links of `people` are accepted.
         """

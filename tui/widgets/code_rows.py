@@ -29,7 +29,7 @@ class CodeRow:
     spans: tuple[CodeSpan, ...] = ()
     at_cursor: bool = False
     selected: tuple[int, int] | None = None
-    """The selected characters of `text`, from the first to before the last; None if there is none."""
+    """The start and the end of the selected part of `text`; None if nothing is selected."""
     brackets: tuple[int, ...] = ()
     cursor: int | None = None
     """The character under the cursor; None if the cursor is not drawn in this row."""

@@ -269,7 +269,7 @@ class CodeView(LineView):
         return self._pattern[0]
 
     def scroll_marks(self) -> list[int]:
-        """Return the rows of matches to mark in the scroll bar; if there are many, of an even selection."""
+        """Return the rows of the matches to mark in the scroll bar; of many matches, every n-th is marked."""
         starts = self._matches.starts[:: max(1, len(self._matches) // _MARKED)]
         return [self._row_at(offset) for offset in starts]
 

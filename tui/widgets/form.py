@@ -37,7 +37,7 @@ class QuestionField(Vertical):
         self.number, self.question = number, question
 
     def compose(self) -> ComposeResult:
-        """Lay out the number, the question, the answer and the line for a fault."""
+        """Lay out the number, the question, the answer and the line that can show a fault."""
         needed = "   (needed)" if self.question.required else ""
         with Horizontal(classes="question-words"):
             yield Plain(f"{self.number:>2}", classes="question-number")
@@ -50,7 +50,7 @@ class QuestionField(Vertical):
         self.show_fault("")
 
     def show_fault(self, fault: str) -> None:
-        """Show the fault of the answer; an empty string hides the line."""
+        """Show why the answer is invalid; an empty string hides the line."""
         words = self.query_one(".question-fault", Plain)
         words.update(f"! {fault}" if fault else "")
         words.display = bool(fault)
@@ -80,9 +80,9 @@ class QuestionField(Vertical):
 
     @property
     def fault(self) -> str:
-        """The fault of the answer, in a sentence.
+        """The reason why the answer is invalid, in a sentence.
 
-        It is empty if nothing is wrong, or if an optional question was not answered.
+        It is empty for a valid answer, and for an optional question that was not answered.
         """
         return fault_of(self.question, self.value)
 

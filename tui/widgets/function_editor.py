@@ -326,8 +326,8 @@ class FunctionEditor(WritingArea):
     def edit_in_external_editor(self, on_saved: Callable[[str], None] | None = None) -> bool:
         """Suspend the app, open the text in the user's editor, and load what that editor has saved.
 
-        Return whether the text was changed, which can be undone. `on_saved` is called in a thread with the
-        text of each save. Raises `external_editor.ExternalEditorError`, in which case the text is unchanged.
+        Return whether the text was changed, which can be undone. `on_saved` is as in `edited_externally`.
+        Raises `external_editor.ExternalEditorError` if that fails; the text is then unchanged.
         """
         self.flush()
         before = self.code

@@ -61,7 +61,7 @@ def marks_of(lines: Iterable[LineEvidence]) -> dict[int, LineEvidence]:
 
 
 def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
-    """Return the marks on the unchanged lines of code, by their line numbers in its new version."""
+    """Return the marks on the lines that `before` and `after` share, by their line numbers in `after`."""
     if before == after:
         return dict(marks)
     old, new = before.split("\n"), after.split("\n")

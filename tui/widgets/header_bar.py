@@ -66,8 +66,9 @@ class HeaderBar(OneLine):
     def line(self) -> Content:
         """Return as much of the header as fits.
 
-        Fields are left out first, then the name is shortened, then the first field goes. The text is cut only
-        if it does not fit next to the shortest name.
+        All fields but the first are left out if necessary. Then the name is shortened, and if that does not
+        make enough room, the first field is left out as well. The text is cut only if it does not fit next to
+        the shortest name.
         """
         width = self.content_size.width
         drawn = [field.content for field in self._fields if field.value]
@@ -82,7 +83,7 @@ class HeaderBar(OneLine):
         return self._left(self._left().cell_length - width).truncate(width, ellipsis=True)
 
     def _left(self, excess: int = 0) -> Content:
-        """Return the name and the text, with a name that is shorter by the cells of a line's excess."""
+        """Return the name and the text; the name is shortened by up to `excess` cells."""
         words = plain_line(self._words) if isinstance(self._words, str) else self._words
         shortest = min(len(self._badge), _LEAST)
         name = shortened(self._badge, max(shortest, len(self._badge) - max(0, excess)))

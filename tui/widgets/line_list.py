@@ -40,7 +40,7 @@ def line(text: str, style: str = "", *, link: str = "") -> Line:
 
 
 def folded(text: str, width: int, style: str = "", *, indent: str = "  ") -> list[Line]:
-    """Return text as indented lines of at most `width` characters, broken at blanks."""
+    """Return text as indented lines wrapped to `width` characters, with at least 20 after the indent."""
     found: list[Line] = []
     for part in text.split("\n"):
         rows = textwrap.wrap(part, max(20, width - len(indent)), drop_whitespace=True) or [""]

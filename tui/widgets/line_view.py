@@ -204,7 +204,7 @@ class LineView(LineCanvas):
         if not self.size:
             self.virtual_size = size
         elif size != self.virtual_size:
-            # like the reactive, but without a new layout unless a scroll bar appears or disappears
+            # like setting the reactive, but without a new layout unless a scroll bar appears or disappears
             self.set_reactive(_VIRTUAL_SIZE, size)
             self._scroll_update(size)
 
@@ -500,7 +500,7 @@ class LineView(LineCanvas):
             self._move_to_column(max((s for s in starts if s < column), default=0))
 
     def action_cursor_edge(self, direction: int) -> None:
-        """Move the cursor to the end of its line; backwards, to its first non-blank character or start."""
+        """Move the cursor to the end of its line; backwards, to its indent, and from there to its start."""
         line = self.lines[self.cursor_index]
         indent = len(line) - len(line.lstrip())
         self._move_to_column(len(line) if direction > 0 else (0 if self.cursor_column == indent else indent))

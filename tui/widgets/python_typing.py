@@ -118,7 +118,7 @@ def _indent(line: str) -> str:
 
 @dataclass(slots=True)
 class _Read:
-    """The state of Python code where it ends."""
+    """The state of the tokenizer at the end of some Python code."""
 
     in_string: bool = False
     bracket: str = ""
