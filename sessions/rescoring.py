@@ -5,12 +5,12 @@ from __future__ import annotations
 import getpass
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from gistpoint.core.diffs import DiffError
 from gistpoint.core.errors import InfrastructureError, UserError
 from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.locations import path_of
 from gistpoint.core.requests import Request
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.trees import patched
@@ -82,7 +82,7 @@ class Rescoring:
     def __init__(self, services: Services, request: RescoreResults) -> None:
         """Read the results and tasks. Raises `UserError` if they can't be read."""
         self._services = services
-        found = read_returned(Path(request.path).expanduser())
+        found = read_returned(path_of(request.path))
         self._returned = found.results
         selected = read_set(request.tasks, services.tasks)
         self.tasks: Sequence[Task] = selected.tasks

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import traceback
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint import __version__
+from gistpoint.tui.machine_errors import temporary_folder
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.events import Crashed
@@ -26,7 +26,7 @@ def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Pa
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
     head = f"gistpoint {__version__}\nattempt {attempt_id or 'none'}\n\n"
     text = head + "".join(traceback.format_exception(error))
-    for folder in (logs, Path(tempfile.gettempdir())):
+    for folder in (logs, temporary_folder()):
         path = folder / f"crash-{stamp}.log"
         # A full disk may be the very reason for the exception.
         with suppress(OSError):

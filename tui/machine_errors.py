@@ -116,7 +116,7 @@ def _unnamed(number: int) -> str:
     if not _is_writable(sys.stdout):
         return "Standard output"
     full = list(dict.fromkeys(_full_places())) if number in (errno.ENOSPC, errno.EDQUOT) else []
-    temporary = _temporary()
+    temporary = temporary_folder()
     return ", ".join(full) or f"Standard output, or a file in {Locations.of_user().data} or {temporary},"
 
 
@@ -128,7 +128,7 @@ def _is_writable(stream: object) -> bool:
     return True
 
 
-def _temporary() -> Path:
+def temporary_folder() -> Path:
     """Return the folder of temporary files; the first candidate if none can be written."""
     import tempfile  # the help must not wait for it
 
@@ -140,7 +140,7 @@ def _temporary() -> Path:
 
 def _full_places() -> Iterator[str]:
     """Yield those of gistpoint's folders, the current one and the temporary one that are on a full disk."""
-    for place in (*Locations.of_user(), Path(), _temporary()):
+    for place in (*Locations.of_user(), Path(), temporary_folder()):
         with suppress(OSError):
             found = next(path for path in (place, *place.absolute().parents) if path.exists())
             disk = os.statvfs(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,8 @@ def settle(request: SettleAgentRun) -> int:
     if request.outcome is None and not request.undo:
         if request.why or request.by:
             raise UserError("There is nothing to decide.", hint="Name the outcome with --as, or give --undo.")
-        _list(found, chosen_jobs(found, request.job, request.reason), json=request.json)
+        jobs = chosen_jobs(found, request.job, request.reason)
+        _list(found, jobs, json=request.json, is_whole=not request.job and not request.reason)
         return DONE
     ports = ports_without_model(build_services(request.isolation), found.settings)
     by = request.by or getpass.getuser()
@@ -71,11 +72,16 @@ def _numbers(found: AgentRun) -> Mapping[str, int]:
     return {key: number for number, key in enumerate(found.jobs, start=1)}
 
 
-def _list(found: AgentRun, jobs: Iterable[JobState], *, json: bool) -> None:
-    """Print jobs that have not ended, grouped by reason, with what can be done about each."""
+def _list(found: AgentRun, jobs: Collection[JobState], *, json: bool, is_whole: bool) -> None:
+    """Print jobs that have not ended, grouped by reason, with what can be done about each.
+
+    `is_whole` means that `jobs` are all halted ones, so that any others of the run are not halted.
+    """
+    ended = [state for state in jobs if state.over]
     groups: dict[str, list[JobState]] = {}
     for state in jobs:
-        groups.setdefault(state.obstacle, []).append(state)
+        if not state.over:
+            groups.setdefault(state.obstacle, []).append(state)
     numbers = _numbers(found)
     if json:
         rows = [
@@ -88,7 +94,10 @@ def _list(found: AgentRun, jobs: Iterable[JobState], *, json: bool) -> None:
         ]
         print_json("gistpoint.agent_settle/1", {"run": found.name, "reasons": rows})
         return
-    if not groups:
+    if ended:
+        listed = ", ".join(str(numbers[state.job.key]) for state in ended)
+        print_text(f"Ended, so there is nothing to decide: {plural(len(ended), 'job')} ({listed}).\n")
+    elif not groups:
         print_text(f"No job of {found.name} is halted.\n")
     for reason, states in groups.items():
         listed = ", ".join(str(numbers[state.job.key]) for state in states[:_MOST_NUMBERS])
@@ -97,7 +106,7 @@ def _list(found: AgentRun, jobs: Iterable[JobState], *, json: bool) -> None:
         lines += [f"    {message}" for message in dict.fromkeys(s.message for s in states) if message][:3]
         print_text("\n".join([*lines, f"    {advice(reason)}\n"]))
     others = len(found.left) - sum(map(len, groups.values()))
-    if others:
+    if others and is_whole:
         print_text(
             f"{plural(others, 'further job')} not halted: --reason stopped or --reason queued lists them.\n"
         )

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gistpoint.core.errors import SourceError, did_you_mean
+from gistpoint.core.errors import SourceError, UserError, did_you_mean
 from gistpoint.core.requests import Request
 from gistpoint.tui.commands.command import SANDBOX_HELP, UNSANDBOXED_HELP
 from gistpoint.tui.commands.options import Option, OptionTable, argument, option
@@ -87,6 +87,19 @@ SUITE = OptionTable(
 """The options for the needs of a library's test suite."""
 
 
+def typed_answer(question: str) -> str:
+    """Ask on standard error, and return the typed line without spaces around it.
+
+    Raises `UserError` if the input has ended, for example after Ctrl+D.
+    """
+    print(question, end="", file=sys.stderr, flush=True)
+    try:
+        return input().strip()
+    except EOFError:
+        print(file=sys.stderr)
+        raise UserError("Nothing was answered.", hint="Run the command again, and type an answer.") from None
+
+
 def settled_source(source: str, called: Sequence[str]) -> str:
     """Return a source in complete form. For a package without a version, offer the newest one.
 
@@ -100,13 +113,8 @@ def settled_source(source: str, called: Sequence[str]) -> str:
         return source
     newest = newest_version(source)
     if sys.stdin.isatty() and sys.stderr.isatty():
-        print(
-            f"{source} was given without a version. The newest is {newest}. Use it? [Y/n] ",
-            end="",
-            file=sys.stderr,
-        )
-        sys.stderr.flush()
-        if input().strip().lower() in ("", "y", "yes"):
+        question = f"{source} was given without a version. The newest is {newest}. Use it? [Y/n] "
+        if typed_answer(question).lower() in ("", "y", "yes"):
             return newest
     words = [newest if word == source else word for word in called]
     raise SourceError(

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 from gistpoint import __version__
@@ -19,7 +18,7 @@ from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.confirming import confirmation_lines, confirmation_words
 from gistpoint.core.kinds.titles import author_title
-from gistpoint.core.locations import Locations
+from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.readable import duration, stamp
 from gistpoint.core.requests import Count, Request
 from gistpoint.core.tasks.model import Task
@@ -419,7 +418,7 @@ def export(request: ExportAttempts) -> int:
         return _as_run(request, chosen)
     data = write(store, chosen)
     if request.output is not None:
-        write_whole(Path(request.output), [data])
+        write_whole(path_of(request.output), [data])
         for summary in chosen:
             problem = f"  {summary.problem}" if summary.problem else ""
             print(

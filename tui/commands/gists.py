@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
@@ -22,7 +21,7 @@ from gistpoint.core.kinds.gist.score import (
     line_evidence,
     score_record,
 )
-from gistpoint.core.locations import Locations
+from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.requests import IsolationChoice, Positive, Request
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Answer
@@ -95,7 +94,7 @@ def score(request: ScoreGist) -> int:
     """
     _, judge = _opened(request.task, request.isolation)
     try:
-        gist = Path(request.file).read_text("utf-8")
+        gist = path_of(request.file).read_text("utf-8")
     except OSError as error:
         raise UserError(
             f"{request.file} can't be read: {error.strerror}.", hint="Name the file of a gist."

@@ -16,6 +16,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from gistpoint.core.locations import path_of
 from gistpoint.core.requests import Request, ValueBounds, fields_of
 
 R = TypeVar("R", bound=Request)
@@ -290,7 +291,7 @@ def _reader(kind: _Type) -> Read:
         return lambda text: _within(whole(text), kind.bounds)
     if kind.base is float:
         return lambda text: _within(number(text), kind.bounds)
-    return Path if kind.base is Path else str
+    return path_of if kind.base is Path else str
 
 
 def _within(value: float, bounds: ValueBounds | None) -> float:

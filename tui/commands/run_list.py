@@ -186,15 +186,15 @@ def _print_runs(request: ListRuns, found: list[FoundRun], problems: list[ListedR
     elif found:
         print_records(COLUMNS, found)
     else:
-        _print_nothing_found(request, problems)
+        print_nothing_found(request.paths, request.where, problems)
 
 
-def _print_nothing_found(request: ListRuns, problems: list[ListedRun]) -> None:
-    """Print why the list is empty, unless the problems say so."""
-    if request.where:
+def print_nothing_found(paths: Sequence[str], where: str, problems: Sequence[ListedRun]) -> None:
+    """Print why no run was found, unless the problems say so."""
+    if where:
         print("No run matches the query.")
     elif not problems:
-        print(f"There is no recorded run in {visible_line(', '.join(request.paths))}.")
+        print(f"There is no recorded run in {visible_line(', '.join(paths))}.")
 
 
 def _print_json(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.locations import path_of
 from gistpoint.core.requests import Request
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.exports.registry import NAMES, exporter
@@ -220,7 +221,7 @@ def _convert_all(request: ConvertRun) -> int:
     """
     if request.output is None:
         raise UserError("Several runs are written to a folder.", hint="Name it with -o FOLDER.")
-    folder = Path(request.output)
+    folder = path_of(request.output)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -279,7 +280,7 @@ def _write_html(document: RunDocument, request: ConvertRun) -> None:
     """Write pages that contain all text; on standard output, one page, and report what it leaves out."""
     from gistpoint.sessions.exports.html.page import HtmlRunPage, PageOfRun, html_pages
 
-    target = Path(request.output or "/dev/stdout")
+    target = path_of(request.output or "/dev/stdout")
     if not _is_stream(target):
         _write_html_pages([*html_pages(document, target)], target, request)
         return
@@ -327,7 +328,7 @@ def _write_pieces(pieces: Iterable[str], request: ConvertRun) -> None:
     if request.output is None:
         sys.stdout.writelines(pieces)
     else:
-        _write_file(Path(request.output), pieces, request)
+        _write_file(path_of(request.output), pieces, request)
 
 
 def _write_file(target: Path, pieces: Iterable[str], request: ConvertRun) -> None:
@@ -335,7 +336,7 @@ def _write_file(target: Path, pieces: Iterable[str], request: ConvertRun) -> Non
     source, _ = split_name(request.recorded)
     if target.exists() and source.exists() and target.samefile(source):
         raise UserError(f"{target} is the run itself.", hint="Name another file to write.")
-    is_named = target == Path(request.output or "")
+    is_named = target == path_of(request.output or "")
     write_whole(target, (piece.encode("utf-8", "backslashreplace") for piece in pieces), named=is_named)
 
 

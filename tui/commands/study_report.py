@@ -13,6 +13,7 @@ from gistpoint.core.analysis.findings import FindingsTable, Number
 from gistpoint.core.analysis.printing import NOTHING, number_words, shortfall_words, value_words
 from gistpoint.core.analysis.running import RanAnalysis
 from gistpoint.core.errors import UserError
+from gistpoint.core.locations import path_of
 from gistpoint.core.requests import Request
 from gistpoint.sessions.exports.study.report.report import SIMULATED, StudyReport
 from gistpoint.sessions.exports.study.report.results import SCHEMA, results
@@ -56,7 +57,7 @@ def report(study: StudyFolder, request: ReportPage, as_json: bool) -> int:
     Raises `UserError` if there is no folder for the file, if a file can't be written, or if packages for the
     page are missing.
     """
-    if request.output and not (folder := Path(request.output).expanduser().parent).is_dir():
+    if request.output and not (folder := path_of(request.output).parent).is_dir():
         raise UserError(
             f"There is no folder {folder} for the report.", hint="Make it, or name another file with -o."
         )
@@ -96,7 +97,7 @@ def page_name(folder: Path, given: str | None, *, simulated: bool) -> Path:
 
     Its name contains `SIMULATED` for a simulated study.
     """
-    target = Path(given).expanduser() if given else folder / "report.html"
+    target = path_of(given) if given else folder / "report.html"
     if simulated and SIMULATED not in target.name:
         target = target.with_name(f"{SIMULATED}-{target.name}")
     return target

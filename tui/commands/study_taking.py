@@ -18,6 +18,7 @@ from gistpoint.core.text import visible_line
 from gistpoint.object_graph import build_services
 from gistpoint.sessions.studies.course import outcomes_hidden
 from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.tui.commands.arguments import typed_answer
 from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import CliCommand, option
 from gistpoint.tui.commands.output import interactive, print_json, print_records, print_text, require_terminal
@@ -47,7 +48,7 @@ def join(request: TakePart) -> int:
     require_terminal(
         "study", hint="To take part, run this in a terminal. `gistpoint study progress` prints a table."
     )
-    return app_of(folder, request.code or input("Your code: ").strip()).run_to_exit_code()
+    return app_of(folder, request.code or typed_answer("Your code: ")).run_to_exit_code()
 
 
 def app_of(folder: StudyFolder, code: str, *, again: str = "") -> StudyApp:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.kinds.archive import pack_task
 from gistpoint.core.kinds.folder import read_answer, read_task
-from gistpoint.core.locations import Locations
+from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.unfinished import scratch_folder
 from gistpoint.sessions.exports.tasks.exported import MCP_URL, ExportedTask, ExportTasks
@@ -30,7 +30,7 @@ def export(request: ExportTasks) -> int:
     """
     locations = Locations.of_user()
     tasks = tasks_of(request.tasks, TaskStore(locations.tasks, demo=locations.demo))
-    target = Path(request.output)
+    target = path_of(request.output)
     if request.to == "archive":
         return _archive(tasks, target)
     write = task_exporter(request.to)

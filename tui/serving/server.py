@@ -441,17 +441,8 @@ class ParticipantServer(Server):
                 f"{place.host}:{place.port} can't be used to listen: {error.strerror or error}.",
                 hint="--host takes an address of this machine, --port a free port; port 0 takes any.",
             ) from error
-        own = origin_of(
-            f"{'https' if tls else 'http'}://{_in_url(place.host)}:{listener.sockets[0].getsockname()[1]}"
-        )
-        port = own.rpartition(":")[2]
-        near = {f"http{'s' * bool(tls)}://{name}:{port}" for name in ("localhost", "127.0.0.1", "[::1]")}
-        address = origin_of(place.public_url) if place.public_url else own
-        self._origins = frozenset(
-            {address} | (near if not place.public_url and is_loopback(place.host) else set())
-        )
-        passed = {own} | near if place.behind_proxy else set()
-        self._hosts = frozenset(urlsplit(origin).netloc for origin in self._origins | passed)
+        port = listener.sockets[0].getsockname()[1]
+        address, self._origins, self._hosts = served_names(place, "https" if tls else "http", port)
         self._secure = address.startswith("https:")
         try:
             yield address
@@ -489,6 +480,22 @@ def origin_of(url: str) -> str:
     parts = urlsplit(url.lower())
     own = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
     return f"{parts.scheme}://{parts.netloc.removesuffix(own) if own else parts.netloc}"
+
+
+def served_names(place: ServedPlace, scheme: str, port: int) -> tuple[str, frozenset[str], frozenset[str]]:
+    """Return the address for browsers, the origins of its pages, and the names that requests may address.
+
+    On loopback without a public URL, all names of this machine's loopback are accepted.
+    """
+    own, *nearby = (
+        origin_of(f"{scheme}://{name}:{port}")
+        for name in (_in_url(place.host), "localhost", "127.0.0.1", "[::1]")
+    )
+    address = origin_of(place.public_url) if place.public_url else own
+    is_near = not place.public_url and is_loopback(place.host)
+    origins = {address, *(nearby if is_near else ())}
+    passed = {own, *nearby} if place.behind_proxy else set()
+    return address, frozenset(origins), frozenset(urlsplit(origin).netloc for origin in origins | passed)
 
 
 def is_loopback(host: str) -> bool:

@@ -378,6 +378,22 @@ def test_halted_jobs_are_listed_decided_and_undone(task: Task, capsys: pytest.Ca
     assert agent("settle", "r", "--json") == 0
     (group,) = json.loads(capsys.readouterr().out)["reasons"]
     assert (group["reason"], [job["number"] for job in group["jobs"]]) == ("request_rejected", [1, 2])
+    assert agent("settle", "r", "--job", "2") == 0
+    chosen = capsys.readouterr().out
+    assert "request_rejected: 1 job (2)" in chosen
+    assert "further" not in chosen, "the other job is halted, too"
+
+
+def test_nothing_is_to_be_decided_about_a_job_that_has_ended(
+    task: Task, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with endpoint(completion("I give up."), completion("I do."), completion("Really.")) as served:
+        run(served, task.id[:8], "--name", "r")
+    capsys.readouterr()
+    assert agent("settle", "r", "--job", "1") == 0
+    listed = capsys.readouterr().out
+    assert "Ended, so there is nothing to decide: 1 job (1)." in listed
+    assert "stopped" not in listed
 
 
 @pytest.mark.parametrize(

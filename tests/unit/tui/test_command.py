@@ -17,7 +17,15 @@ from gistpoint.sandbox.ladder import builtin_backends
 from gistpoint.tui import cli
 from gistpoint.tui.commands.arguments import ISOLATION
 from gistpoint.tui.commands.command import CommandParser, CommandRow, add_commands
-from gistpoint.tui.commands.options import CALLED, CliCommand, OptionTable, add_options, argument, option
+from gistpoint.tui.commands.options import (
+    CALLED,
+    CliCommand,
+    OptionTable,
+    add_options,
+    argument,
+    option,
+    reader_of,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,3 +317,11 @@ def test_an_old_name_goes_on_working_and_names_the_new_one(
     assert helps[0].out == helps[1].out
     assert f"`gistpoint {new}`" in helps[0].err
     assert helps[1].err == ""
+
+
+def test_a_path_begins_at_the_home_folder_after_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert reader_of(Path | None)("~/kept/x.csv") == Path("/home/ada/kept/x.csv")
+    commands = Path(cli.__file__).parent / "commands"
+    unexpanded = [path.name for path in commands.glob("*.py") if "Path(request." in path.read_text("utf-8")]
+    assert not unexpanded, "`path_of` expands a tilde, which a shell leaves in `--output=~/x`"

@@ -133,6 +133,16 @@ def test_a_crash_is_logged_elsewhere_if_its_folder_cant_be_written(
     assert write_crash(tmp_path / "file" / "logs", ValueError("x")).name.startswith("crash-")
 
 
+def test_a_crash_is_logged_in_its_folder_even_without_a_folder_for_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none() -> str:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr("tempfile.gettempdir", none)
+    assert "ValueError: x" in write_crash(tmp_path / "logs", ValueError("x")).read_text()
+
+
 def called(
     home: Path, *words: str, script: str = 'exec "$@"', **variables: str
 ) -> subprocess.CompletedProcess[bytes]:

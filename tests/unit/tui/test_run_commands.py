@@ -31,6 +31,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
+def test_where_there_is_no_run_a_comparison_says_so(tmp_path: Path, capsys: Captured) -> None:
+    (tmp_path / "empty").mkdir()
+    assert cli.main(["runs", "compare", "empty"]) == 1
+    assert capsys.readouterr().out == "There is no recorded run in empty.\n"
+
+
 @pytest.fixture
 def task(home: Path) -> Task:
     return build_task(home / "data" / "tasks")

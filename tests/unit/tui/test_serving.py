@@ -17,7 +17,7 @@ from fakes import FakeClock
 from gistpoint.core.errors import UserError
 from gistpoint.tui.cli import main
 from gistpoint.tui.serving.links import Assigned, LinkBook, read_assignments
-from gistpoint.tui.serving.server import ParticipantServer, ServedPlace, origin_of
+from gistpoint.tui.serving.server import ParticipantServer, ServedPlace, origin_of, served_names
 from gistpoint.tui.serving.session import cells, envelope, environment_of_session
 
 EVIL = "http://evil.example"
@@ -108,6 +108,23 @@ def test_what_is_unsafe_or_unknown_is_refused_before_anybody_is_told_a_link(
 def test_origins_are_written_as_browsers_do() -> None:
     assert origin_of("HTTPS://Lab.Example:443/") == "https://lab.example"
     assert origin_of("http://127.0.0.1:8000") == "http://127.0.0.1:8000"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "port", "shown"), [("http", 80, ""), ("https", 443, ""), ("http", 81, ":81")]
+)
+def test_each_name_of_loopback_is_served_at_any_port(scheme: str, port: int, shown: str) -> None:
+    address, origins, hosts = served_names(ServedPlace("127.0.0.1", port), scheme, port)
+    assert address == f"{scheme}://127.0.0.1{shown}"
+    assert hosts == {f"localhost{shown}", f"127.0.0.1{shown}", f"[::1]{shown}"}
+    assert origins == {f"{scheme}://{host}" for host in hosts}
+
+
+def test_behind_a_proxy_only_the_public_pages_are_served_under_all_names() -> None:
+    place = ServedPlace("127.0.0.1", 80, public_url="https://lab.example", behind_proxy=True)
+    address, origins, hosts = served_names(place, "http", 80)
+    assert origins == {address} == {"https://lab.example"}
+    assert hosts == {"lab.example", "localhost", "127.0.0.1", "[::1]"}
 
 
 @asynccontextmanager

@@ -89,13 +89,14 @@ def test_the_newest_version_is_taken_after_a_yes(
             return True
 
     shelf.sdist("lamp", "1.10", {"lamp.py": "def light():\n    return 1\n"})
-    for answer, code, printed in (("y", 0, "lamp.py::light\n"), ("n", 2, "")):
+    for answer, code, printed in (("y\n", 0, "lamp.py::light\n"), ("n\n", 2, ""), ("", 2, "")):
         asked = Terminal()
-        monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
+        monkeypatch.setattr("sys.stdin", Terminal(answer))
         monkeypatch.setattr("sys.stderr", asked)
         assert called("code", "lamp", "--names") == code
         assert "The newest is lamp==1.10. Use it? [Y/n] " in asked.getvalue()
         assert capsys.readouterr().out == printed
+    assert "Nothing was answered." in asked.getvalue(), "the input ended"
 
 
 @pytest.mark.parametrize(
