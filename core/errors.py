@@ -1,4 +1,4 @@
-"""The exceptions that a user can act on, with hints; every other exception is a bug."""
+"""The exceptions that a user can act on, with hints; any other exception that reaches the user is a bug."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RecordingError(UserError):
 
 
 class InfrastructureError(UserError):
-    """The harness failed, not the solver: it costs no attempt."""
+    """The harness failed, not the solver, so the failure costs no submission."""
 
 
 class HarnessFailedError(InfrastructureError):
@@ -79,7 +79,7 @@ class EndpointError(UserError):
 
 
 class NoModelError(EndpointError):
-    """No chat model is named, neither by the user nor in the settings."""
+    """Neither the user's request nor the settings name a chat model."""
 
 
 class CancelledError(UserError):
@@ -87,7 +87,7 @@ class CancelledError(UserError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the name of `known` most similar to `word`; empty if none is similar."""
+    """Return the name in `known` that is most similar to `word`; empty if none is similar."""
     from difflib import get_close_matches
 
     found = get_close_matches(word[:_CHARACTERS], list(known), n=1)

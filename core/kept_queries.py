@@ -1,6 +1,7 @@
 """Queries that a user keeps under names, in `queries.toml` in the config folder: `name = "query"`.
 
-A line that can't be used costs only its own query; it stays in the file until it is corrected or forgotten.
+A line that can't be used affects only its own query, and stays in the file until the user corrects it or
+forgets the query.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def keep_query(config: Path, name: str, query: str) -> None:
     """Keep a query under a name, in place of an earlier one.
 
     Raises `UserError` for a name that can't be written as `@NAME`, and for a query that is too long or one
-    too many; `QueryError` if the query can't be understood or would name itself, also through others; and
-    `SettingsError` if the file can't be read or written.
+    too many; `QueryError` if the query can't be understood or would refer to itself, directly or through
+    others; and `SettingsError` if the file can't be read or written.
     """
     if not KEPT_NAME.fullmatch(name):
         raise UserError(

@@ -131,12 +131,12 @@ class Locations(NamedTuple):
 
     @property
     def lists(self) -> Path:
-        """The folder of indexes of what lists show, with a file for each kind of rows."""
+        """The folder of the indexes behind lists, with a file for each kind of row."""
         return self.cache / "lists"
 
     @property
     def left_places(self) -> Path:
-        """The folder of solvers' last positions, with a file for each attempt, outside of the records."""
+        """The folder of solvers' last positions on the screen, with a file for each attempt; no records."""
         return self.cache / "left-places"
 
     @property
@@ -146,7 +146,7 @@ class Locations(NamedTuple):
 
     @property
     def proofs(self) -> Path:
-        """The folder of proofs that this machine wrote a journal, never in the data folder or shared."""
+        """The folder of proofs that this machine wrote its journals; never shared or in the data folder."""
         if self.config == self.data:  # macOS has one folder for both
             return self.data.with_name(f"{self.data.name}-heads")
         return self.config / "heads"

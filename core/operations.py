@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import msgspec
 
 LONGEST_NAME = 60
-_YEAR_9999 = 253_000_000_000_000
+_LATEST_MS = 253_000_000_000_000
 
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 Data = TypeVar("Data", bound=msgspec.Struct)
@@ -24,7 +24,7 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
     """The uuid of the operation."""
     reviewer: str
     """The name of the person."""
-    utc_ms: Annotated[int, msgspec.Meta(ge=0, lt=_YEAR_9999)]
+    utc_ms: Annotated[int, msgspec.Meta(ge=0, lt=_LATEST_MS)]
     subject: Text
     """The subject, such as a run, a task or a person; each codec has its own stored name for it."""
     kind: Text
@@ -45,9 +45,9 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
         return value if isinstance(value, str) else ""
 
     def read(self, kind: type[Data]) -> Data | None:
-        """Return the data as a record, with op, reviewer and time if it has such fields; None if that fails.
+        """Return the data as a record of type `kind`; None if they do not fit, so that they are ignored.
 
-        An operation whose data do not fit is kept, but ignored.
+        The record's fields `op`, `reviewer` and `utc_ms`, if it has them, get those of the operation.
         """
         about = {"op": self.op, "reviewer": self.reviewer, "utc_ms": self.utc_ms}
         try:

@@ -189,7 +189,7 @@ class WorkerPool(Protocol):
         on_outcome: Callable[[ClusterOutcome], None],
         tick: Callable[[], None] = ...,
     ) -> None:
-        """Have jobs done, and call `on_outcome` with each outcome; return when all are done, or after a stop.
+        """Have workers do jobs, and call `on_outcome` with each outcome; return when all are done or stopped.
 
         `check` verifies each result, and `tick` is called several times a second. Raises
         `InfrastructureError` if the scheduler disappears, or no worker is left.

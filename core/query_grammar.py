@@ -36,7 +36,7 @@ class QueryError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word or quoted text that any column may contain."""
+    """A word or quoted text to be found in any field."""
 
     text: str
     quoted: bool = False
@@ -122,7 +122,7 @@ class KeptQueries:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """What a parser has to know of the fields: which names are fields, and which of these have keys."""
+    """What a parser needs to know: which names are fields, which fields have keys, and the kept queries."""
 
     is_field: Callable[[str], bool] = lambda name: False
     is_counted: Callable[[str], bool] = lambda name: False
@@ -384,7 +384,7 @@ class _Parser:
 
 @contextmanager
 def within_kept(name: str, at: int) -> Iterator[None]:
-    """Let an error in a kept query name the query, and the character of the query that names it."""
+    """Add to an error in a kept query its name, and the position at which another query refers to it."""
     try:
         yield
     except QueryError as error:
@@ -397,7 +397,7 @@ _NUMBERS = "Such as 20, 1.5k, $0.50 or 1:30."
 
 
 def _flat(kind: type[And] | type[Or], parts: list[Expression]) -> Expression:
-    """Return one expression for several; parts of the same kind are taken apart."""
+    """Return an expression of a kind without nested ones of that kind; a single part is returned as it is."""
     if len(parts) == 1:
         return parts[0]
     flat: list[Expression] = []
