@@ -130,7 +130,8 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Set the hashes of the prompts and the loop's version, unless hashes are given, as by a stored run.
 
-        Raises `ValueError` for settings that can't be combined with calls as text.
+        An `api` of `openai` becomes unset. Raises `ValueError` for settings that can't be combined with calls
+        as text.
         """
         if self.calls_as_text and (self.system == "agent-1" or self.setting == "static"):
             raise ValueError("calls as text are neither for the static setting nor for the prompt agent-1")

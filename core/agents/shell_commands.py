@@ -29,9 +29,9 @@ class ShellCall:
 def call_in(command: str, tools: Sequence[Tool]) -> ShellCall:
     """Return the call that a command means.
 
-    Words are the arguments in their declared order, quoted as in a shell, or `name=value`. Each `<<'EOF'`
-    gives the next argument with code its text. An argument that is a command takes the rest of the line. A
-    word without a place becomes an argument that no tool has; the refusal then names it.
+    Words are the arguments in their declared order, quoted as in a shell, or `name=value`. Each heredoc
+    (`<<'EOF'`) is the text of the next argument that takes code. An argument that is a command takes the rest
+    of the line. A word without a place becomes an argument that no tool has; the refusal then names it.
     """
     line, _, rest = command.strip().partition("\n")
     name, _, words = line.strip().partition(" ")

@@ -71,7 +71,7 @@ class _Block:
 
 
 def _blocks(text: str) -> Iterator[_Block]:
-    """Yield the blocks between fences or tags; an unclosed one is only readable if it is complete."""
+    """Yield the blocks between fences or tags; one that is not closed is readable only if it is an object."""
     at = 0
     while opening := _OPENING.search(text, at):
         word = (opening["word"] or "").casefold()

@@ -82,11 +82,11 @@ class Log(Protocol):
 class TaskHarness(ABC):
     """The tools of one kind of task, the tree they see, and the results of calls.
 
-    Its only state is the events.
+    All of its state is derived from the events.
     """
 
     def __init__(self, task: Task, backend: BackendRecord) -> None:
-        """Initialise the harness of an attempt at a task; its code runs in the isolation `backend`."""
+        """Initialize the harness of an attempt at a task; `backend` is the isolation of its runs."""
         self.task, self.backend = task, backend
 
     @property
