@@ -381,7 +381,7 @@ class ModelWork:
         if cut is None:
             self._replied(turn, reply)
             return None
-        # A reply to a shortened conversation must not be journalled (decision 74).
+        # A reply to a shortened conversation must not be journaled (decision 74).
         patience.unanswered()
         self.lost += self._priced(reply.usage + reply.lost)
         return self._work_end(Leaving.HALTED, HISTORY_CUT, cut)

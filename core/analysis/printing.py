@@ -25,7 +25,7 @@ NOTHING = "–"
 
 
 def value_words(value: Value) -> str:
-    """Return a value as text: an integer in full, a string on one line, `NOTHING` for None and NaN.
+    """Return a value as text: an integer in full, a string on one line, `∞`, or `NOTHING` for None and NaN.
 
     Other numbers have three significant digits, at most three of them after the point; from 1,000 on, all
     digits before the point are shown, and below 0.001, two significant digits.

@@ -91,7 +91,7 @@ def people(data: StudyData) -> tuple[AttemptRow, ...]:
 
 
 def given_up(rows: Iterable[AttemptRow]) -> tuple[str, ...]:
-    """Return the note that a regression of times needs, in a tuple; empty if nobody gave up."""
+    """Return a tuple with the note on giving up in regressions of times; empty if nobody gave up."""
     return (GIVING_UP,) if any(row.censored == COMPETING for row in rows) else ()
 
 
@@ -212,7 +212,7 @@ def contrasts_of(data: StudyData) -> tuple[tuple[str, str], ...]:
 
 
 def position_column(rows: Sequence[AttemptRow]) -> dict[str, ArrayLike]:
-    """Return the centred place in the person's order as the column `POSITION`.
+    """Return the centered place in the person's order as the column `POSITION`.
 
     Empty if a place is unknown, or if all places are equal.
     """
@@ -385,7 +385,7 @@ def solved_only(rows: Sequence[AttemptRow], condition: str, reference: str) -> N
 def randomised_form(rows: Sequence[AttemptRow], condition: str, reference: str) -> Number | None:
     """Return the ratio of times of solved attempts from ln t = a + b x + c ln forecast, with HC3 errors.
 
-    This is the form in which METR analysed its randomised trial of developers (2025). None if fewer than ten
+    This is the form in which METR analyzed its randomized trial of developers (2025). None if fewer than ten
     solved attempts have a forecast above 0, if all of those are under one condition, or if the forecast can't
     be separated from the condition or the constant, as when all forecasts are equal.
     """

@@ -1,4 +1,4 @@
-"""Enrolments, participants' codes, and ids of attempts."""
+"""Enrollments, participants' codes, and ids of attempts."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from gistpoint.core.callgraph.values import (
 
 
 class Attributes:
-    """Reads, writes and deletions of attributes, and the calls that they cause, such as those of properties."""
+    """Reads, writes and deletions of attributes, and the calls that they cause, such as of properties."""
 
     def __init__(self, program: Program, calls: Calls) -> None:
         self.program = program

@@ -1,4 +1,4 @@
-"""The call graph: functions, calls with the evidence for them, and a drawing of a neighbourhood."""
+"""The call graph: functions, calls with the evidence for them, and a drawing of a neighborhood."""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ class CallGraph:
     def to_networkx(self, *, modules: bool = True) -> networkx.DiGraph[str]:
         """Return the graph as a `networkx.DiGraph`, whose nodes are the ids of functions.
 
-        A node has the attributes `path`, `qualname`, `kind`, `first_line` and `last_line`; an edge has `found`
-        (a tuple of strings), `sureness` and `count`. `modules=False` leaves out module code.
+        A node has the attributes `path`, `qualname`, `kind`, `first_line` and `last_line`; an edge has
+        `found` (a tuple of strings), `sureness` and `count`. `modules=False` leaves out module code.
         """
         import networkx
 
@@ -296,7 +296,7 @@ def draw_neighbourhood(graph: CallGraph, function: str, *, depth: int = 1, most:
     """Return the callers of a function (by id), the function, and its callees, as indented lines.
 
     Calls are followed up to `depth` steps. Each call shows its evidence and confidence; a function that was
-    drawn earlier ends in `↑` and is not followed again. At most `most` neighbours of a function are drawn,
+    drawn earlier ends in `↑` and is not followed again. At most `most` neighbors of a function are drawn,
     those with the highest confidence first. Raises `KeyError` for an unknown id.
     """
     node = graph.nodes[function]

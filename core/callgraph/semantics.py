@@ -66,7 +66,7 @@ class Operators:
 
 
 class Semantics:
-    """The parts of the analysis of one program; `callables` and `library` register their runners in `calls`."""
+    """The parts of one program's analysis; `callables` and `library` register their runners in `calls`."""
 
     def __init__(self, program: Program) -> None:
         self.program = program

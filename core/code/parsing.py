@@ -144,10 +144,7 @@ def parse_module(text: str, what: str, *, first_line: int = 1) -> ast.Module:
 
 
 def compile_problem(text: str) -> CodeError | None:
-    """Return why Python refuses to compile code that parses; None if it compiles.
-
-    Repeated arguments are an example.
-    """
+    """Return why Python refuses to compile code, such as repeated arguments; None if it compiles."""
     try:
         compile_module(text, "<code>")
     except SyntaxError as error:

@@ -1,4 +1,4 @@
-"""Defines the files of a task, with their names, formats and versions, and reads and writes baselines."""
+"""The names, formats and versions of a task's files; reads and writes its baselines and protections."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The contents of files, with normalised newlines, sorted by path, and the paths of undecodable files."""
+    """The paths and texts of files, sorted by path, with LF newlines; and the paths of undecodable files."""
 
     texts: tuple[tuple[str, str], ...]
     undecodable: tuple[str, ...]
@@ -84,9 +84,8 @@ _SIMPLE_ESCAPES = frozenset("sSwWdDbBAZtnrfv")
 def required_literals(pattern: str) -> tuple[str, ...]:
     """Return the strings of at least two characters that every match of `pattern` contains, longest first.
 
-    Empty if that is unknown.
-
-    Only text outside of groups is considered, and none if there are alternatives or flags outside of groups.
+    Only text outside of groups is considered. Empty if none is known, as for a pattern with alternatives or
+    flags outside of groups.
     """
     runs, run, depth, at = [""], "", 0, 0
     while at < len(pattern):
