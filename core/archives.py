@@ -123,7 +123,7 @@ class BoundedTar:
 
 
 def _bounded_headers() -> type[tarfile.TarInfo]:
-    """Return a `TarInfo` class for one tar, which refuses sparse files and too large or too many headers."""
+    """Return a `TarInfo` class for one tar, which refuses sparse files and excessive headers."""
     total = in_a_row = 0
 
     class Header(tarfile.TarInfo):

@@ -1,4 +1,4 @@
-"""A series of requests to a model, which ends early at unusable answers, a failing endpoint or a cost cap."""
+"""Sends a series of requests to a model; unusable answers, a failing endpoint or a cost cap end it early."""
 
 from __future__ import annotations
 

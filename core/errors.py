@@ -21,12 +21,12 @@ class UserError(Exception):
 
 
 def cause(error: Exception) -> str:
-    """Return the reason for a file error without the file's name, which the message already contains."""
+    """Return the reason for a file error without the file's name, which messages give separately."""
     return getattr(error, "strerror", None) or str(error)
 
 
 def extra_hint(extra: str) -> str:
-    """Return a hint on installing the packages of an optional extra."""
+    """Return a hint on how to install the packages of an optional extra."""
     return f"Install them: pip install 'gistpoint[{extra}]', or in a clone: uv sync --extra {extra}."
 
 
@@ -67,7 +67,7 @@ class AttemptError(UserError):
 
 
 class NegativeVerdictError(UserError):
-    """A request was carried out with a negative result: a verdict, with its own exit code."""
+    """A request was carried out, and its result is a negative verdict, which has a separate exit code."""
 
 
 class SettingsError(UserError):
@@ -95,6 +95,6 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a space and the question whether the nearest known name was meant; empty if none is similar."""
+    """Return ` Did you mean 'NAME'?`, including the leading space; empty if no known name is similar."""
     found = nearest(word, known)
     return f" Did you mean {found!r}?" if found else ""

@@ -42,11 +42,11 @@ def kept_queries(config: Path) -> KeptQueries:
 
 
 def keep_query(config: Path, name: str, query: str) -> None:
-    """Keep a query under a name, in place of an earlier one.
+    """Keep a query under a name, replacing any earlier query of that name.
 
-    Raises `UserError` for a name that can't be written as `@NAME`, and for a query that is too long or one
-    too many; `QueryError` if the query can't be understood or would refer to itself, directly or through
-    others; and `SettingsError` if the file can't be read or written.
+    Raises `UserError` for a name that can't be written as `@NAME`, for a query that is too long, and if there
+    are too many queries; `QueryError` if the query can't be understood or would refer to itself, directly or
+    through others; and `SettingsError` if the file can't be read or written.
     """
     if not KEPT_NAME.fullmatch(name):
         raise UserError(

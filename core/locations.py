@@ -245,7 +245,7 @@ def lies_in(path: Path, root: Path) -> bool:
 
 
 def is_circular(path: Path) -> bool:
-    """Whether links lead back to themselves, which `resolve` ignores from Python 3.13 on."""
+    """Return whether the links in a path lead in a circle, which `resolve` ignores from Python 3.13 on."""
     try:
         path.stat()
     except OSError as error:

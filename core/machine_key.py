@@ -1,7 +1,7 @@
 """The key of this machine, by which it recognizes what it wrote itself (decisions 120 and 158).
 
-It is outside the data folder, in a file that only the user can read. Only this module finds it: a caller that
-forgot to pass it on would read unchecked files.
+It is outside the data folder, in a file that only the user can read. This module finds the file itself: if
+callers had to pass the key, one that forgot to would accept unchecked files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MADE_HERE = "made_here"
 
 
 def key_id(key: bytes) -> str:
-    """Return the name of a key, which does not reveal it."""
+    """Return an id that identifies a key without revealing it."""
     return hashlib.sha256(b"gistpoint.head key\0" + key).hexdigest()[:_KEY_ID_CHARACTERS]
 
 

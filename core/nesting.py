@@ -1,4 +1,4 @@
-"""Bounds how deeply values from outside are nested: most code that walks through a value recurses."""
+"""Checks how deeply values from outside are nested, because most code that walks through a value recurses."""
 
 from __future__ import annotations
 

@@ -45,9 +45,10 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
         return value if isinstance(value, str) else ""
 
     def read(self, kind: type[Data]) -> Data | None:
-        """Return the data as a record of type `kind`; None if they do not fit, so that they are ignored.
+        """Return the data as a record of type `kind`; None if they do not fit it.
 
-        The record's fields `op`, `reviewer` and `utc_ms`, if it has them, get those of the operation.
+        The fields `op`, `reviewer` and `utc_ms` of the record, if it has them, are those of the operation. An
+        operation whose data do not fit is kept, but ignored.
         """
         about = {"op": self.op, "reviewer": self.reviewer, "utc_ms": self.utc_ms}
         try:
@@ -76,5 +77,5 @@ def standing(operations: Iterable[Op]) -> list[Op]:
 
 
 def is_reviewer(name: str, longest: int = LONGEST_NAME) -> bool:
-    """Return whether a name is valid for a reviewer: printable, without outer blanks, not too long."""
+    """Return whether a reviewer's name is valid: printable, without blanks at its ends, not too long."""
     return 0 < len(name) <= longest and name.isprintable() and name == name.strip()

@@ -42,7 +42,7 @@ class WorkerIntroduction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as sent; `about` is the input of the worker's function."""
+    """A job in the form sent to a worker; `about` is the input of the worker's function."""
 
     start: str
     """The id of the sending command, by which its jobs can be stopped."""

@@ -17,7 +17,7 @@ from gistpoint.core.text import visible_line
 
 @dataclass(frozen=True, slots=True)
 class ImagePins:
-    """A Docker image as the environment, instead of a lock, with the repository in one of its folders."""
+    """A Docker image that replaces a lock as the environment, and has the repository in one of its folders."""
 
     name: str
     """The name in a registry, without a tag."""
@@ -52,7 +52,7 @@ PLATFORMS = ("linux/amd64", "linux/arm64")
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentPins:
-    """The pinned requirements of a repository's suite, equal wherever and whenever they are built."""
+    """The pinned environment of a repository's suite, the same wherever and whenever it is built."""
 
     python: str = "3.11"
     lock: tuple[str, ...] = ()
@@ -197,7 +197,10 @@ def is_image_path(path: str) -> bool:
 
 
 def is_interpreter(image: ImagePins) -> bool:
-    """Return whether the image's interpreter has a usable path outside of the workdir, which runs empty."""
+    """Return whether the image's interpreter has a usable path outside of the workdir.
+
+    The workdir is empty when a run starts.
+    """
     return is_image_path(image.python) and not f"{image.python}/".startswith(f"{image.workdir}/")
 
 
@@ -211,7 +214,7 @@ _PLACES = ("--rootdir", "--confcutdir", "--config-file", "-c")
 
 
 def plugins_in(arguments: Iterable[str]) -> Iterator[str]:
-    """Yield the plugins that the `-p` options in pytest's arguments load, as they are written."""
+    """Yield the names of the plugins that `-p` options in pytest's arguments load, as they are written."""
     return (name for name in _values_of(arguments, ("-p",)) if not name.startswith("no:"))
 
 

@@ -119,12 +119,12 @@ def instance_of(kind: type) -> Check:
 
 
 def is_callable(loaded: Any) -> str:
-    """Return a few words if an object can't be called; empty if it can."""
+    """Return why an object can't be called, in a few words; empty if it can."""
     return "" if callable(loaded) else f"it is a {type(loaded).__name__}, which can't be called"
 
 
 def load(entry: metadata.EntryPoint, check: Check) -> Any:
-    """Return the object of an entry.
+    """Load an entry point, and return its object.
 
     Raises `PluginError` if the check fails, and for anything that the package raises except
     `KeyboardInterrupt`. That need not be an `Exception`: it might be an exit of the program, or a panic of a

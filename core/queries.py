@@ -98,7 +98,7 @@ class QueryLanguage(Generic[Row]):
         return RowQuery(decide, tuple(found))
 
     def _find(self, name: str) -> QueryField[Row] | None:
-        """Return the field with a name, or else the first one whose name begins with it; None without any."""
+        """Return the field with a name, or else the first whose name begins with it; None if there is none."""
         wanted = name.lower()
         exact = (one for one in self.fields if wanted in one.names)
         begun = (one for one in self.fields if any(known.startswith(wanted) for known in one.names))
@@ -147,7 +147,7 @@ class QueryLanguage(Generic[Row]):
                 return self._term_test(expression, found)
 
     def _word_test(self, word: Word) -> Callable[[Row], bool]:
-        """Return the test for a word in any field; an unquoted word that fields define is tested in them."""
+        """Return the test for a word in any field; an unquoted word is left to the fields that define it."""
         plain = word.text.lower()
         own = [one.words[plain] for one in self.fields if plain in one.words]
         if own and not word.quoted:
@@ -229,7 +229,7 @@ _UNITS = {"": 1.0, "%": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 
 
 def number_of(text: str) -> float | None:
-    """Return the number in a string that tables print: `1,234`, `1.5M`, `$0.25`, `40%` or `1:30`.
+    """Return the value of a number in a form that tables print: `1,234`, `1.5M`, `$0.25`, `40%` or `1:30`.
 
     `40%` is 40, and `1:30` is 90 (seconds). None for anything else.
     """

@@ -141,7 +141,7 @@ class _Parser:
     """Reads a query by recursive descent."""
 
     def __init__(self, text: str, grammar: Grammar, depth: int, within: tuple[str, ...] = ()) -> None:
-        """`within` are the names of the kept queries in which the text is."""
+        """`within` are the names of the kept queries around the text, outermost first."""
         self._text, self._grammar, self._depth, self._at = text, grammar, depth, 0
         self._within = within
         self._open = 0
@@ -397,7 +397,7 @@ _NUMBERS = "Such as 20, 1.5k, $0.50 or 1:30."
 
 
 def _flat(kind: type[And] | type[Or], parts: list[Expression]) -> Expression:
-    """Return an expression of a kind without nested ones of that kind; a single part is returned as it is."""
+    """Return an expression of a kind, into which nested ones of that kind are merged; or the only part."""
     if len(parts) == 1:
         return parts[0]
     flat: list[Expression] = []

@@ -37,7 +37,7 @@ class TreeMember:
 
 
 class SourceTree:
-    """A read-only view of a repository; `with_files` returns a changed view that shares all else."""
+    """A read-only view of a repository; `with_files` returns a changed view that shares everything else."""
 
     def __init__(
         self, tar: Path, members: Mapping[str, TreeMember], overlay: Mapping[str, bytes] | None = None

@@ -1,6 +1,6 @@
 """Files and folders that are made under a hidden name, and the removal of those that a killed process left.
 
-The name has a mark of the writer: its machine and its process. What a living process on this machine is
+The name contains a mark of the writer: its machine and its process. What a living process on this machine is
 making is never removed. What another machine was making is removed by housekeeping after a day.
 """
 
@@ -177,7 +177,7 @@ def _is_own(path: Path) -> bool:
 
 
 def is_running(process: int) -> bool:
-    """Whether a process on this machine is alive, whoever owns it."""
+    """Return whether a process on this machine is alive, whoever owns it."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

@@ -510,7 +510,7 @@ def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
 
 
 def _requested(call: ToolRequest) -> RequestedCall:
-    """Return a call as the journal records it, bounded."""
+    """Return a call as the journal records it, with strings of bounded length."""
     return RequestedCall(
         call.id[:_ID_CHARACTERS],
         call.name[:MOST_CHARACTERS],

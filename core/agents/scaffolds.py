@@ -227,7 +227,7 @@ class Seat:
     def may_send(self, characters: int) -> bool:
         """Return whether a request of this length may be sent.
 
-        At the limit on tokens, the attempt ends; at that on cost, the work.
+        At the limit on tokens, the attempt ends; at the limit on cost, only the work on it.
         """
         with self._lock:
             if self.over:

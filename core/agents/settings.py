@@ -51,7 +51,7 @@ TEXT_VERSION = 2
 def prompt_text(name: str) -> str:
     """Return the text of a prompt, with the rules filled in.
 
-    A message never changes: a new one gets a new name.
+    A prompt never changes: a new text gets a new name.
     """
     text = files("gistpoint.core.agents").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
     face = Face.MODEL_IN_TEXT if name.startswith(f"{TEXT_SYSTEM}-") else Face.MODEL
@@ -91,7 +91,7 @@ class TokenPrice(msgspec.Struct, frozen=True):
     """The price of input tokens that are written to a cache; unset if it equals that of other input."""
 
     def cost(self, usage: Usage) -> float:
-        """Return the cost of a usage in US dollars; reasoning counts as output."""
+        """Return the cost of `usage` in US dollars; reasoning counts as output."""
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.written is UNSET else self.written
         fresh = usage.prompt_tokens - usage.cached_tokens - usage.written_tokens
@@ -178,7 +178,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
         return Estimate(prompt_tokens, reserve, highest)
 
     def cost(self, usage: Usage) -> float | None:
-        """Return the cost of a usage in US dollars, by price or as reported; None if unknown."""
+        """Return the cost of `usage` in US dollars, by the price or else as reported; None if unknown."""
         if self.price is None:
             return usage.cost_usd
         return self.price.cost(usage)

@@ -72,7 +72,8 @@ class BudgetSeries:
 def budget_series(data: StudyData, found: Iterable[PooledRows]) -> tuple[BudgetSeries, ...]:
     """Return the series of at least two budgets.
 
-    Groups without a single budget are left out, and so are series with two groups of one budget.
+    Groups whose rows do not all have one known budget are left out, and so are series with several groups
+    under one budget.
     """
     together: dict[tuple[str, str, str], dict[tuple[int, int], list[PooledRows]]] = {}
     for group in found:

@@ -130,7 +130,7 @@ _WITHOUT_OUTCOME = ("unfinished", "mixed")
 
 
 def _outcomes(rows: Sequence[AttemptRow]) -> tuple[int, int, int]:
-    """Return how many rows are solved, solved by the tests alone, and passed without a request to confirm."""
+    """Return how many rows are solved, how many pass the tests, and how many passes no one asked to confirm."""
     return (
         len(solved_of(rows)),
         sum(row.by_the_tests.solved for row in rows),

@@ -5,7 +5,7 @@ on log2 of human minutes. The weights w are 1 / (runs of the task) * 1 / sqrt(ta
 a sum of 1; the family is the library.
 
 METR treats human minutes as known. The recommended horizon treats them as estimates (`measured_horizon`);
-METR's choices are printed next to it. No horizon beyond the longest task is printed, and no bound (decision
+METR's choices are printed next to it. Horizons and bounds beyond the longest task are not printed (decision
 161).
 
 Sources: Kwa et al., Measuring AI ability to complete long tasks (2025); METR's `eval-analysis-public`.

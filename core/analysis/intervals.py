@@ -351,7 +351,7 @@ def jackknife(
 def jackknife_of_fits(
     units: Units, full: Floats, refitted: Callable[[Kept], Floats], by_rows: Floats, by_model: Floats | None
 ) -> Spread:
-    """Return estimates with the variances of refits that are made at once, and those of their model.
+    """Return estimates with the jackknife variances from one batch of refits, and the variances by a model.
 
     `refitted` is a function from the rows kept by each refit, as (refits, rows), to the estimates, as
     (refits, estimates). `by_rows` is V_A, and `by_model` is V_M, if there is a model. There must be enough

@@ -123,7 +123,7 @@ def _fitted(
     columns: Mapping[str, Floats],
     asked: Mapping[str, float],
 ) -> dict[str, Number]:
-    """Return the requested effects, each a multiple of a column's; `RANGE` is a multiple of `PLACE`.
+    """Return the requested effects, each a multiple of a column's effect; `RANGE` is a multiple of `PLACE`.
 
     Empty if they can't be separated or fitted.
     """

@@ -61,7 +61,7 @@ def interval_words(number: Number) -> str:
 
 
 def iid_words(number: Number) -> str:
-    """Return the interval `iid` after its label; empty if there is none."""
+    """Return the interval `iid`, preceded by its label; empty if there is none."""
     if number.iid is None:
         return ""
     return f"{number.iid_label} [{value_words(number.iid[0])}, {value_words(number.iid[1])}]"
@@ -130,7 +130,7 @@ def extent_of_table(table: FindingsTable, findings: Findings, of_study: Extent) 
 
 
 def extent_of_plot(plot: Plot, findings: Findings, of_study: Extent) -> Extent:
-    """Return the counts that a plot has itself, or the extent of its own series' numbers or of the analysis.
+    """Return a plot's own counts, or else the extent of its series' numbers, or else that of the analysis.
 
     The key of a number begins with the name of its series; one part of it can be the mode, which also ends
     the id of the plot.

@@ -248,7 +248,7 @@ def regress_across(
     contrasts: Mapping[str, Mapping[str, float]] | None = None,
     interval: bool = True,
 ) -> TimeRegression | Shortfall:
-    """Return the regression of ln t on columns that chance assigned, with random tasks and persons.
+    """Return the regression of ln t on columns that were assigned by chance, with random tasks and persons.
 
     `contrasts` is as for `regress_times`. Returns a shortfall if fewer than ten attempts are solved, or if
     the effects can't be separated or fitted. Without `interval` nothing is refitted and there is no interval.
@@ -428,7 +428,7 @@ def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number |
 
 
 def ratios_by_mode(data: StudyData) -> Findings:
-    """Return the ratio of times in each mode, and the ratio of every two modes' ratios (`time-mode`).
+    """Return the ratio of times in each mode and, for each two modes, the ratio of theirs (`time-mode`).
 
     Empty with fewer than two modes.
     """

@@ -335,7 +335,7 @@ class Attempt:
             self.append(HandedOver(to=to, by=by, note=note))
 
     def view(self, pane: Pane) -> None:
-        """Record the pane that has the focus, unless it has it already or the attempt has ended."""
+        """Record that a pane got the focus, unless it had the focus already or the attempt has ended."""
         with self._lock:
             if not self.state.ended and self.state.pane is not pane:
                 self.append(FocusMoved(pane.value))

@@ -116,7 +116,7 @@ class TaskHarness(ABC):
 
     @abstractmethod
     def start_data(self, budgets: Budgets) -> Mapping[str, Any]:
-        """Return the kind's data for `attempt_started`: the hash of its tools, and the solver's start."""
+        """Return the kind's data for `attempt_started`: a hash of its tools, and what a solver begins with."""
 
     @abstractmethod
     def tools(self, state: AttemptState) -> tuple[Tool, ...]:

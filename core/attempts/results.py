@@ -99,7 +99,8 @@ def solved_words(results: Iterable[AttemptResult]) -> str:
 def by_tests_words(standings: Iterable[Standing | None]) -> str:
     """Return a summary of how many runs pass the tests, by standing.
 
-    The standing of a run that did not pass is None. Empty if no pass can be confirmed.
+    The standing of a run that did not pass is None. Empty if no run passed, or only runs of a kind that is
+    not confirmed.
     """
     found = list(standings)
     counts = Counter(standing for standing in found if standing is not None)

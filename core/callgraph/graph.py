@@ -205,7 +205,7 @@ class ObservedCall:
 
 
 def read_calls(lines: Iterable[str]) -> Iterator[ObservedCall]:
-    """Yield the calls of a record. Raises `CallRecordError`, which names the line, if a line is invalid."""
+    """Yield the calls of a record. Raises `CallRecordError` if its header or one of its lines is invalid."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
