@@ -17,7 +17,7 @@ from gistpoint.core.text import visible_line
 
 @dataclass(frozen=True, slots=True)
 class ImagePins:
-    """A Docker image that replaces a lock as the environment, and has the repository in one of its folders."""
+    """A Docker image that is the environment instead of a lock; the repository is in one of its folders."""
 
     name: str
     """The name in a registry, without a tag."""

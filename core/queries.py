@@ -98,7 +98,7 @@ class QueryLanguage(Generic[Row]):
         return RowQuery(decide, tuple(found))
 
     def _find(self, name: str) -> QueryField[Row] | None:
-        """Return the field with a name, or else the first whose name begins with it; None if there is none."""
+        """Return the field with a name, else the first whose name begins with it; None if there is none."""
         wanted = name.lower()
         exact = (one for one in self.fields if wanted in one.names)
         begun = (one for one in self.fields if any(known.startswith(wanted) for known in one.names))

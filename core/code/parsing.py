@@ -56,7 +56,7 @@ class Fault:
         return f"line {self.line}: {self.reason}" if self.line else self.reason
 
     def after(self, lines: int) -> Fault:
-        """Return the fault with its line in the same code after this many additional lines."""
+        """Return the fault with the line that it has if this many lines precede the code."""
         return Fault(self.reason, self.line and self.line + lines)
 
 

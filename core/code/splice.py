@@ -299,7 +299,7 @@ def remove_body(index: FileIndex, definition: Definition) -> str:
 
 
 def remove_methods(index: FileIndex, definition: Definition) -> str:
-    """Return a class at the left margin, in which each method has lost its body as in `remove_body`.
+    """Return a class at the left margin, with the body of each method removed as by `remove_body`.
 
     Everything else in the body stays, because other modules use it when they are imported: without it,
     nothing would be left to test. Raises `CodeError` if the class has no method, or a method can't be

@@ -25,7 +25,7 @@ _ABSENT = object()
 
 
 def same_data(request: Message, first: Message, second: Message) -> bool:
-    """Return whether two answers to one request hold the same data, and leave the same in the arguments.
+    """Return whether two answers to one request hold the same data, and leave the same data in arguments.
 
     Answers that can't be compared, such as a callback or a missing answer, count as the same. Those that are
     too malformed to be compared do not.

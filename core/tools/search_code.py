@@ -324,7 +324,7 @@ def _skipped(undecodable: tuple[str, ...]) -> list[str]:
 
 
 def _block(path: str, text: str, starts: list[int], around: int, width: int) -> str:
-    """Return the path and the matching lines, cut to `width`, with `around` lines of context, merged."""
+    """Return the path and the matching lines, each cut to `width`, with `around` lines of context."""
     rows = [path]
     shown, number, at = 0, 1, 0
     hits: list[int] = []
