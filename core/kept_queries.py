@@ -83,7 +83,7 @@ def _read(path: Path) -> tuple[dict[str, str], list[_Line]]:
     except FileNotFoundError:
         return {}, []
     except (OSError, ValueError):
-        pass  # a line may be wrong
+        pass  # a single line may be at fault, so each is read separately below
     try:
         lines = read_regular_text(path).splitlines()
     except (OSError, ValueError) as error:

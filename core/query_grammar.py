@@ -242,7 +242,7 @@ class _Parser:
         self._depth -= 1
         return found
 
-    # Parts without parts
+    # Parts that contain no other parts
 
     def _term(self) -> Word | Term:
         start = self._at
@@ -306,7 +306,7 @@ class _Parser:
         return found if found is not None and self._grammar.is_field(name) else None
 
     def _counted(self, name: str, start: int) -> Term:
-        # Without a comparison, what looks like the key is the value: the tool was called at all.
+        # Without a comparison, what looks like the key is the value: `tool:bash` asks for any call of it.
         key, quoted = self._value("<>=!\u2264\u2265\u2260")
         compared = _COMPARISON.match(self._text, self._at)
         if compared is None or not key:
@@ -359,7 +359,7 @@ class _Parser:
             self._at += 1
         return self._text[start : self._at]
 
-    # Signs
+    # Reading characters and reporting errors
 
     def _skip(self) -> None:
         while self._at < len(self._text) and self._text[self._at].isspace():

@@ -137,7 +137,7 @@ def work(
     """Let a model work on an attempt, and return how the work ended.
 
     The work ends with the attempt, at an obstacle, when it is stopped, or when `may_ask` returns false. Begun
-    calls are finished. `may_ask` is called before each request with its highest possible cost, and `announce`
+    calls are finished. `may_ask` is called before each request with its estimated cost, and `announce`
     whenever one is sent, including again after a failure. `stop` is called between calls, and often during
     requests, which are dropped when it returns true: it must be fast. `on_turn` receives the state after each
     reply and call. `run` is the context of the tools; cancelling it also stops the work. The model waits with

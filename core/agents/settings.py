@@ -169,9 +169,10 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
         return OUTPUT_RESERVE if most is None else most
 
     def estimate(self, prompt_tokens: int) -> Estimate:
-        """Return the maximum number of tokens and the maximum cost of a request with this prompt size.
+        """Return the tokens and the cost reserved for a request with this prompt size.
 
-        The cost is None if there is no price.
+        The reply counts as `output_reserve` tokens; without a limit on its length, it can have more. The cost
+        is None if there is no price.
         """
         reserve = self.output_reserve
         highest = None if self.price is None else self.price.highest(prompt_tokens, reserve)

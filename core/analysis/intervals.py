@@ -210,7 +210,7 @@ class Spread:
         # Rows of models go with their task: there is no person to leave out (decision 87).
         if not self.units.person_count:
             return self.by_tasks
-        # A row that is left out with its person is also left out with its task. So V_P + V_T contains the
+        # A row that is left out with its person is also left out with its task: V_P + V_T contains the
         # variance of single attempts twice, so V_A is subtracted once (Cameron, Gelbach & Miller 2011;
         # decision 87).
         both = self.by_persons + self.by_tasks - self.by_rows

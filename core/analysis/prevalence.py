@@ -123,7 +123,7 @@ def prevalence_of(counts: Floats, *, alone: bool = False) -> Prevalence:
     square = 0.0 if alone else _squared_correlation(total, ADDED)
     if too_few:
         judged = float(total[JUDGED] + total[ALONE_JUDGED])
-        # Without labels on both sides, the judge's share is all that is known.
+        # If the estimate is 0 or 1, only the judge's share shows how rare the label may be.
         more = _for_a_first_interval(value if 0 < value < 1 else judged / max(runs, 1.0), labels, runs)
     else:
         more = _for_half_the_interval(counts, value, variance, square)
