@@ -136,7 +136,7 @@ class Locations(NamedTuple):
 
     @property
     def left_places(self) -> Path:
-        """The folder of solvers' last positions on the screen, with a file for each attempt; no records."""
+        """The folder of solvers' last positions, with a file for each attempt, separate from its record."""
         return self.cache / "left-places"
 
     @property

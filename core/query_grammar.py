@@ -397,7 +397,7 @@ _NUMBERS = "Such as 20, 1.5k, $0.50 or 1:30."
 
 
 def _flat(kind: type[And] | type[Or], parts: list[Expression]) -> Expression:
-    """Return an expression of a kind, into which nested ones of that kind are merged; or the only part."""
+    """Return parts as one expression of a kind, merging nested ones of that kind; a single part stays."""
     if len(parts) == 1:
         return parts[0]
     flat: list[Expression] = []

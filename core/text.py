@@ -142,7 +142,7 @@ _ERROR_LINES = 3
 
 
 def last_lines(message: str) -> str:
-    """Return up to three last lines of an error message of pytest, of those with an `E` if there are any."""
+    """Return the last three lines of pytest's error message; only lines marked `E`, if there are any."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     marked = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
     return "\n".join((marked or lines)[-_ERROR_LINES:])

@@ -1,4 +1,4 @@
-"""Tool calls as shell commands such as `read_file src/a.py`, with code in heredocs, for agents with a shell.
+"""Tool calls as shell commands such as `read_file src/a.py`, with code in heredocs, for shell-only agents.
 
 A command is parsed strictly: where a person would be asked what is meant, the call is refused, at the usual
 cost of a refused call.

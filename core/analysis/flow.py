@@ -130,7 +130,7 @@ _WITHOUT_OUTCOME = ("unfinished", "mixed")
 
 
 def _outcomes(rows: Sequence[AttemptRow]) -> tuple[int, int, int]:
-    """Return the numbers of rows that are solved, that pass the tests, and that no one asked to confirm."""
+    """Return the numbers of rows that are solved, of passes, and of passes that no one asked to confirm."""
     return (
         len(solved_of(rows)),
         sum(row.by_the_tests.solved for row in rows),

@@ -25,10 +25,10 @@ NOTHING = "–"
 
 
 def value_words(value: Value) -> str:
-    """Return a value as text: an integer in full, a string on one line, `∞`, or `NOTHING` for None and NaN.
+    """Return a value as text: an integer in full, a string on one line, None and NaN as `NOTHING`.
 
     Other numbers have three significant digits, at most three of them after the point; from 1,000 on, all
-    digits before the point are shown, and below 0.001, two significant digits.
+    digits before the point are shown, and below 0.001, two significant digits. Infinity is `∞`.
     """
     if value is None:
         return NOTHING

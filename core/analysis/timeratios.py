@@ -428,7 +428,7 @@ def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number |
 
 
 def ratios_by_mode(data: StudyData) -> Findings:
-    """Return the ratio of times in each mode and, for each two modes, the ratio of theirs (`time-mode`).
+    """Return the ratio of times in each mode, and the ratio of these for each pair of modes (`time-mode`).
 
     Empty with fewer than two modes.
     """

@@ -116,7 +116,7 @@ class TaskHarness(ABC):
 
     @abstractmethod
     def start_data(self, budgets: Budgets) -> Mapping[str, Any]:
-        """Return the kind's data for `attempt_started`: a hash of its tools, and a solver's start."""
+        """Return the kind's data for `attempt_started`: its tools' hash, and what the solver begins with."""
 
     @abstractmethod
     def tools(self, state: AttemptState) -> tuple[Tool, ...]:
