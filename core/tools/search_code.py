@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The paths and texts of files, sorted by path, with LF newlines; and the paths of undecodable files."""
+    """Files as pairs of path and text, sorted by path, with LF newlines; and paths of undecodable files."""
 
     texts: tuple[tuple[str, str], ...]
     undecodable: tuple[str, ...]
