@@ -44,7 +44,7 @@ _EXTENDED = frozenset(
 
 
 class ArchiveError(Exception):
-    """An archive can't be unpacked; the text continues a sentence, as in `holds … and was refused`."""
+    """An archive can't be read; the message is a predicate, as in `contains ... and was refused`."""
 
 
 class ArchiveBoundError(ArchiveError):
@@ -61,7 +61,7 @@ class ArchiveBounds:
 
     @property
     def stream(self) -> int:
-        """The maximum number of bytes unpacked: contents, headers, and one last read beyond the end."""
+        """The maximum number of bytes in the unpacked tar: contents, headers and padding."""
         return self.bytes + MOST_HEADERS + self.members * _MEMBER_OVERHEAD
 
 
@@ -94,7 +94,7 @@ def _too_large(most: int) -> ArchiveBoundError:
 
 
 class BoundedTar:
-    """The members of a tar in order, each within the bounds together with all before it."""
+    """The members of a tar, in order; iteration raises `ArchiveBoundError` at the first beyond a bound."""
 
     def __init__(self, tar: tarfile.TarFile, bounds: ArchiveBounds) -> None:
         self._tar, self._bounds = tar, bounds
@@ -123,7 +123,7 @@ class BoundedTar:
 
 
 def _bounded_headers() -> type[tarfile.TarInfo]:
-    """Return a class for the members of one tar; it refuses large, sparse or too many headers up front."""
+    """Return a `TarInfo` class for one tar, which refuses sparse files and excessive headers."""
     total = in_a_row = 0
 
     class Header(tarfile.TarInfo):
@@ -158,8 +158,8 @@ def _sparse() -> ArchiveBoundError:
 def opened_tar(file: BinaryIO, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
     """Yield a tar, plain or compressed with gzip, bzip2, xz or zstd, for a single sequential reading.
 
-    Raises `ArchiveError`, including for damage that is found while it is open: errors such as `OSError` and
-    `ValueError` in the block count as damage.
+    Raises `ArchiveError` if it exceeds a bound or is damaged. While it is open, errors such as `OSError` and
+    `ValueError` count as damage, except system errors that no archive causes, such as a full disk.
     """
     with _damage_reported(), _decompressed(file) as source, streamed_tar(source, bounds) as tar:
         yield tar
@@ -267,10 +267,11 @@ class _BoundedDirectory:
 
 @contextmanager
 def opened_zip(file: BinaryIO, most_directory: int = MOST_DIRECTORY) -> Iterator[zipfile.ZipFile]:
-    """Yield an opened zip, whose readers yield no more of a member than the directory declares.
+    """Yield an opened zip, whose readers return no more of a member than the directory declares.
 
-    Raises `ArchiveError`, including for damage that is found while it is open: errors such as `OSError` and
-    `ValueError` in the block count as damage.
+    Raises `ArchiveError` if its directory is too large or it is damaged. While it is open, errors such as
+    `OSError` and `ValueError` count as damage, except system errors that no archive causes, such as a full
+    disk.
     """
     source: Any = _BoundedDirectory(file, most_directory)
     with _damage_reported(), zipfile.ZipFile(source) as archive:

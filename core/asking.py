@@ -1,4 +1,4 @@
-"""A series of requests to a model, which ends early at unusable answers, a failing endpoint or a cost cap."""
+"""Sends a series of requests to a model; unusable answers, a failing endpoint or a cost cap end it early."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def ask_all(
 
     `take` keeps the answer and returns an empty string, or returns what is wrong with the reply. The series
     ends early after `BREAKER` consecutive requests without a usable answer, or if no request to the endpoint
-    can succeed. With a cap, it ends before a request that would exceed the cap at the cost of the dearest one
-    so far, or after the first request if the cost is unknown. Raises `CancelledError` when stopped; answers
-    so far are kept.
+    can succeed. With a cap, it ends before a request that would exceed the cap if it cost as much as the most
+    expensive one so far, or after the first request if its cost is unknown. Raises `CancelledError` when
+    cancelled; `take` has then received the replies so far.
     """
     result, failed, dearest = JudgeResult(), 0, 0.0
     for question in asked:
@@ -100,7 +100,7 @@ def ask_all(
 
 
 def _over_the_cap(result: JudgeResult, dearest: float, max_cost_usd: float | None) -> str:
-    """Return why the cap allows no further request that costs as much as the dearest; empty if it does."""
+    """Return why the cap allows no request that costs as much as the most expensive one; empty if it does."""
     if max_cost_usd is None or not result.asked:
         return ""
     spent = result.usage.cost_usd
@@ -112,7 +112,7 @@ def _over_the_cap(result: JudgeResult, dearest: float, max_cost_usd: float | Non
 
 
 def objects_in(text: str) -> Iterator[object]:
-    """Yield the JSON values that begin at a brace in a reply, the last one first.
+    """Yield the JSON objects in a reply, including nested ones, from the last opening brace to the first.
 
     Only the last `_LONGEST_REPLY` characters and the last `_MOST_OBJECTS` braces are searched.
     """
@@ -126,5 +126,5 @@ def objects_in(text: str) -> Iterator[object]:
 
 
 def no_answer_in(text: str) -> str:
-    """Return a sentence about a reply without an answer, with its beginning."""
+    """Return a sentence that reports a reply without an answer and quotes its first 100 characters."""
     return f"The reply holds no answer: {' '.join(text.split())[:100] or 'it is empty'}."

@@ -21,5 +21,5 @@ def sha256_of_text(text: str) -> str:
 
 
 def sha256_of_json(value: Any) -> str:
-    """Return the sha256 of the canonical form of `value`."""
+    """Return the hexadecimal sha256 of `canonical_json(value)`, and raise `ValueError` as it does."""
     return sha256_of_text(canonical_json(value))

@@ -46,7 +46,8 @@ def sound_requests(calls: tuple[ToolRequest, ...], made: int) -> tuple[ToolReque
     """Return the calls of a reply as the conversation repeats them; `made` is the number of earlier calls.
 
     Endpoints refuse a history with repeated ids, odd names or arguments that are not JSON. So ids are made
-    unique, names are limited to 64 letters, digits, `_` and `-`, and arguments that are not JSON become `{}`.
+    unique within the reply, names are limited to 64 letters, digits, `_` and `-`, and arguments that are not
+    a JSON object become `{}`.
     """
     sound: list[ToolRequest] = []
     seen: set[str] = set()
@@ -121,9 +122,9 @@ class Usage(
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """The sampling of replies.
+    """The sampling parameters of a request.
 
-    A value of None is not sent, because models refuse settings that they don't support.
+    A value of None is not sent, because models refuse parameters that they don't support.
     """
 
     temperature: float | None = None

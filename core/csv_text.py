@@ -26,8 +26,8 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 def csv_line(cells: Iterable[Cell], *, end: str = "\n") -> str:
     """Return a line of CSV (RFC 4180) that ends with `end`; None is an empty cell.
 
-    A string that would begin a formula gets an apostrophe, as OWASP advises. Numbers are
-    left as they are.
+    A string that a spreadsheet might read as a formula gets a leading apostrophe, as OWASP advises. Numbers
+    are left as they are.
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator=_QUOTED)

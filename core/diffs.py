@@ -18,7 +18,7 @@ NO_NEWLINE = "\\ No newline at end of file"
 
 
 class DiffError(UserError):
-    """The text is not a unified diff, or a diff does not fit the text to which it is applied."""
+    """A unified diff is malformed, or a diff does not fit the string to which it is applied."""
 
 
 class DiffLineKind(StrEnum):
@@ -45,7 +45,10 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Changed lines with context; starts count from 1, or name the line before if there are no lines."""
+    """Changed lines with context.
+
+    A start is the number of the first line, counted from 1; on a side without lines, that of the line before.
+    """
 
     old_start: int
     old_count: int
@@ -162,7 +165,10 @@ def _opcodes(old: list[str], new: list[str], head: int, tail: int) -> list[Opcod
 
 
 def _grouped(opcodes: list[Opcode], context: int) -> list[list[Opcode]]:
-    """Return opcodes grouped as by `SequenceMatcher.get_grouped_opcodes`, split at over twice the context."""
+    """Return opcodes in groups, as `SequenceMatcher.get_grouped_opcodes` does.
+
+    More than `2 * context` unchanged lines separate two groups.
+    """
     groups: list[list[Opcode]] = []
     current: list[Opcode] = []
     for index, (tag, i1, i2, j1, j2) in enumerate(opcodes):
@@ -237,7 +243,7 @@ def apply(before: str, diff: FileDiff) -> str:
 
 
 def side_by_side(hunk: Hunk) -> tuple[tuple[DiffLine | None, DiffLine | None], ...]:
-    """Return a hunk's lines in pairs: unchanged with themselves, removed with added, surplus with None."""
+    """Return pairs of old and new lines: an unchanged line twice, a removed one with an added one or None."""
     rows: list[tuple[DiffLine | None, DiffLine | None]] = []
     removed: list[DiffLine] = []
     added: list[DiffLine] = []
@@ -328,7 +334,7 @@ def unified(diff: FileDiff) -> str:
 
 
 def parse(text: str) -> tuple[FileDiff, ...]:
-    """Return the files of a unified diff, skipping other text; empty for text without a diff.
+    """Return the changes of each file in a unified diff, skipping other text; empty for text without a diff.
 
     Raises `DiffError`, naming the line, if the length of a hunk is wrong.
     """

@@ -1,4 +1,4 @@
-"""The exceptions that a user can act on, with hints; every other exception is a bug."""
+"""The exceptions that a user can act on, with hints; any other exception that reaches the user is a bug."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class UserError(Exception):
 
 
 def cause(error: Exception) -> str:
-    """Return the reason for a file error without the file's name, which the message already contains."""
+    """Return the reason for a file error without the file's name, which messages give separately."""
     return getattr(error, "strerror", None) or str(error)
 
 
 def extra_hint(extra: str) -> str:
-    """Return a hint on installing the packages of an optional extra."""
+    """Return a hint on how to install the packages of an optional extra."""
     return f"Install them: pip install 'gistpoint[{extra}]', or in a clone: uv sync --extra {extra}."
 
 
@@ -55,7 +55,7 @@ class RecordingError(UserError):
 
 
 class InfrastructureError(UserError):
-    """The harness failed, not the solver: it costs no attempt."""
+    """The harness failed, not the solver, so the failure costs no submission."""
 
 
 class HarnessFailedError(InfrastructureError):
@@ -67,7 +67,7 @@ class AttemptError(UserError):
 
 
 class NegativeVerdictError(UserError):
-    """A request was carried out with a negative result: a verdict, with its own exit code."""
+    """A request was carried out, and its result is a negative verdict, which has a separate exit code."""
 
 
 class SettingsError(UserError):
@@ -79,7 +79,7 @@ class EndpointError(UserError):
 
 
 class NoModelError(EndpointError):
-    """No chat model is named, neither by the user nor in the settings."""
+    """Neither the user's request nor the settings name a chat model."""
 
 
 class CancelledError(UserError):
@@ -87,7 +87,7 @@ class CancelledError(UserError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the name of `known` most similar to `word`; empty if none is similar."""
+    """Return the name in `known` that is most similar to `word`; empty if none is similar."""
     from difflib import get_close_matches
 
     found = get_close_matches(word[:_CHARACTERS], list(known), n=1)
@@ -95,6 +95,6 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a space and the question whether the nearest known name was meant; empty if none is similar."""
+    """Return ` Did you mean 'NAME'?`, including the leading space; empty if no known name is similar."""
     found = nearest(word, known)
     return f" Did you mean {found!r}?" if found else ""

@@ -15,7 +15,7 @@ _Z_95 = 1.959963984540054
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The highest possible cost of a request to a model."""
+    """The tokens and the cost that are reserved for a request to a model before it is sent."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0

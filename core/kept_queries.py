@@ -1,6 +1,7 @@
 """Queries that a user keeps under names, in `queries.toml` in the config folder: `name = "query"`.
 
-A line that can't be used costs only its own query; it stays in the file until it is corrected or forgotten.
+A line that can't be used affects only its own query, and stays in the file until the user corrects it or
+forgets the query.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ def kept_queries(config: Path) -> KeptQueries:
 
 
 def keep_query(config: Path, name: str, query: str) -> None:
-    """Keep a query under a name, in place of an earlier one.
+    """Keep a query under a name, replacing any earlier query of that name.
 
-    Raises `UserError` for a name that can't be written as `@NAME`, and for a query that is too long or one
-    too many; `QueryError` if the query can't be understood or would name itself, also through others; and
-    `SettingsError` if the file can't be read or written.
+    Raises `UserError` for a name that can't be written as `@NAME`, for a query that is too long, and if there
+    are too many queries; `QueryError` if the query can't be understood or would refer to itself, directly or
+    through others; and `SettingsError` if the file can't be read or written.
     """
     if not KEPT_NAME.fullmatch(name):
         raise UserError(
@@ -82,7 +83,7 @@ def _read(path: Path) -> tuple[dict[str, str], list[_Line]]:
     except FileNotFoundError:
         return {}, []
     except (OSError, ValueError):
-        pass  # a line may be wrong
+        pass  # a single line may be at fault, so each is read separately below
     try:
         lines = read_regular_text(path).splitlines()
     except (OSError, ValueError) as error:

@@ -96,7 +96,7 @@ class Locations(NamedTuple):
 
     @property
     def judgements(self) -> Path:
-        """The folder of judgements of runs, with a file for each model and person."""
+        """The folder of judgments of runs, with a file for each model and person."""
         return self.data / "judgements"
 
     @property
@@ -131,12 +131,12 @@ class Locations(NamedTuple):
 
     @property
     def lists(self) -> Path:
-        """The folder of indexes of what lists show, with a file for each kind of rows."""
+        """The folder of the indexes behind lists, with a file for each kind of row."""
         return self.cache / "lists"
 
     @property
     def left_places(self) -> Path:
-        """The folder of solvers' last positions, with a file for each attempt, outside of the records."""
+        """The folder of solvers' last positions, with a file for each attempt, separate from its record."""
         return self.cache / "left-places"
 
     @property
@@ -146,7 +146,7 @@ class Locations(NamedTuple):
 
     @property
     def proofs(self) -> Path:
-        """The folder of proofs that this machine wrote a journal, never in the data folder or shared."""
+        """The folder of proofs that this machine wrote its journals; never shared or in the data folder."""
         if self.config == self.data:  # macOS has one folder for both
             return self.data.with_name(f"{self.data.name}-heads")
         return self.config / "heads"
@@ -245,7 +245,7 @@ def lies_in(path: Path, root: Path) -> bool:
 
 
 def is_circular(path: Path) -> bool:
-    """Whether links lead back to themselves, which `resolve` ignores from Python 3.13 on."""
+    """Return whether the links in a path lead in a circle, which `resolve` ignores from Python 3.13 on."""
     try:
         path.stat()
     except OSError as error:

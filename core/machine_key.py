@@ -1,7 +1,7 @@
-"""The key of this machine, by which it recognises what it wrote itself (decisions 120 and 158).
+"""The key of this machine, by which it recognizes what it wrote itself (decisions 120 and 158).
 
-It is outside the data folder, in a file that only the user can read. Only this module finds it: a caller that
-forgot to pass it on would read unchecked files.
+It is outside the data folder, in a file that only the user can read. This module finds the file itself: if
+callers had to pass the key, one that forgot to would accept unchecked files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MADE_HERE = "made_here"
 
 
 def key_id(key: bytes) -> str:
-    """Return the name of a key, which does not reveal it."""
+    """Return an id that identifies a key without revealing it."""
     return hashlib.sha256(b"gistpoint.head key\0" + key).hexdigest()[:_KEY_ID_CHARACTERS]
 
 
@@ -43,8 +43,8 @@ def own_key() -> bytes | None:
 def key_for_writing() -> bytes | None:
     """Return the key of this machine, which is created at its first use; None if it can't be stored.
 
-    Raises `UserError` if the file does not contain a key: with a new one, all heads would count as another
-    machine's (decision 120).
+    Raises `UserError` if the file does not contain a key: with a new key, earlier attempts would count as
+    another machine's (decision 120).
     """
     path = Locations.of_user().proofs / KEY
     with contextlib.suppress(OSError):
@@ -64,7 +64,7 @@ def with_tag(document: Mapping[str, Any], basis: str | None) -> dict[str, Any]:
     """Return a document with the tag of this machine; without one if no key can be stored.
 
     `basis` identifies what the document is about, so its tag does not fit another task. Without a basis,
-    there is no tag.
+    there is no tag. Raises `UserError` as `key_for_writing` does.
     """
     plain = {name: value for name, value in document.items() if name != _MADE_HERE}
     key = None if basis is None else key_for_writing()

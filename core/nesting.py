@@ -1,10 +1,13 @@
-"""Bounds how deeply values from outside are nested: most code that walks through a value recurses."""
+"""Checks how deeply values from outside are nested, because most code that walks through a value recurses."""
 
 from __future__ import annotations
 
 
 def is_nested(value: object, depth: int) -> bool:
-    """Return whether at least `depth` lists or tables are nested in a value; never recurses."""
+    """Return whether lists or tables are nested at least `depth` deep, counting the value itself.
+
+    Does not recurse.
+    """
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(depth):
         if not level:

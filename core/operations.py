@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import msgspec
 
 LONGEST_NAME = 60
-_YEAR_9999 = 253_000_000_000_000
+_LATEST_MS = 253_000_000_000_000
 
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 Data = TypeVar("Data", bound=msgspec.Struct)
@@ -24,7 +24,7 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
     """The uuid of the operation."""
     reviewer: str
     """The name of the person."""
-    utc_ms: Annotated[int, msgspec.Meta(ge=0, lt=_YEAR_9999)]
+    utc_ms: Annotated[int, msgspec.Meta(ge=0, lt=_LATEST_MS)]
     subject: Text
     """The subject, such as a run, a task or a person; each codec has its own stored name for it."""
     kind: Text
@@ -45,9 +45,10 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
         return value if isinstance(value, str) else ""
 
     def read(self, kind: type[Data]) -> Data | None:
-        """Return the data as a record, with op, reviewer and time if it has such fields; None if that fails.
+        """Return the data as a record of type `kind`; None if they do not fit it.
 
-        An operation whose data do not fit is kept, but ignored.
+        The fields `op`, `reviewer` and `utc_ms` of the record, if it has them, are those of the operation. An
+        operation whose data do not fit is kept, but ignored.
         """
         about = {"op": self.op, "reviewer": self.reviewer, "utc_ms": self.utc_ms}
         try:
@@ -76,5 +77,5 @@ def standing(operations: Iterable[Op]) -> list[Op]:
 
 
 def is_reviewer(name: str, longest: int = LONGEST_NAME) -> bool:
-    """Return whether a name is valid for a reviewer: printable, without outer blanks, not too long."""
+    """Return whether a reviewer's name is valid: printable, without blanks at its ends, not too long."""
     return 0 < len(name) <= longest and name.isprintable() and name == name.strip()

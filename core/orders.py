@@ -42,7 +42,7 @@ class WorkerIntroduction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as sent; `about` is the input of the worker's function."""
+    """A job in the form sent to a worker; `about` is the input of the worker's function."""
 
     start: str
     """The id of the sending command, by which its jobs can be stopped."""
@@ -189,7 +189,7 @@ class WorkerPool(Protocol):
         on_outcome: Callable[[ClusterOutcome], None],
         tick: Callable[[], None] = ...,
     ) -> None:
-        """Have jobs done, and call `on_outcome` with each outcome; return when all are done, or after a stop.
+        """Have workers do jobs, and call `on_outcome` with each outcome; return when all are done or stopped.
 
         `check` verifies each result, and `tick` is called several times a second. Raises
         `InfrastructureError` if the scheduler disappears, or no worker is left.

@@ -19,7 +19,7 @@ class Outcome(StrEnum):
 
 
 class RunStatus(StrEnum):
-    """The end of a run, whose results count only if it is `FINISHED`."""
+    """The way in which a run ended; its results count only if it is `FINISHED`."""
 
     FINISHED = "finished"
     INVALID = "invalid"
@@ -31,7 +31,7 @@ class RunStatus(StrEnum):
     COULD_NOT_RUN = "could_not_run"
     """pytest started but could not collect a test to run."""
     INFRASTRUCTURE = "infrastructure"
-    """The run could not be prepared, which costs no attempt."""
+    """The run could not be prepared, which costs no submission."""
     HARNESS_FAILED = "harness_failed"
     """The harness did not begin, or was ended from outside, but not by the submission (`formats.md`)."""
     CANCELLED = "cancelled"

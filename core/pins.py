@@ -17,7 +17,7 @@ from gistpoint.core.text import visible_line
 
 @dataclass(frozen=True, slots=True)
 class ImagePins:
-    """A Docker image as the environment, instead of a lock, with the repository in one of its folders."""
+    """A Docker image that is the environment instead of a lock; the repository is in one of its folders."""
 
     name: str
     """The name in a registry, without a tag."""
@@ -52,7 +52,7 @@ PLATFORMS = ("linux/amd64", "linux/arm64")
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentPins:
-    """The pinned requirements of a repository's suite, equal wherever and whenever they are built."""
+    """The pinned environment of a repository's suite, the same wherever and whenever it is built."""
 
     python: str = "3.11"
     lock: tuple[str, ...] = ()
@@ -108,7 +108,10 @@ class LockLine:
 
 
 def read_lock_line(text: str) -> LockLine | None:
-    """Return the distribution that a line of `name==version`, a marker and hashes pins; None for others."""
+    """Return the distribution that a line of a lock pins; None unless the line is valid.
+
+    A line is `name==version`, then a marker or nothing, then at least one hash.
+    """
     match = _LINE.fullmatch(text)
     if match is None:
         return None
@@ -189,12 +192,15 @@ def is_inside(root: str) -> bool:
 
 
 def is_image_path(path: str) -> bool:
-    """Return whether `path` is absolute, normalised, printable, and not the root."""
+    """Return whether `path` is absolute, normalized, printable, and not the root."""
     return path.isprintable() and path.startswith("/") and posixpath.normpath(path) == path and len(path) > 1
 
 
 def is_interpreter(image: ImagePins) -> bool:
-    """Return whether the image's interpreter has a usable path outside of the emptied folder."""
+    """Return whether the image's interpreter has a usable path outside of the workdir.
+
+    The workdir is empty when a run starts.
+    """
     return is_image_path(image.python) and not f"{image.python}/".startswith(f"{image.workdir}/")
 
 
@@ -208,7 +214,7 @@ _PLACES = ("--rootdir", "--confcutdir", "--config-file", "-c")
 
 
 def plugins_in(arguments: Iterable[str]) -> Iterator[str]:
-    """Yield the modules loaded as plugins by pytest's arguments."""
+    """Yield the names of the plugins that `-p` options in pytest's arguments load, as they are written."""
     return (name for name in _values_of(arguments, ("-p",)) if not name.startswith("no:"))
 
 

@@ -119,16 +119,16 @@ def instance_of(kind: type) -> Check:
 
 
 def is_callable(loaded: Any) -> str:
-    """Return a note that an object can't be called; empty if it can."""
+    """Return why an object can't be called, in a few words; empty if it can."""
     return "" if callable(loaded) else f"it is a {type(loaded).__name__}, which can't be called"
 
 
 def load(entry: metadata.EntryPoint, check: Check) -> Any:
-    """Return the object of an entry.
+    """Load an entry point, and return its object.
 
-    Raises `PluginError` for anything that its package raises, except `KeyboardInterrupt`, and if the check
-    fails. It need not be an `Exception`: it might be an exit of the program, or a panic of a package in
-    another language.
+    Raises `PluginError` if the check fails, and for anything that the package raises except
+    `KeyboardInterrupt`. That need not be an `Exception`: it might be an exit of the program, or a panic of a
+    package in another language.
     """
     try:
         loaded = entry.load()
@@ -152,10 +152,10 @@ class PluginFailedError(UserError):
 
 
 def guarded(entry: metadata.EntryPoint, call: Callable[[], Found]) -> Found:
-    """Return what a call of a plugin's code returns.
+    """Call a plugin's code and return its result.
 
-    Raises `PluginFailedError` for everything that the code raises except `UserError` and `KeyboardInterrupt`:
-    as in `load`, an exit of the program is a failure too.
+    Raises `PluginFailedError` for everything that the code raises, including an exit of the program, except
+    `UserError` and `KeyboardInterrupt`.
     """
     try:
         return call()
@@ -168,9 +168,9 @@ def guarded(entry: metadata.EntryPoint, call: Callable[[], Found]) -> Found:
 def pieces_of(
     entry: metadata.EntryPoint, write: Callable[..., Iterable[Any]], fault_of: Check, *given: Any
 ) -> Iterator[Any]:
-    """Yield the pieces that a plugin's function yields for its arguments.
+    """Yield the pieces that a plugin's function `write` yields for the arguments `given`.
 
-    Raises `PluginFailedError` for a faulty piece, and in the same cases as `guarded`.
+    Raises `PluginFailedError` if `fault_of` finds a fault in a piece, and in the same cases as `guarded`.
     """
     pieces = guarded(entry, lambda: iter(write(*given)))
     while (piece := guarded(entry, lambda: next(pieces, _END))) is not _END:

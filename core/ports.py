@@ -128,7 +128,7 @@ class ProbeFailure:
 
 @dataclass(frozen=True, slots=True)
 class ProbeReport:
-    """The results of some tests on a corrupted tree, which decide on a run of the whole suite."""
+    """The results of some tests on a corrupted tree, which decide whether the whole suite is run."""
 
     status: RunStatus
     """The status, as for a run of a suite; also `FINISHED` if the probe stopped after enough failures."""
@@ -174,9 +174,9 @@ class Linter(Protocol):
     """Finds suspicious code without running it."""
 
     def findings(self, texts: Sequence[str]) -> list[Counter[str]]:
-        """Return the violations of each rule in each definition, which starts at the left margin.
+        """Return the number of violations of each rule for each definition in `texts`.
 
-        Raises `InfrastructureError` if the linter can't be run.
+        A definition starts at the left margin. Raises `InfrastructureError` if the linter can't be run.
         """
         ...
 

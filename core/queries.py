@@ -1,4 +1,4 @@
-"""Queries over rows: the fields that a list or a command can ask for, and what they find (decision 173)."""
+"""Queries over rows: the fields that a query can name, and the rows that it finds (decision 173)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class RowQuery(Generic[Row]):
 
 
 class QueryLanguage(Generic[Row]):
-    """The fields that queries over some rows can ask for."""
+    """The query language of a list or a command, defined by the fields of its rows."""
 
     def __init__(
         self, fields: Sequence[QueryField[Row]], kept: KeptQueries | None = None, *, what: str = "field"
@@ -98,7 +98,7 @@ class QueryLanguage(Generic[Row]):
         return RowQuery(decide, tuple(found))
 
     def _find(self, name: str) -> QueryField[Row] | None:
-        """Return the field with a name, or else the first one whose name begins with it; None without any."""
+        """Return the field with a name, else the first whose name begins with it; None if there is none."""
         wanted = name.lower()
         exact = (one for one in self.fields if wanted in one.names)
         begun = (one for one in self.fields if any(known.startswith(wanted) for known in one.names))
@@ -147,7 +147,7 @@ class QueryLanguage(Generic[Row]):
                 return self._term_test(expression, found)
 
     def _word_test(self, word: Word) -> Callable[[Row], bool]:
-        """Return the test for a word in any field. If fields define the word, only they are tested."""
+        """Return the test for a word in any field; an unquoted word is left to the fields that define it."""
         plain = word.text.lower()
         own = [one.words[plain] for one in self.fields if plain in one.words]
         if own and not word.quoted:
@@ -229,9 +229,9 @@ _UNITS = {"": 1.0, "%": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 
 
 def number_of(text: str) -> float | None:
-    """Return a number as printed in tables: `1,234`, `111k`, `1.5M`, `$0.25`, `40%`, or `1:30` in seconds.
+    """Return the value of a number in a form that tables print: `1,234`, `1.5M`, `$0.25`, `40%` or `1:30`.
 
-    None for anything else.
+    `40%` is 40, and `1:30` is 90 (seconds). None for anything else.
     """
     if found := _TIME.fullmatch(text):
         hours, minutes, seconds = (int(part or 0) for part in found.groups())

@@ -36,7 +36,7 @@ class QueryError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word or quoted text that any column may contain."""
+    """A word or quoted text to be found in any field."""
 
     text: str
     quoted: bool = False
@@ -122,7 +122,7 @@ class KeptQueries:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """What a parser has to know of the fields: which names are fields, and which of these have keys."""
+    """What a parser needs to know: which names are fields, which fields have keys, and the kept queries."""
 
     is_field: Callable[[str], bool] = lambda name: False
     is_counted: Callable[[str], bool] = lambda name: False
@@ -141,7 +141,7 @@ class _Parser:
     """Reads a query by recursive descent."""
 
     def __init__(self, text: str, grammar: Grammar, depth: int, within: tuple[str, ...] = ()) -> None:
-        """`within` are the names of the kept queries in which the text is."""
+        """`within` are the names of the kept queries around the text, outermost first."""
         self._text, self._grammar, self._depth, self._at = text, grammar, depth, 0
         self._within = within
         self._open = 0
@@ -242,7 +242,7 @@ class _Parser:
         self._depth -= 1
         return found
 
-    # Parts without parts
+    # Parts that contain no other parts
 
     def _term(self) -> Word | Term:
         start = self._at
@@ -306,7 +306,7 @@ class _Parser:
         return found if found is not None and self._grammar.is_field(name) else None
 
     def _counted(self, name: str, start: int) -> Term:
-        # Without a comparison, what looks like the key is the value: the tool was called at all.
+        # Without a comparison, what looks like the key is the value: `tool:bash` asks for any call of it.
         key, quoted = self._value("<>=!\u2264\u2265\u2260")
         compared = _COMPARISON.match(self._text, self._at)
         if compared is None or not key:
@@ -359,7 +359,7 @@ class _Parser:
             self._at += 1
         return self._text[start : self._at]
 
-    # Signs
+    # Reading characters and reporting errors
 
     def _skip(self) -> None:
         while self._at < len(self._text) and self._text[self._at].isspace():
@@ -384,7 +384,7 @@ class _Parser:
 
 @contextmanager
 def within_kept(name: str, at: int) -> Iterator[None]:
-    """Let an error in a kept query name the query, and the character of the query that names it."""
+    """Add to an error in a kept query its name, and the position at which another query refers to it."""
     try:
         yield
     except QueryError as error:
@@ -397,7 +397,7 @@ _NUMBERS = "Such as 20, 1.5k, $0.50 or 1:30."
 
 
 def _flat(kind: type[And] | type[Or], parts: list[Expression]) -> Expression:
-    """Return one expression for several; parts of the same kind are taken apart."""
+    """Return parts as one expression of a kind, merging nested ones of that kind; a single part stays."""
     if len(parts) == 1:
         return parts[0]
     flat: list[Expression] = []

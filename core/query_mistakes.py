@@ -1,7 +1,7 @@
-"""Spellings of other query languages, which would silently search for signs: what to write instead.
+"""Finds conditions in the notation of other query languages, and suggests the correct notation.
 
-The grammar reads every unknown part as a word, so that names of tests and paths need no quotes. Signs that
-programmers and spreadsheets use for conditions would be words too, and match nothing; so they are refused.
+The grammar reads every unknown part as a word, so that names of tests and paths need no quotes. Operators of
+programming languages and spreadsheets would be words too, and match nothing, so they are refused.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _joining(word: str) -> Mistake | None:
 
 
 def _comparing(word: str, before: str) -> Mistake | None:
-    """Return what is wrong with signs of comparison that follow no field, or follow a number; else None."""
+    """Return what is wrong with a comparison sign that does not follow a field; None if nothing is."""
     if turned := _NUMBER_FIRST.match(word):
         name = turned[2] or "steps"
         return Mistake(
@@ -103,7 +103,7 @@ def _spaced(word: str, before: str, is_field: Callable[[str], bool]) -> Mistake 
 
 
 def mistake_in_value(name: str, sign: str, value: str) -> Mistake | None:
-    """Return what is wrong with a value without quotes after `field<` and so on; None if nothing is."""
+    """Return what is wrong with an unquoted value after a comparison sign; None if nothing is."""
     if sign == "=" and value[:1] in ("<", ">"):
         return Mistake(f"'={value[0]}' is no comparison", f"Write {name}{value[0]}={value[1:] or '5'}.")
     twice = re.match(r"([\d.,:]+)(<=|>=|<|>|=)(.+)", value)

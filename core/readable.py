@@ -22,10 +22,9 @@ def duration(ms: float) -> str:
 
 
 def thousands(number: float, *, exact: bool = False) -> str:
-    """Return a number in thousands (`12k`) or millions (`1.2M`).
+    """Return a number as an integer, in thousands (`12k`) or in millions (`1.2M`).
 
-    Above 500, it is rounded to thousands. With `exact`, it is an integer below a thousand, and has one
-    decimal from there on.
+    It is an integer up to 500, or below 1,000 with `exact`, which also gives thousands one decimal.
     """
     if number >= (999_950 if exact else 999_500):
         return f"{number / 1e6:,.{0 if number >= 1e8 and not exact else 1}f}M"
@@ -38,7 +37,7 @@ def stamp(utc_ms: int) -> str:
 
 
 def moment(utc_ms: int, *, now_ms: int | None = None) -> str:
-    """Return a time in local time, without the year if it is that of `now_ms`; empty for 0."""
+    """Return a date with its time, in local time; without the year if it is that of `now_ms`; empty for 0."""
     if not utc_ms:
         return ""
     at = _local(utc_ms)
@@ -50,7 +49,7 @@ def moment(utc_ms: int, *, now_ms: int | None = None) -> str:
 def when(utc_ms: int, now_ms: int) -> str:
     """Return a short local time, such as `today 09:05`, `yesterday 09:05` or `31 Jan 09:05`.
 
-    In other years, it is `31 Jan 2025`; for 0, `–`.
+    A time in another year is given as `31 Jan 2025`, and 0 as `–`.
     """
     if not utc_ms:
         return "–"

@@ -43,7 +43,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsolationChoice(Request):
-    """A request for a certain isolation of code from a repository."""
+    """The isolation that a request asks for when it runs code from a repository."""
 
     sandbox: str | None = None
     """The name of a backend; None for the user's setting, else the best backend that works."""

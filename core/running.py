@@ -43,7 +43,8 @@ class CancelToken:
     def waiting(self) -> Iterator[None]:
         """Enclose a wait outside of the operation's work, such as for an endpoint's rate limit.
 
-        Waits may be nested. This token ignores them; a caller who counts such time passes a token that does.
+        Waits may be nested. This token does nothing; a caller that measures waits passes one that overrides
+        this method.
         """
         yield
 
@@ -51,7 +52,7 @@ class CancelToken:
         """Record that a request failed at this cost and will be sent again; this token ignores it."""
 
     def sleep(self, seconds: float) -> None:
-        """Wait, and raise `CancelledError` as soon as the token is set."""
+        """Wait for this many seconds. Raises `CancelledError` as soon as the token is set."""
         with self.waiting():
             if self._event.wait(max(0.0, seconds)):
                 self.check()

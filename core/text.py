@@ -37,7 +37,7 @@ _ONE_LINE = {**_GLYPHS, 0x0A: 0x240A, 0x09: 0x2409}
 
 
 def visible(text: str) -> str:
-    """Return `text` with control, bidi, zero-width and surrogate characters as visible glyphs.
+    """Return `text` with control, bidirectional, invisible and surrogate characters as visible glyphs.
 
     Newlines and tabs stay. Every other code point maps to exactly one, so lengths and ranges agree.
     """
@@ -100,7 +100,7 @@ def bounded(text: str, characters: int, *, what: str = "text") -> str:
 
 
 def bounded_pieces(pieces: Iterable[str], characters: int, *, what: str = "text") -> str:
-    """Return what `bounded` returns for text that comes in pieces, without holding all of it."""
+    """Return text that comes in pieces, shortened as by `bounded`, without keeping all of it in memory."""
     ends = ends_of(pieces, characters)
     if not ends.left_out:
         return ends.head
@@ -142,7 +142,7 @@ _ERROR_LINES = 3
 
 
 def last_lines(message: str) -> str:
-    """Return the last lines of pytest's error, those that pytest marks with `E` if there are any."""
+    """Return the last three lines of pytest's error message; only lines marked `E`, if there are any."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     marked = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
     return "\n".join((marked or lines)[-_ERROR_LINES:])

@@ -37,7 +37,7 @@ class TreeMember:
 
 
 class SourceTree:
-    """A read-only view of a repository; `with_files` returns a changed view that shares all else."""
+    """A read-only view of a repository; `with_files` returns a changed view that shares everything else."""
 
     def __init__(
         self, tar: Path, members: Mapping[str, TreeMember], overlay: Mapping[str, bytes] | None = None
@@ -53,8 +53,8 @@ class SourceTree:
     def open(cls, tar: Path) -> SourceTree:
         """Return the tree in an uncompressed tar, which is indexed but not unpacked.
 
-        Raises `TaskError` if it can't be read, is damaged, has too many members, or has a path that leads
-        upwards or is below a non-folder.
+        Raises `TaskError` if it can't be read, is damaged, has too many members, or has a path that leads out
+        of the tree or is below something other than a folder.
         """
         members: dict[str, TreeMember] = {}
         try:
@@ -219,7 +219,7 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _inside(path: str) -> str | None:
-    """Return a relative path, normalised; None if it is absolute, empty or leads upwards."""
+    """Return a relative path, normalized; None if it is absolute, empty, leads upwards or contains a NUL."""
     normal = posixpath.normpath(path)
     if not path or normal.startswith(("/", "../")) or normal in (".", "..") or "\0" in path:
         return None

@@ -1,6 +1,6 @@
 """Files and folders that are made under a hidden name, and the removal of those that a killed process left.
 
-The name has a mark of the writer: its machine and its process. What a living process on this machine is
+The name contains a mark of the writer: its machine and its process. What a living process on this machine is
 making is never removed. What another machine was making is removed by housekeeping after a day.
 """
 
@@ -50,7 +50,7 @@ def whole_folder(target: Path) -> Iterator[Path]:
     """Yield a folder that becomes `target` at the end; nothing is left after an error.
 
     `target` may be an empty folder. What killed processes left is removed first. An `OSError` names the
-    target.
+    target instead of the hidden folder.
     """
     part = part_of(target.absolute())
     try:
@@ -69,7 +69,7 @@ def whole_folder(target: Path) -> Iterator[Path]:
 
 
 def made_in(folder: Path, what: str) -> Path:
-    """Return a new hidden folder in a folder; `what` is a word on its purpose, such as `making`.
+    """Create a hidden folder in a folder, and return it; `what` is a word for its purpose, such as `making`.
 
     What killed processes left there for the same purpose is removed first.
     """
@@ -78,13 +78,13 @@ def made_in(folder: Path, what: str) -> Path:
 
 
 def remove_unfinished(folder: Path, what: str) -> None:
-    """Remove the hidden folders that killed processes left in a folder; see `made_in`."""
+    """Remove the hidden folders that killed processes made in a folder for a purpose (see `made_in`)."""
     _remove(path for path in _entries(folder) if path.name.startswith(f".{what}-"))
 
 
 @contextmanager
 def scratch_folder(what: str, below: Path | None = None) -> Iterator[str]:
-    """Yield the path of a temporary folder that is removed at the end; `what` is a word on its purpose.
+    """Yield the path of a temporary folder that is removed at the end; `what` is a word for its purpose.
 
     What killed processes left for the same purpose is removed first.
     """
@@ -155,7 +155,6 @@ def _process_of(name: str) -> tuple[str, int] | None:
 
 
 def _is_abandoned(path: Path) -> bool:
-    """Whether a killed process of this user on this machine left a file or folder."""
     return _is_made_by(path, running=False) and _is_own(path)
 
 
@@ -178,7 +177,7 @@ def _is_own(path: Path) -> bool:
 
 
 def is_running(process: int) -> bool:
-    """Whether a process on this machine is alive, whoever owns it."""
+    """Return whether a process on this machine is alive, whoever owns it."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

@@ -26,7 +26,7 @@ _PLACE = re.compile(r" \(at line \d+, column \d+\)")
 
 
 class EndpointTable(msgspec.Struct, frozen=True):
-    """The tables `llm` and `reader`: the endpoint of a chat model."""
+    """The keys of the tables `llm` and `reader`, which describe the endpoint of a chat model."""
 
     api: Annotated[ChatApi | Literal[""], Meta(description=f"one of {', '.join(CHAT_APIS)}")] = ""
     """The endpoint's API; empty for OpenAI's, which most servers speak."""

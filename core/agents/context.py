@@ -1,4 +1,4 @@
-"""Estimates how much of a model's context a conversation fills, and checks whether all of it is read."""
+"""Estimates the share of a model's context that a conversation fills, and detects endpoints that cut it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def prompt_tokens(
 ) -> int:
     """Return an upper estimate of a request's tokens: the last exchange as counted, plus new messages.
 
-    Reasoning that is not sent back does not count, except in version 1 of the loop.
+    Reasoning that is not sent back does not count, except in version 1 of the loop. The first request of an
+    attempt is estimated from the length of its messages and of the declarations of its tools.
     """
     characters = sum(map(_characters, messages))
     if not state.turns:

@@ -79,7 +79,7 @@ def missing_calls(state: AttemptState) -> Sequence[RequestedCall]:
 
 
 def has_unread_calls(state: AttemptState) -> bool:
-    """Whether a reply without a call contains one as text, although calls are not read from text."""
+    """Return whether any reply without a call contains one as text, which was not read as a call."""
     return any(kind_of_reply(turn) is ReplyKind.NO_CALL and calls_in(turn.content) for turn in state.turns)
 
 
@@ -104,8 +104,8 @@ def conversation(
     """Return the messages of a model's next request: the prompt, the brief, and each reply with its answers.
 
     The brief and the answers equal those that a person reads, byte for byte. For calls as text, the prompt
-    describes `tools`, those of the attempt; if those `offered` now differ from what the model knows, the last
-    message names them.
+    describes `tools`, the tools of the attempt. If the tools `offered` now are not the ones last offered to
+    the model, the last message names them.
     """
     messages = _system(settings, tools)
     messages.append(ChatMessage("user", state.header.brief))

@@ -1,7 +1,8 @@
 """Lets a model work: sends requests, journals replies and makes their calls until the attempt ends.
 
 Requests are folded from the journal (`conversation`), so a process that resumes an attempt sends what the
-previous process would have sent. An endpoint's failure is never the solver's: the attempt remains unchanged.
+previous process would have sent. An endpoint's failure is never the solver's: it ends the work, but not the
+attempt.
 """
 
 from __future__ import annotations
@@ -133,14 +134,15 @@ def work(
     on_turn: OnTurn | None = None,
     run: RunContext = UNATTENDED,
 ) -> WorkEnd:
-    """Let a model work on an attempt until it ends, halts or is stopped, and return how the work ended.
+    """Let a model work on an attempt, and return how the work ended.
 
-    Begun calls are finished. `may_ask` is called before each request with its highest possible cost, and
-    `announce` whenever one is sent, even for the second time. `stop` is called between calls, and often
-    during requests, which are dropped when it returns true: it must be fast. `on_turn` receives the state
-    after each reply and call. `run` is the context of the tools; cancelling it also stops the work. The model
-    waits with the token it receives (`CancelToken.sleep`): that time is journalled as a pause. Raises
-    `UserError` for a task that does not fit the settings.
+    The work ends with the attempt, at an obstacle, when it is stopped, or when `may_ask` returns false. Begun
+    calls are finished. `may_ask` is called before each request with its estimated cost, and `announce`
+    whenever one is sent, including again after a failure. `stop` is called between calls, and often during
+    requests, which are dropped when it returns true: it must be fast. `on_turn` receives the state after each
+    reply and call. `run` is the context of the tools; cancelling it also stops the work. The model waits with
+    the token it receives (`CancelToken.sleep`), and that time is journaled as a pause. Raises `UserError` for
+    a task that does not fit the settings.
     """
     return ModelWork(attempt, model, settings, may_ask, announce, stop, on_turn, run).done()
 
@@ -148,7 +150,7 @@ def work(
 class _Patience(CancelToken):
     """The cancel token of a request, which is cancelled when the work is stopped.
 
-    It also sends heartbeats, and pauses the attempt during waits.
+    It also records heartbeats, and pauses the attempt during waits.
     """
 
     def __init__(
@@ -379,7 +381,7 @@ class ModelWork:
         if cut is None:
             self._replied(turn, reply)
             return None
-        # A reply to a shortened conversation must not be journalled (decision 74).
+        # A reply to a shortened conversation must not be journaled (decision 74).
         patience.unanswered()
         self.lost += self._priced(reply.usage + reply.lost)
         return self._work_end(Leaving.HALTED, HISTORY_CUT, cut)
@@ -400,7 +402,7 @@ class ModelWork:
         return conversation(self.attempt.state, self.settings, self.attempt.tools, offered)
 
     def _failed(self, failure: ChatFailure) -> WorkEnd | None:
-        """End the attempt if the conversation is too long, and return None; else return that the work halts.
+        """End the attempt and return None if the conversation is too long; else return the end of the work.
 
         All other failures are the endpoint's and not the solver's (decision 74).
         """
@@ -488,7 +490,7 @@ class ModelWork:
 
 
 def _kept(value: _Kept) -> _Kept | UnsetType:
-    """Return a value as the journal records it: empty ones are left out."""
+    """Return a value, or `UNSET` if it is empty, so that the journal omits it."""
     return value or UNSET
 
 
@@ -508,7 +510,7 @@ def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
 
 
 def _requested(call: ToolRequest) -> RequestedCall:
-    """Return a call as the journal records it, bounded."""
+    """Return a call as the journal records it, with strings of bounded length."""
     return RequestedCall(
         call.id[:_ID_CHARACTERS],
         call.name[:MOST_CHARACTERS],

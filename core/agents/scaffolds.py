@@ -1,7 +1,7 @@
 """Other people's agents as solvers: the port of a scaffold, and the seat at which it attempts a task.
 
-A scaffold decides what is asked and what is called. The seat controls budgets, journal, costs and ends, so
-the attempts can be counted like any others (decision 153).
+A scaffold decides on requests and calls. The seat controls the budgets, the journal, the costs and the end of
+the attempt, so the attempts can be counted like any others (decision 153).
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Scaffold(Protocol):
     def attempt(self, seat: Seat) -> None:
         """Work on an attempt until it ends or there is nothing left to do.
 
-        Each attempt is made in a separate thread. Raises `ScaffoldError` if the scaffold fails, which is
-        never the model's failure.
+        Each attempt is made in a separate thread. Raises `ScaffoldError` if the scaffold fails, which does
+        not count against the model.
         """
         ...
 
@@ -172,9 +172,9 @@ class Seat:
         return self.work.attempt.offered()
 
     def ask(self, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> ModelTurn | None:
-        """Send messages to the model and return its reply as journalled; None if the seat is over.
+        """Send messages to the model and return its reply as journaled; None if there is no reply.
 
-        Limits on context, tokens and cost end the work as they do in gistpoint's own loop.
+        The work is then over: limits on context, tokens and cost end it as they do in gistpoint's own loop.
         """
         attempt = self.work.attempt
         before = len(attempt.state.turns)
@@ -192,7 +192,7 @@ class Seat:
         """Make a call for the last reply and return its answer; a call that can't be made is also charged.
 
         `raw` is the text of the arguments, which is parsed if `arguments` is None. `id` is the call's id in
-        the reply.
+        the reply. Raises `AttemptError` if the attempt has not ended but can't take the call.
         """
         attempt = self.work.attempt
         if self.over:
@@ -227,7 +227,7 @@ class Seat:
     def may_send(self, characters: int) -> bool:
         """Return whether a request of this length may be sent.
 
-        At the limit on tokens, the attempt ends; at that on cost, the work.
+        At the limit on tokens, the attempt ends; at the limit on cost, only the work on it.
         """
         with self._lock:
             if self.over:
@@ -269,7 +269,10 @@ class Seat:
                 self.work.attempt.heartbeat()
 
     def observed(self, turn: ModelTurn) -> None:
-        """Journal a reply that a proxy has passed on; its number and cost are filled in here."""
+        """Journal a reply that a proxy has passed on, with its number and cost.
+
+        If the attempt has ended, only the cost is counted.
+        """
         with self._lock:
             attempt = self.work.attempt
             usage = self._priced(turn.usage)
@@ -316,7 +319,10 @@ class Seat:
     # The end
 
     def concluded(self) -> WorkEnd:
-        """Return how the work ended, after the scaffold has stopped; without an obstacle, it has given up."""
+        """Conclude the work after the scaffold has stopped, and return how it ended.
+
+        Unless the work is over or the endpoint has failed, the scaffold has given up.
+        """
         attempt = self.work.attempt
         if not self.over and self._problem is not None:
             problem, message = self._problem

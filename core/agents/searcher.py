@@ -3,7 +3,7 @@
 It implements the port of chat models, so it runs in the same loop, sees what every solver sees, and spends
 the same budgets. Each reply is computed from the conversation alone. The solver reads the failing tests,
 searches for the names they use, reads the files that define those, and ranks functions by the tests that
-reach them by name (Ochiai's coefficient, as in spectrum-based fault localisation). Its repairs are edits by
+reach them by name (Ochiai's coefficient, as in spectrum-based fault localization). Its repairs are edits by
 the operators that make corruptions, many of which are inverses of each other. A replacement persists for the
 rest of an attempt, so after a wrong one the solver continues in the same definition. The solver's results are
 a lower bound for models, and a measure of the difficulty of tasks.
@@ -185,7 +185,7 @@ class _Search:
 
     @property
     def may_read(self) -> bool:
-        """Whether nothing has been submitted and another look leaves tool uses for all submissions."""
+        """Whether nothing was submitted yet, and another call leaves enough tool uses for all submissions."""
         if any(call.tool == _SUBMIT for call in self.made):
             return False
         latest = self.made[-1].text if self.made else self.brief
@@ -196,10 +196,10 @@ class _Search:
         return uses > submissions
 
     def reading(self) -> tuple[str, dict[str, str]] | None:
-        """Return the tool and the arguments of the next look; None if nothing is left, or enough was read.
+        """Return the tool and the arguments of the next call that reads or searches.
 
-        The looks read the failing tests, search for the names that they use, and read the files that define
-        those names.
+        These calls read the failing tests, search for the names that they use, and read the files that define
+        those names. None if nothing is left, or enough was read.
         """
         asked = {str(call.arguments.get("file_path")) for call in self.made if call.tool == _READ}
         tests = Counter(path for path, _ in _TEST_ID.findall(self.brief))
@@ -287,7 +287,10 @@ class _Search:
         return reached
 
     def _suspicion(self) -> dict[Definition, float]:
-        """Return how suspicious functions are, by tests that reach them, distance and tracebacks."""
+        """Return the suspicion of each function that a failing test reaches.
+
+        It is Ochiai's coefficient, lowered by the distance from tests and raised for functions in tracebacks.
+        """
         failed = Counter[Definition]()
         passed = Counter[Definition]()
         nearest = dict[Definition, int]()
@@ -313,7 +316,7 @@ class _Search:
     def repairs(self) -> Iterator[_Repair]:
         """Yield untried single edits of the most suspicious functions as submissions.
 
-        While a function is changed, only its edits are yielded.
+        After a replacement that did not improve the score, only edits in the same definition are yielded.
         """
         vocabulary = vocabulary_of(self.indexes.values())
         operators = (*all_operators(), ARITHMETIC)

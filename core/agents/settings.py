@@ -51,7 +51,7 @@ TEXT_VERSION = 2
 def prompt_text(name: str) -> str:
     """Return the text of a prompt, with the rules filled in.
 
-    A message never changes: a new one gets a new name.
+    A prompt never changes: a new text gets a new name.
     """
     text = files("gistpoint.core.agents").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
     face = Face.MODEL_IN_TEXT if name.startswith(f"{TEXT_SYSTEM}-") else Face.MODEL
@@ -91,7 +91,7 @@ class TokenPrice(msgspec.Struct, frozen=True):
     """The price of input tokens that are written to a cache; unset if it equals that of other input."""
 
     def cost(self, usage: Usage) -> float:
-        """Return the cost of a usage in US dollars; reasoning counts as output."""
+        """Return the cost of `usage` in US dollars; reasoning counts as output."""
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.written is UNSET else self.written
         fresh = usage.prompt_tokens - usage.cached_tokens - usage.written_tokens
@@ -130,7 +130,8 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Set the hashes of the prompts and the loop's version, unless hashes are given, as by a stored run.
 
-        Raises `ValueError` for settings that can't be combined with calls as text.
+        An `api` of `openai` becomes unset. Raises `ValueError` for settings that can't be combined with calls
+        as text.
         """
         if self.calls_as_text and (self.system == "agent-1" or self.setting == "static"):
             raise ValueError("calls as text are neither for the static setting nor for the prompt agent-1")
@@ -168,16 +169,17 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
         return OUTPUT_RESERVE if most is None else most
 
     def estimate(self, prompt_tokens: int) -> Estimate:
-        """Return the maximum number of tokens and the maximum cost of a request with this prompt size.
+        """Return the tokens and the cost reserved for a request with this prompt size.
 
-        The cost is None if there is no price.
+        The reply counts as `output_reserve` tokens; without a limit on its length, it can have more. The cost
+        is None if there is no price.
         """
         reserve = self.output_reserve
         highest = None if self.price is None else self.price.highest(prompt_tokens, reserve)
         return Estimate(prompt_tokens, reserve, highest)
 
     def cost(self, usage: Usage) -> float | None:
-        """Return the cost of a usage in US dollars, by price or as reported; None if unknown."""
+        """Return the cost of `usage` in US dollars, by the price or else as reported; None if unknown."""
         if self.price is None:
             return usage.cost_usd
         return self.price.cost(usage)

@@ -1,7 +1,7 @@
-"""Tool calls as shell commands, for agents that know only a shell: `read_file src/a.py`, code in a heredoc.
+"""Tool calls as shell commands such as `read_file src/a.py`, with code in heredocs, for shell-only agents.
 
-A command is parsed strictly: a call about which a person would be asked is refused, at the usual cost of a
-refused call.
+A command is parsed strictly: where a person would be asked what is meant, the call is refused, at the usual
+cost of a refused call.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _ECHO = 80
 
 @dataclass(frozen=True, slots=True)
 class ShellCall:
-    """The call that a command means; the engine refuses one with an unknown tool or wrong arguments."""
+    """The call that a command expresses; the engine refuses one with an unknown tool or wrong arguments."""
 
     tool: str
     arguments: dict[str, str] = field(default_factory=dict)
 
 
 def call_in(command: str, tools: Sequence[Tool]) -> ShellCall:
-    """Return the call that a command means.
+    """Return the call that a command expresses.
 
-    Words are the arguments in their declared order, quoted as in a shell, or `name=value`. Each `<<'EOF'`
-    gives the next argument with code its text. An argument that is a command takes the rest of the line. A
-    word without a place becomes an argument that no tool has; the refusal then names it.
+    Words are the arguments in their declared order, quoted as in a shell, or `name=value`. Each heredoc
+    (`<<'EOF'`) is the text of the next argument that takes code. An argument that is a command takes the rest
+    of the line. A word without a place becomes an argument that no tool has; the refusal then names it.
     """
     line, _, rest = command.strip().partition("\n")
     name, _, words = line.strip().partition(" ")

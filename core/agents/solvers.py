@@ -34,7 +34,7 @@ class AgentSolver:
 
     name: str
     made: Callable[[RequestPace], ModelMaker]
-    """Returns a maker of models that share one gate to their host.
+    """Returns a function that makes models, which share the limits on requests to their host.
 
     Raises `EndpointError` if a package is missing.
     """
@@ -48,14 +48,14 @@ class AgentSolver:
     pace: RequestPace = RequestPace()
 
     def models(self) -> ModelMaker:
-        """Return a maker of models that share one gate to their host.
+        """Return a function that makes models, which share the limits on requests to their host.
 
         Raises `EndpointError` if a package is missing.
         """
         return self.made(self.pace)
 
     def model(self) -> ChatModel:
-        """Return the model, behind its own gate. Raises `EndpointError` if a package is missing."""
+        """Return a model with separate limits on requests. Raises `EndpointError` if a package is missing."""
         return self.models()(AgentSettings())
 
 

@@ -55,7 +55,7 @@ def written_call(name: str, arguments: str) -> str:
 
 
 def _after_thought(reply: str) -> str:
-    """Return a reply without the reasoning at its beginning, in which calls are considered and not made."""
+    """Return a reply without the reasoning at its beginning, which may mention calls without making them."""
     if not reply.lstrip().startswith(_THOUGHT):
         return reply
     return reply.partition(_END_OF_THOUGHT)[2]
@@ -71,7 +71,7 @@ class _Block:
 
 
 def _blocks(text: str) -> Iterator[_Block]:
-    """Yield the blocks between fences or tags; an unclosed one is only readable if it is complete."""
+    """Yield the blocks between fences or tags; one that is not closed is readable only if it is an object."""
     at = 0
     while opening := _OPENING.search(text, at):
         word = (opening["word"] or "").casefold()
@@ -155,7 +155,7 @@ class _Object:
 
     @property
     def has_one_meaning(self) -> bool:
-        """Whether no member is repeated, unknown, or in competition with another."""
+        """Whether no member is repeated or unknown, and there is at most one member with arguments."""
         return self.members == len(self.value) and len(self._given) < 2 and self._has_own_members
 
     @property

@@ -2,8 +2,9 @@
 
 The working model, which `core/study/confirmatory.py` prints, is linear: y = a + b x + u_task + v_person + e.
 x is 1 on the first side; u, v and e are independent, with the variances that restricted maximum likelihood
-chooses from a grid. The difference is b. It lies between that of plain means, which suffers if the sides have
-unlike tasks and persons, and that within tasks and persons, which drops attempts at tasks of one side alone.
+chooses from a grid. The difference is b. It lies between that of plain means, which is distorted if the sides
+have different tasks and persons, and that within tasks and persons, which drops attempts at tasks of only one
+side.
 It does not assume normality: the interval is the two-way jackknife's, with fixed variances (decision 156).
 
 Sources: Laird & Ware, Random-effects models for longitudinal data, Biometrics 38(4), 1982; Patterson &

@@ -113,7 +113,7 @@ TREND_NOTE = (
 def cochran_armitage(counts: Sequence[tuple[float, int, int]]) -> float:
     """Return the z statistic of the Cochran-Armitage trend test, from (dose, successes, trials).
 
-    Armitage 1955, Biometrics 11. 0 if the variance is 0.
+    Armitage 1955, Biometrics 11. Returns 0 if the variance is 0.
     """
     dose, success, trials = (np.array(column, dtype=float) for column in zip(*counts, strict=True))
     total, solved = trials.sum(), success.sum()

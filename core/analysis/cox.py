@@ -180,7 +180,7 @@ class PartialLikelihood:
         """Return the p-value of the score test of an effect of x that changes with the rank of the time.
 
         Each event has its own information: with a few attempts at a task, the last ones have none, and a test
-        that gives all events the same rejects wrongly (decision 160). None if only one time has information.
+        that assumes equal information rejects wrongly (decision 160). None if only one time has information.
         """
         residuals, weights = self._events(x, np.array([b]), np.ones((len(x), 1)))
         residual, weight = residuals[:, 0], weights[:, 0]

@@ -2,10 +2,10 @@
 
 The model is ln t = x b + u_task + v_person + sigma e, in which an attempt that did not solve its task is
 censored at its time; u, v and e are independent and normal. exp(b) is the ratio of times for one unit of x.
-Estimates are those of the greatest joint likelihood of b, sigma, u and v; the ratios of the variances come
-from a grid, by Laplace's approximation to the restricted likelihood. Without censoring these are the best
-linear unbiased estimates, and the likelihood is exact. An attempt counts even if nobody else tried its task,
-or if nobody solved it.
+Estimates maximize the joint likelihood of b, sigma, u and v; the ratios of the variances are chosen from a
+grid, by Laplace's approximation to the restricted likelihood. Without censoring these are the best linear
+unbiased estimates, and the likelihood is exact. An attempt counts even if nobody else tried its task, or if
+nobody solved it.
 
 Many fits, such as those without each person and each task, are one batch of arrays: the first axis is the
 fit.
@@ -51,7 +51,7 @@ _HALF_LOG_2_PI = 0.9189385332046727
 
 @dataclass(frozen=True)
 class CrossedFits:
-    """A batch of fits; those that were impossible are NaN throughout."""
+    """A batch of fits; where a fit was impossible, its effects, sigma and evidence are NaN."""
 
     columns: Floats
     """The effects of the columns, as (fits, columns)."""
@@ -168,7 +168,7 @@ class CrossedTimes:
 
 
 class _Batch:
-    """The penalised likelihoods of a batch of fits: b, u and v divided by sigma, and 1 / sigma.
+    """The penalized likelihoods of a batch of fits: b, u and v divided by sigma, and 1 / sigma.
 
     In these, each is concave (Olsen 1978), and u and v have ridge penalties.
     """
@@ -197,7 +197,7 @@ class _Batch:
         return -(at[:, : self.width] @ self.front.T) - at[:, self.width :][:, self.rows.tasks]
 
     def value(self, at: Floats) -> Floats:
-        """Return the penalised log-likelihood of each fit; minus infinity where 1 / sigma is not positive."""
+        """Return the penalized log-likelihood of each fit; minus infinity where 1 / sigma is not positive."""
         left, inverse = self.left(at), at[:, self.inverse_place]
         terms = np.where(self.rows.solved, -0.5 * left**2 - _HALF_LOG_2_PI, log_ndtr(-left))
         penalty = (self.ridge * at[:, : self.width] ** 2).sum(axis=1)
@@ -309,7 +309,7 @@ class _Batch:
         )
 
     def changes(self, at: Floats) -> Floats:
-        """Return how a single fit's column effects change if each attempt is left out, by one Newton step.
+        """Return the changes of one fit's column effects if each attempt is left out, by one Newton step.
 
         Sigma stays as it is. Without censoring the changes are exact. The shape is (attempts, columns).
         """
@@ -338,7 +338,7 @@ class _Batch:
 
 
 def changes_without_each(rows: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> Floats:
-    """Return the change of the columns' effects without each attempt, as (attempts, columns)."""
+    """Return the changes of the columns' effects if each attempt is left out, as (attempts, columns)."""
     return _batch_of_one(rows, ratios).changes(fit.at[:1])
 
 
@@ -359,7 +359,7 @@ def _solved(matrices: Floats, right: Floats) -> Floats:
 
 
 def _inverted(matrices: Floats) -> Floats:
-    """Return the inverses; a singular matrix has one of NaN."""
+    """Return the inverses of matrices; that of a singular matrix is NaN."""
     try:
         return np.asarray(np.linalg.inv(matrices), dtype=float)
     except np.linalg.LinAlgError:

@@ -40,8 +40,8 @@ MOMENTS_NOTE = (
 def diagnosis(data: StudyData) -> Findings:
     """Return the shares that found, changed and repaired a corrupted function, in discovery (figure 6).
 
-    Also returns the share solved of those that found one and, for people, the minutes and calls until they
-    did.
+    Also returns the share solved of those that found one and, for people, the minutes and calls until one was
+    first viewed, marked and touched.
     """
     builder = FindingsBuilder()
     table = builder.table(

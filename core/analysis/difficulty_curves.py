@@ -72,7 +72,8 @@ class BudgetSeries:
 def budget_series(data: StudyData, found: Iterable[PooledRows]) -> tuple[BudgetSeries, ...]:
     """Return the series of at least two budgets.
 
-    Groups without a single budget are left out, and so are series with two groups of one budget.
+    Groups whose rows do not all have one known budget are left out, and so are series with several groups
+    under one budget.
     """
     together: dict[tuple[str, str, str], dict[tuple[int, int], list[PooledRows]]] = {}
     for group in found:
@@ -169,7 +170,7 @@ def _curve(data: StudyData, pool: Pool, metric: StandardScores) -> _Drawn | None
     drawn, failed = resampled(np.array(z), y, data.study.seed, places)
     if len(drawn):
         lower, upper = np.quantile(expit(drawn), [0.025, 0.975], axis=0)
-        # The lines share a name, so also a colour; the curve is last because the legend shows the last line.
+        # The lines share a name, so also a color; the curve is last because the legend shows the last line.
         marks = [Curve(pool.label, at, _floats(line), dashed=True) for line in (lower, upper)] + marks
     return _Drawn(model, tuple(marks), model.coefficient(metric.metric), failed)
 

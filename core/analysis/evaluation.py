@@ -20,7 +20,7 @@ EASE = "ease"
 
 
 def answer(row: AttemptRow, item: str) -> float | None:
-    """Return the first numeric answer to an item in a questionnaire after the task; None if there is none."""
+    """Return an attempt's first numeric answer to an item of any questionnaire; None if there is none."""
     for column, value in row.answers.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and column.rpartition(".")[2] == item:

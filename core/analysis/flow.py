@@ -1,4 +1,4 @@
-"""The flow of participants and attempts: enrolment, outcomes, and what is counted."""
+"""The flow of participants and attempts: enrollment, outcomes, and what is counted."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ _WITHOUT_OUTCOME = ("unfinished", "mixed")
 
 
 def _outcomes(rows: Sequence[AttemptRow]) -> tuple[int, int, int]:
-    """Return how many rows are solved, solved by the tests alone, and passed without a request to confirm."""
+    """Return the numbers of rows that are solved, of passes, and of passes that no one asked to confirm."""
     return (
         len(solved_of(rows)),
         sum(row.by_the_tests.solved for row in rows),

@@ -32,7 +32,7 @@ NOTE = (
 
 @dataclass(frozen=True)
 class HardSet:
-    """The tasks of a study that are hard by two metrics, and those that are not."""
+    """The tasks of a study that are hard by each of several metrics, and those that are not."""
 
     metrics: tuple[str, ...]
     hard: frozenset[str]

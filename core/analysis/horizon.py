@@ -1,11 +1,11 @@
 """The time horizon of a model: the human time of tasks that it solves half of the time, as METR fits it.
 
-The fit minimises (1 / 0.1) * sum of w * loss + b1 squared / 2, where the loss is the logistic one of success
+The fit minimizes (1 / 0.1) * sum of w * loss + b1 squared / 2, where the loss is the logistic one of success
 on log2 of human minutes. The weights w are 1 / (runs of the task) * 1 / sqrt(tasks of the family), scaled to
 a sum of 1; the family is the library.
 
 METR treats human minutes as known. The recommended horizon treats them as estimates (`measured_horizon`);
-METR's choices are printed next to it. No horizon beyond the longest task is printed, and no bound (decision
+METR's choices are printed next to it. Horizons and bounds beyond the longest task are not printed (decision
 161).
 
 Sources: Kwa et al., Measuring AI ability to complete long tasks (2025); METR's `eval-analysis-public`.
@@ -79,7 +79,7 @@ class HorizonFit:
 def fit_horizon(
     minutes: Floats, scores: Floats, weights: Floats, penalty: float = PENALTY
 ) -> HorizonFit | None:
-    """Return the penalised logistic regression, fitted by Newton's method; a score is between 0 and 1.
+    """Return the penalized logistic regression, fitted by Newton's method; a score is between 0 and 1.
 
     A fractional score counts partly as a success, and otherwise as a failure. None if there is no single
     finite maximum: if all scores are 0 or all are 1 and, without the penalty, if all times are equal or times
@@ -302,7 +302,7 @@ def _horizons(
     numbers = []
     for place in range(len(CHANCES)):
         number = spread.number(Scale.LOG, place, iid=printed[place] if printed else None)
-        # METR's interval is labelled with its method: it does not treat runs as independent.
+        # METR's interval is labeled with its method: it does not treat runs as independent.
         number = replace(number, iid_label=BOOTSTRAP)
         if number.value is None:
             note = "the estimate is too large to be shown"

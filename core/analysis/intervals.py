@@ -210,7 +210,7 @@ class Spread:
         # Rows of models go with their task: there is no person to leave out (decision 87).
         if not self.units.person_count:
             return self.by_tasks
-        # A row that is left out with its person is also left out with its task. So V_P + V_T contains the
+        # A row that is left out with its person is also left out with its task: V_P + V_T contains the
         # variance of single attempts twice, so V_A is subtracted once (Cameron, Gelbach & Miller 2011;
         # decision 87).
         both = self.by_persons + self.by_tasks - self.by_rows
@@ -351,7 +351,7 @@ def jackknife(
 def jackknife_of_fits(
     units: Units, full: Floats, refitted: Callable[[Kept], Floats], by_rows: Floats, by_model: Floats | None
 ) -> Spread:
-    """Return estimates with the variances of refits that are made at once, and those of their model.
+    """Return estimates with the jackknife variances from one batch of refits, and the variances by a model.
 
     `refitted` is a function from the rows kept by each refit, as (refits, rows), to the estimates, as
     (refits, estimates). `by_rows` is V_A, and `by_model` is V_M, if there is a model. There must be enough

@@ -67,7 +67,7 @@ class HorizonLink(StrEnum):
 
 @dataclass(frozen=True)
 class HumanMinutes:
-    """The distributions of tasks' log2 minutes, from all attempts and without each person and each task."""
+    """The distributions of tasks' log2 minutes, by all attempts and with each person and task left out."""
 
     units: Units
     """The persons and tasks of the attempts, numbered from 0 without gaps."""
@@ -82,7 +82,7 @@ class HumanMinutes:
 
     @classmethod
     def of(cls, units: Units, log_minutes: Floats, solved: Kept) -> HumanMinutes | None:
-        """Return the distributions by people's attempts; None if the model can't be fitted."""
+        """Return the distributions estimated from people's attempts; None if the model can't be fitted."""
         times = CrossedTimes.of(units, np.ones((len(log_minutes), 1)), log_minutes, solved)
         found = times.likeliest()
         if found is None:
@@ -112,7 +112,7 @@ class HumanMinutes:
 
 
 def _changes_of_tasks(times: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> Floats:
-    """Return the change of each task's log2 minutes without each attempt, at fixed sigma and persons.
+    """Return the change of each task's log2 minutes if each attempt is left out, at fixed sigma and persons.
 
     The constant moves all tasks, and an attempt moves its own task's effect.
     """
@@ -143,7 +143,7 @@ def _posterior(times: CrossedTimes, ratios: Ratios, fits: CrossedFits, kept: Kep
 
 @dataclass(frozen=True)
 class Runs:
-    """A model's runs at tasks of `HumanMinutes`, by the number of the task."""
+    """A model's runs at tasks of `HumanMinutes`, counted by task."""
 
     tasks: Integers
     solved: Floats
@@ -161,7 +161,7 @@ class Runs:
         *,
         interval: bool = True,
     ) -> tuple[Floats, Spread]:
-        """Return slope and intercept, and the natural logarithm of the horizon at each chance.
+        """Return the slope and the intercept, and the natural logarithm of the horizon at each chance.
 
         Without `interval` nothing is refitted. Both are NaN if there is no single finite maximum; a horizon
         is also NaN if success does not fall.
@@ -219,7 +219,7 @@ class Runs:
     def _fit(
         self, nodes: Floats, weights: Floats, kept: Floats, link: HorizonLink, penalty: float, start: Floats
     ) -> Floats:
-        """Return slope and intercept of each fit, by Newton's method."""
+        """Return the slope and the intercept of each fit, by Newton's method."""
         share = kept * self.weights
         share = share / share.sum(axis=1, keepdims=True) / self.counts
         scale, ridge = (1 / penalty, 1.0) if penalty else (float(len(self.tasks)), 0.0)

@@ -77,7 +77,7 @@ class Paired:
         names = self.libraries if self.clustered else tuple(map(str, range(count)))
         units = Units.named([""] * count, names)
         spread = jackknife_of_mean(units, self.first - self.second)
-        # The effective degrees of freedom: a few unlike libraries say little about the spread of all.
+        # The effective degrees of freedom: a few unusual libraries say little about the spread of all.
         spread = replace(spread, by_model=np.zeros(1))
         middle = float(spread.estimate[0])
         half = Z_95 * float(np.sqrt((self.first.var(ddof=1) + self.second.var(ddof=1)) / count))

@@ -102,7 +102,7 @@ def _of_outcome(
 
 
 def _columns(rows: Sequence[AttemptRow], conditions: Sequence[str]) -> dict[str, Floats]:
-    """Return the position, centred, with indicators of conditions and modes, except the first of each."""
+    """Return the position, centered, with indicators of conditions and modes, except the first of each."""
     position = np.array([row.position or 0 for row in rows], dtype=float)
     columns: dict[str, Floats] = {PLACE: position - position.mean()}
     columns |= {f"under {name}": _flags(row.condition == name for row in rows) for name in conditions[1:]}
@@ -123,7 +123,7 @@ def _fitted(
     columns: Mapping[str, Floats],
     asked: Mapping[str, float],
 ) -> dict[str, Number]:
-    """Return the requested effects, each a multiple of a column's; `RANGE` is a multiple of `PLACE`.
+    """Return the requested effects, each a multiple of a column's effect; `RANGE` is a multiple of `PLACE`.
 
     Empty if they can't be separated or fitted.
     """

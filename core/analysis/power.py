@@ -1,7 +1,7 @@
 """Estimates the precision and power of a design by simulating the outcomes of its primary analysis.
 
 Success is logistic in the sum of a normal person effect and a normal task effect; times are log-normal with
-the same effects, and those beyond a limit are censored. Each draw is analysed by the functions that the
+the same effects, and those beyond a limit are censored. Each draw is analyzed by the functions that the
 report uses: the mean of shares, the contrast (`contrast`), and the regression of times (`crossed_times`).
 """
 
@@ -155,7 +155,7 @@ def power_of(
     draws: int = DRAWS,
     run: RunContext = UNATTENDED,
 ) -> PowerFigure:
-    """Simulate a design's outcomes, analyse each draw, and return the precision and the power.
+    """Simulate a design's outcomes, analyze each draw, and return the precision and the power.
 
     Each draw has its own seed, derived from `seed`. Raises `CancelledError` when cancelled, and `StudyError`
     if the assumed effect is impossible.

@@ -25,10 +25,10 @@ NOTHING = "–"
 
 
 def value_words(value: Value) -> str:
-    """Return a value as text: an integer in full, a string on one line, `NOTHING` for None and NaN.
+    """Return a value as text: an integer in full, a string on one line, None and NaN as `NOTHING`.
 
     Other numbers have three significant digits, at most three of them after the point; from 1,000 on, all
-    digits before the point are shown, and below 0.001, two significant digits.
+    digits before the point are shown, and below 0.001, two significant digits. Infinity is `∞`.
     """
     if value is None:
         return NOTHING
@@ -61,7 +61,7 @@ def interval_words(number: Number) -> str:
 
 
 def iid_words(number: Number) -> str:
-    """Return the interval `iid` after its label; empty if there is none."""
+    """Return the interval `iid`, preceded by its label; empty if there is none."""
     if number.iid is None:
         return ""
     return f"{number.iid_label} [{value_words(number.iid[0])}, {value_words(number.iid[1])}]"
@@ -130,7 +130,7 @@ def extent_of_table(table: FindingsTable, findings: Findings, of_study: Extent) 
 
 
 def extent_of_plot(plot: Plot, findings: Findings, of_study: Extent) -> Extent:
-    """Return the counts that a plot has itself, or the extent of its own series' numbers or of the analysis.
+    """Return a plot's own counts, or else the extent of its series' numbers, or else that of the analysis.
 
     The key of a number begins with the name of its series; one part of it can be the mode, which also ends
     the id of the plot.

@@ -19,7 +19,11 @@ SAME, ALL = "same tasks", "all tasks"
 
 
 def solve_rates(data: StudyData) -> Findings:
-    """Return the share solved by solver and mode, and the passes by standing (Breakpoint, figure 2)."""
+    """Return the share solved by solver and mode (Breakpoint, figure 2), and the passes by standing.
+
+    Where tasks differ in them, the shares are also split by the number of failing tests, the origin of the
+    fault, and the release date.
+    """
     all_groups = groups(data)
     found = FindingsBuilder()
     solved = found.table(

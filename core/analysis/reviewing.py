@@ -16,7 +16,7 @@ from gistpoint.core.study.data import ReviewDecision, StudyData
 
 
 def agreement_of_reviewers(data: StudyData) -> Findings:
-    """Return Cohen's kappa of each pair of reviewers on accept or exclude (`agreement`)."""
+    """Return Cohen's kappa of each pair of reviewers, who accept or exclude attempts (`agreement`)."""
     by_reviewer: dict[str, dict[str, ReviewDecision]] = defaultdict(dict)
     for review in data.decisions:
         by_reviewer[review.reviewer][review.attempt] = review.decision

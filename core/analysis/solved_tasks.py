@@ -78,7 +78,10 @@ def pairs_implied(p: float, r: float) -> float:
 
 
 def solved_by_solvers(data: StudyData) -> Findings:
-    """Return the comparison of the tasks that each two solvers solved (Breakpoint, 4.2.2, figure 14)."""
+    """Return a comparison of the solved tasks for each pair of solvers (Breakpoint, 4.2.2, figure 14).
+
+    A pair shares a mode and a condition.
+    """
     found = measuring(data, FOUND)
     pairs = [
         (one, other, one.label, other.label)

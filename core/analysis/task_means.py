@@ -17,7 +17,7 @@ Measure = Callable[[AttemptRow], float | None]
 
 
 def mean_over_tasks(rows: Sequence[AttemptRow], measure: Measure) -> Number:
-    """Return the mean over tasks of the means within tasks of a percentage.
+    """Return the mean over tasks of a percentage that is first averaged within each task.
 
     Rows without a value are left out; if all are, the number has no value. The interval is the two-way
     jackknife's; `iid` is the mean of the rows plus or minus 1.96 standard errors. Both are

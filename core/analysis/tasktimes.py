@@ -36,7 +36,7 @@ class Minutes(StrEnum):
     """An estimator of the minutes that people need for a task."""
 
     GEOMETRIC_MEAN = "geometric mean of the solved"
-    """METR's choice; biased downwards where some attempts fail."""
+    """METR's choice; biased downward where some attempts fail."""
     LOG_NORMAL = "censored log-normal median"
     """One regression of ln t on tasks with a common sigma, so one solved attempt suffices for a task."""
     KAPLAN_MEIER = "Kaplan-Meier median"

@@ -91,7 +91,7 @@ def people(data: StudyData) -> tuple[AttemptRow, ...]:
 
 
 def given_up(rows: Iterable[AttemptRow]) -> tuple[str, ...]:
-    """Return the note that a regression of times needs, in a tuple; empty if nobody gave up."""
+    """Return a tuple with the note on giving up in regressions of times; empty if nobody gave up."""
     return (GIVING_UP,) if any(row.censored == COMPETING for row in rows) else ()
 
 
@@ -212,7 +212,7 @@ def contrasts_of(data: StudyData) -> tuple[tuple[str, str], ...]:
 
 
 def position_column(rows: Sequence[AttemptRow]) -> dict[str, ArrayLike]:
-    """Return the centred place in the person's order as the column `POSITION`.
+    """Return the centered place in the person's order as the column `POSITION`.
 
     Empty if a place is unknown, or if all places are equal.
     """
@@ -248,7 +248,7 @@ def regress_across(
     contrasts: Mapping[str, Mapping[str, float]] | None = None,
     interval: bool = True,
 ) -> TimeRegression | Shortfall:
-    """Return the regression of ln t on columns that chance assigned, with random tasks and persons.
+    """Return the regression of ln t on columns that were assigned by chance, with random tasks and persons.
 
     `contrasts` is as for `regress_times`. Returns a shortfall if fewer than ten attempts are solved, or if
     the effects can't be separated or fitted. Without `interval` nothing is refitted and there is no interval.
@@ -385,7 +385,7 @@ def solved_only(rows: Sequence[AttemptRow], condition: str, reference: str) -> N
 def randomised_form(rows: Sequence[AttemptRow], condition: str, reference: str) -> Number | None:
     """Return the ratio of times of solved attempts from ln t = a + b x + c ln forecast, with HC3 errors.
 
-    This is the form in which METR analysed its randomised trial of developers (2025). None if fewer than ten
+    This is the form in which METR analyzed its randomized trial of developers (2025). None if fewer than ten
     solved attempts have a forecast above 0, if all of those are under one condition, or if the forecast can't
     be separated from the condition or the constant, as when all forecasts are equal.
     """
@@ -428,7 +428,7 @@ def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number |
 
 
 def ratios_by_mode(data: StudyData) -> Findings:
-    """Return the ratio of times in each mode, and the ratio of every two modes' ratios (`time-mode`).
+    """Return the ratio of times in each mode, and the ratio of these for each pair of modes (`time-mode`).
 
     Empty with fewer than two modes.
     """

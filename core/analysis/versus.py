@@ -143,7 +143,7 @@ def opponents(model: PooledRows, people: Sequence[PooledRows]) -> tuple[PooledRo
 
 
 def people_and_models(data: StudyData) -> Findings:
-    """Return people's rates minus each model's on shared tasks, and in each third by a metric (`versus`)."""
+    """Return people's rates minus each model's on shared tasks, all and by thirds of a metric (`versus`)."""
     found = FindingsBuilder()
     table = found.table("People minus model, on the tasks that both attempted", _COLUMNS, NOTE)
     parts = found.table(

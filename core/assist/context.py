@@ -25,7 +25,7 @@ MOST_CHARACTERS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class AssistContext:
-    """The messages of one request, and which answers of the attempt they include."""
+    """The messages of one request, with the number of answers that they include and the calls left out."""
 
     messages: tuple[ChatMessage, ...]
     calls: int

@@ -39,7 +39,7 @@ class AssistLeft:
 
 
 def assist_left(state: AttemptState, settings: ChatSettings) -> AssistLeft:
-    """Return what remains of an attempt's limits; questions count even if they were not answered."""
+    """Return the messages and tokens that remain in an attempt; unanswered questions count as messages."""
     spent = sum((exchange.tokens for exchange in state.exchanges), 0)
     return AssistLeft(max(0, settings.messages - len(state.exchanges)), max(0, settings.tokens - spent))
 

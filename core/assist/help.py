@@ -1,4 +1,4 @@
-"""The gist that a study shows with a repair."""
+"""The gist that a study shows as help with a repair task."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gistpoint.core.canonical import sha256_of_text
 
 @dataclass(frozen=True, slots=True)
 class HelpGist:
-    """The gist of a task's first failing test; without text, `reason` explains why there is none."""
+    """The gist of one of a task's failing tests; without `text`, `reason` explains why there is none."""
 
     text: str = ""
     entrypoint: str = ""

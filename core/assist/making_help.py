@@ -39,8 +39,8 @@ def make_help(
 ) -> HelpGist:
     """Return the gist of the first failing test that yields one, or the reason why none does.
 
-    Tests are tried in the order of the brief, all parameters of a test at once; one that no command can name,
-    such as a doctest, yields none. The reason is that of the last test. Raises `CancelledError` when
+    Tests are tried in the order of the brief, all parameters of a test at once; a test that no command can
+    name, such as a doctest, yields none. The reason is that of the last test. Raises `CancelledError` when
     cancelled.
     """
     tree = SourceTree.open(task.tree_path)

@@ -310,7 +310,7 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
 class HandedOver(EventData, frozen=True, kw_only=True):
     """Records a change of driver; `to` is `model` or `person`.
 
-    Such an attempt measures neither (decision 79).
+    An attempt that both have driven is a measurement of neither (decision 79).
     """
 
     type: ClassVar[str] = "handover"
@@ -500,7 +500,7 @@ class AssistInserted(EventData, frozen=True, kw_only=True):
 
 
 class Corrected(EventData, frozen=True):
-    """A correction by an organiser."""
+    """A correction by an organizer."""
 
     type: ClassVar[str] = "correction"
     extra: dict[str, Any] = {}

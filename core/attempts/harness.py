@@ -34,7 +34,7 @@ class Price:
 
 
 class Judged(Protocol):
-    """A judgement of a submission, as the engine and a replay see it."""
+    """A judgment of a submission, as the engine and a replay see it."""
 
     @property
     def counts(self) -> bool:
@@ -49,7 +49,7 @@ class Judged(Protocol):
 
 @runtime_checkable
 class JudgedBySuite(Judged, Protocol):
-    """A judgement by the run of a suite."""
+    """A judgment by the run of a suite."""
 
     @property
     def report(self) -> SuiteReport:
@@ -59,7 +59,7 @@ class JudgedBySuite(Judged, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """The answer to a call, its cost, and the judgement behind the answer to a submission."""
+    """The answer to a call, its cost, and the judgment behind the answer to a submission."""
 
     output: ToolOutput
     charged: Remaining
@@ -82,11 +82,11 @@ class Log(Protocol):
 class TaskHarness(ABC):
     """The tools of one kind of task, the tree they see, and the results of calls.
 
-    Its only state is the events.
+    All of its state is derived from the events.
     """
 
     def __init__(self, task: Task, backend: BackendRecord) -> None:
-        """Initialise the harness of an attempt at a task; its code runs in the isolation `backend`."""
+        """Initialize the harness of an attempt at a task; `backend` is the isolation of its runs."""
         self.task, self.backend = task, backend
 
     @property
@@ -116,7 +116,7 @@ class TaskHarness(ABC):
 
     @abstractmethod
     def start_data(self, budgets: Budgets) -> Mapping[str, Any]:
-        """Return the kind's data for `attempt_started`: the hash of its tools, and the solver's start."""
+        """Return the kind's data for `attempt_started`: its tools' hash, and what the solver begins with."""
 
     @abstractmethod
     def tools(self, state: AttemptState) -> tuple[Tool, ...]:

@@ -1,4 +1,4 @@
-"""Enrolments, participants' codes, and ids of attempts."""
+"""Enrollments, participants' codes, and ids of attempts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CODE_HINT = "A code has at most 64 letters, digits, '.', '-' and '_', and begins
 
 
 class Role(StrEnum):
-    """The purpose of an attempt; estimates use baselines, and models' repairs of the demo."""
+    """The purpose of an attempt; estimates use baselines, and models' attempts at repairs in the demo."""
 
     BASELINE = "baseline"
     QA = "qa"

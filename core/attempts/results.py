@@ -35,7 +35,7 @@ def result_of(solved: bool, suspicious: Collection[str], accepted: bool | None =
 
 
 class Standing(StrEnum):
-    """The confirmation status of a pass, including passes without a request."""
+    """The state of a pass with regard to its confirmation, which may not have been requested."""
 
     CONFIRMED = Confirmed.CONFIRMED.value
     CONTRADICTED = Confirmed.CONTRADICTED.value
@@ -50,7 +50,7 @@ def standing_of(confirmation: Confirmation | None) -> Standing:
 
 
 def standing_in(words: str, *, passes: bool) -> Standing | None:
-    """Return the standing in a run's words, such as `unconfirmed (too_slow)`.
+    """Return the standing that is given in a run's words on its confirmation, as in `unconfirmed (too_slow)`.
 
     Without words, a run that `passes` is of a kind that is not confirmed. None if there is no pass.
     """
@@ -97,9 +97,10 @@ def solved_words(results: Iterable[AttemptResult]) -> str:
 
 
 def by_tests_words(standings: Iterable[Standing | None]) -> str:
-    """Return a summary of how many runs are solved by the tests alone, by standing.
+    """Return a summary of how many runs pass the tests, by standing.
 
-    The standing of a run that did not pass is None. Empty if no pass can be confirmed.
+    The standing of a run that did not pass is None. Empty if no run passed, or only runs of a kind that is
+    not confirmed.
     """
     found = list(standings)
     counts = Counter(standing for standing in found if standing is not None)
@@ -110,7 +111,7 @@ def by_tests_words(standings: Iterable[Standing | None]) -> str:
 
 
 def solved_and_by_tests(results: Sequence[AttemptResult], confirmations: Sequence[str]) -> str:
-    """Return a summary of how many runs are solved, and how many by the tests alone; empty without runs.
+    """Return a summary of how many runs are solved, and how many pass the tests; empty without runs.
 
     `confirmations` are the words of each run on its confirmation, which `standing_in` parses.
     """

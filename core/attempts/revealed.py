@@ -26,7 +26,7 @@ class ShownFunction:
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """The paths and functions that were shown, and the shown contents with their last calls."""
+    """The paths and functions that were shown, and the call that last showed each folder, file and source."""
 
     entries: Mapping[str, str] = field(default_factory=dict)
     """The kind of each path, `dir` or `file`."""

@@ -57,7 +57,7 @@ class Annotations:
         self.solver = program.solver
 
     def declared(self, scope: AnalysisScope, node: ast.expr | None) -> Variable:
-        """Return the variable that an annotation declares; `NOTHING` if it names no known class."""
+        """Return a variable that holds the values that an annotation allows; `NOTHING` if none are known."""
         values = self._values(scope, node) if node is not None else []
         if not values:
             return NOTHING
@@ -69,7 +69,7 @@ class Annotations:
         return variable
 
     def tested(self, scope: AnalysisScope, node: ast.expr) -> list[Value]:
-        """Return the instances for which `isinstance(x, node)` is true."""
+        """Return the known values that `x` can have if `isinstance(x, node)` is true."""
         nodes = node.elts if isinstance(node, ast.Tuple) else [node]
         return [value for item in nodes for value in self._values(scope, item)]
 

@@ -1,4 +1,4 @@
-"""Attributes: reads, writes and deletions on a value, and calls of the functions that compute them."""
+"""Attributes of values: how they are read, written and deleted, and the calls that this causes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gistpoint.core.callgraph.values import (
 
 
 class Attributes:
-    """Reads and writes of attributes, and the calls that compute them."""
+    """Reads, writes and deletions of attributes, and the calls that they cause, such as of properties."""
 
     def __init__(self, program: Program, calls: Calls) -> None:
         self.program = program
@@ -88,7 +88,7 @@ class Attributes:
                 self.solver.add(result, self.program.opaque(""))
 
     def _may_be_computed(self, name: str) -> bool:
-        """Return whether `__getattr__` may supply a name that no code assigns and Python does not define."""
+        """Return whether `__getattr__` may supply a name: no code assigns it, and it has no leading `__`."""
         return name not in self.program.written_names and not name.startswith("__")
 
     def _bind(self, scope: AnalysisScope, result: Variable, receiver: Value, value: Value) -> None:

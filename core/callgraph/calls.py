@@ -1,4 +1,7 @@
-"""Calls of a variable's values: each kind of value has a runner; special methods are found by class."""
+"""Calls of the values of a variable, which a runner carries out for each kind of callable value.
+
+Special methods are looked up on the class of the receiver.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +41,8 @@ class Calls:
     def versions(self, cls: Class, name: str, *, exact: bool) -> Iterator[tuple[Class, Variable]]:
         """Yield the classes that define the attribute `name` of an instance, each with its variable.
 
-        They are the first such class in the order of `cls`, and subclasses that define their own. Subclasses
-        count only if the instance may be one of theirs (not `exact`), and `cls` has no such attribute or an
+        They are the first such class in the order of `cls`, and those that define it for subclasses. These
+        count only if the instance may be of a subclass (not `exact`), and `cls` has no such attribute or an
         abstract one: in other cases, runs confirmed too few of these calls.
         """
         if name not in self.program.class_names:

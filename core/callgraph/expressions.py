@@ -272,7 +272,7 @@ class Expressions:
             self.solver.copy(variable, self.program.name_variable(scope, name))
 
     def merged(self, variables: list[Variable]) -> Variable:
-        """Return a variable that holds the values of all `variables`."""
+        """Return a variable that holds the values of all `variables`; `NOTHING` if all are `NOTHING`."""
         known = [variable for variable in dict.fromkeys(variables) if variable != NOTHING]
         if len(known) < 2:
             return known[0] if known else NOTHING

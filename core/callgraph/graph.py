@@ -1,4 +1,4 @@
-"""The call graph: functions, calls with the evidence for them, and a drawing of a neighbourhood."""
+"""The call graph: functions, calls with the evidence for them, and a drawing of a neighborhood."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ SURENESS: Mapping[CallEvidence, float] = {
 class FunctionNode:
     """A function, method, property or lambda, or the module code outside of all functions.
 
-    `id` is `path::qualname`. Lines count from 1; `first_line` is that of the first decorator, `def_line` that
-    of the `def` itself.
+    `id` is `path::qualname`. Lines count from 1; `first_line` is that of the first decorator, if there is
+    one, and `def_line` that of the `def` itself.
     """
 
     id: str
@@ -99,7 +99,7 @@ class CallEdge:
 class CallGraph:
     """Functions by id and the calls between them, both in a stable order.
 
-    `skipped` maps the paths of files that could not be analysed to the reasons.
+    `skipped` maps the paths of files that could not be analyzed to the reasons.
     """
 
     nodes: Mapping[str, FunctionNode]
@@ -144,10 +144,10 @@ class CallGraph:
         )
 
     def to_networkx(self, *, modules: bool = True) -> networkx.DiGraph[str]:
-        """Return a `networkx.DiGraph` with the fields of nodes and calls as attributes.
+        """Return the graph as a `networkx.DiGraph`, whose nodes are the ids of functions.
 
-        An edge has `found` (a tuple of strings), `sureness` and `count`; `modules=False` leaves out module
-        code.
+        A node has the attributes `path`, `qualname`, `kind`, `first_line` and `last_line`; an edge has
+        `found` (a tuple of strings), `sureness` and `count`. `modules=False` leaves out module code.
         """
         import networkx
 
@@ -205,7 +205,7 @@ class ObservedCall:
 
 
 def read_calls(lines: Iterable[str]) -> Iterator[ObservedCall]:
-    """Yield the calls of a record. Raises `CallRecordError`, which names the line, if a line is invalid."""
+    """Yield the calls of a record. Raises `CallRecordError` if its header or one of its lines is invalid."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -261,7 +261,7 @@ def resolve_calls(graph: CallGraph, calls: Iterable[ObservedCall]) -> Iterator[t
 
 
 class _Places:
-    """Functions by file and qualified name; among several of one name, the one that contains the line."""
+    """Finds functions by file and qualified name; of several with one name, the one that contains a line."""
 
     def __init__(self, graph: CallGraph) -> None:
         self._named: dict[tuple[str, str], list[FunctionNode]] = {}
@@ -296,7 +296,7 @@ def draw_neighbourhood(graph: CallGraph, function: str, *, depth: int = 1, most:
     """Return the callers of a function (by id), the function, and its callees, as indented lines.
 
     Calls are followed up to `depth` steps. Each call shows its evidence and confidence; a function that was
-    drawn earlier ends in `↑` and is not followed again. At most `most` neighbours of a function are drawn,
+    drawn earlier ends in `↑` and is not followed again. At most `most` neighbors of a function are drawn,
     those with the highest confidence first. Raises `KeyError` for an unknown id.
     """
     node = graph.nodes[function]

@@ -51,7 +51,7 @@ class Hierarchy:
     def imported_from(self, node: ast.ImportFrom, near: SourceFile) -> ModuleValue | str:
         """Return the module that a `from … import` imports from, or its name if it is not in the sources.
 
-        A relative import from a folder that is not a package gives a module without a file.
+        A relative import that leads to no file of the sources gives a module without a file.
         """
         if not node.level:
             return self.absolute(node.module or "", near)
@@ -179,7 +179,7 @@ def _public(scope: AnalysisScope) -> Iterable[str]:
 
 
 def _linear(cls: Class) -> tuple[Class, ...]:
-    """Return the C3 linearisation, or the depth-first order without repetition if there is none."""
+    """Return the C3 linearization, or the depth-first order without repetition if there is none."""
     if cls.mro:
         return cls.mro
     merged = _merge(cls, set())
@@ -196,7 +196,7 @@ def _linear(cls: Class) -> tuple[Class, ...]:
 
 
 def _merge(cls: Class, below: set[Class]) -> tuple[Class, ...] | None:
-    """Return the C3 linearisation of a class; None if there is none, or if the class is its own base."""
+    """Return the C3 linearization of a class; None if there is none, or if the class is its own base."""
     if cls in below:
         return None
     lists: list[list[Class]] = []
@@ -218,6 +218,6 @@ def _merge(cls: Class, below: set[Class]) -> tuple[Class, ...] | None:
 
 
 def _next_of(lists: Sequence[Sequence[Class]]) -> Class | None:
-    """Return the first head that is in the tail of no list (C3 linearisation); None if there is none."""
+    """Return the first head that is in the tail of no list (C3 linearization); None if there is none."""
     later = {item for items in lists for item in items[1:]}
     return next((items[0] for items in lists if items[0] not in later), None)

@@ -47,7 +47,7 @@ def define_all(sources: Sources) -> Definitions:
 
 
 class _Definer:
-    """A walk through one file in source order, with its own stack, because real code nests deeply."""
+    """A walk through one file in source order, without recursion into expressions, which can nest deeply."""
 
     def __init__(self, file: SourceFile, definitions: Definitions) -> None:
         self.file = file

@@ -66,7 +66,7 @@ class Operators:
 
 
 class Semantics:
-    """Annotations, attributes, items, calls and operators; callables are registered with `calls`."""
+    """The parts of one program's analysis; `callables` and `library` register their runners in `calls`."""
 
     def __init__(self, program: Program) -> None:
         self.program = program

@@ -48,8 +48,8 @@ def bound_names(node: ast.AST) -> tuple[str, ...]:
 def names_bound_in(code: Iterable[ast.AST], *, into_definitions: bool = True) -> set[str]:
     """Return the names bound anywhere in some code, in any scope, including parameters.
 
-    Without `into_definitions`, only the name of a definition counts; lambdas and comprehensions are always
-    entered.
+    Without `into_definitions`, functions and classes contribute only their own names; lambdas and
+    comprehensions are always entered.
     """
     names: set[str] = set()
     waiting = list(code)

@@ -12,7 +12,10 @@ _SCRIPTS = {"setup.py", "noxfile.py", "conftest.py", "fabfile.py", "tasks.py"}
 
 
 def packages_of(tree: SourceTree, import_roots: tuple[str, ...]) -> list[str]:
-    """Return the names importable from a tree's import roots, sorted, without tests and build scripts."""
+    """Return the sorted names of the packages and modules in a tree's import roots.
+
+    Namespace packages, tests, and scripts such as `setup.py` are left out.
+    """
     folders = ["" if root in (".", "") else posixpath.normpath(root) for root in import_roots or (".",)]
     names = {name for folder in filter(tree.is_directory, folders) for name in _names_in(tree, folder)}
     return sorted(filter(str.isidentifier, names))

@@ -56,7 +56,7 @@ class Fault:
         return f"line {self.line}: {self.reason}" if self.line else self.reason
 
     def after(self, lines: int) -> Fault:
-        """Return the fault with its line in the same code after this many additional lines."""
+        """Return the fault with the line that it has if this many lines precede the code."""
         return Fault(self.reason, self.line and self.line + lines)
 
 
@@ -144,10 +144,7 @@ def parse_module(text: str, what: str, *, first_line: int = 1) -> ast.Module:
 
 
 def compile_problem(text: str) -> CodeError | None:
-    """Return why Python refuses to compile code that parses; None if it compiles.
-
-    Repeated arguments are an example.
-    """
+    """Return why Python refuses to compile code, such as repeated arguments; None if it compiles."""
     try:
         compile_module(text, "<code>")
     except SyntaxError as error:

@@ -122,11 +122,11 @@ def replace_definition(
 ) -> bytes:
     """Return the bytes of the file with `new_code` in place of `definition`.
 
-    The new code is one definition of the same name and kind, with any indentation and line endings. Without
-    decorators it keeps those of the file; with decorators they must be the same, unless
-    `allow_decorator_change`. Encoding, byte order mark, line endings and everything outside of the definition
-    stay. Raises `CodeError`, with the line if it is known, for any other code, if the structure of the file
-    around it would change, or if the definition can't be replaced in place.
+    The new code is one definition of the same name, a class for a class and a function for a function, with
+    any indentation and line endings. Without decorators it keeps those of the file; with decorators they must
+    be the same, unless `allow_decorator_change`. Encoding, byte order mark, line endings and everything
+    outside of the definition stay. Raises `CodeError`, with the line if it is known, for any other code, if
+    the structure of the file around it would change, or if the definition can't be replaced in place.
     """
     new = read_snippet(new_code)
     _check_name(definition, new.definition)
@@ -299,7 +299,7 @@ def remove_body(index: FileIndex, definition: Definition) -> str:
 
 
 def remove_methods(index: FileIndex, definition: Definition) -> str:
-    """Return a class at the left margin, in which each method has lost its body as in `remove_body`.
+    """Return a class at the left margin, with the body of each method removed as by `remove_body`.
 
     Everything else in the body stays, because other modules use it when they are imported: without it,
     nothing would be left to test. Raises `CodeError` if the class has no method, or a method can't be
@@ -324,8 +324,8 @@ def remove_methods(index: FileIndex, definition: Definition) -> str:
 def with_body_of(index: FileIndex, definition: Definition, code: str) -> str:
     """Return a function's decorators, signature and docstring, with the body of `code`, at the left margin.
 
-    `code` is one definition with the same name. Raises `CodeError` for any other code, and if its body is
-    empty.
+    `code` is one definition with the same name. Raises `CodeError` for any other code, for a class, and if
+    the body is empty or begins on the last line of the header or docstring.
     """
     new = read_snippet(code)
     _check_name(definition, new.definition)

@@ -1,4 +1,4 @@
-"""Classifies the files of a repository that belong to its tests, which solvers must not change."""
+"""Recognizes the files that belong to the tests of a repository, which solvers must not change."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class TestMap:
         return tuple(id for id in self.tests if id in seeing or id.partition("::")[0] in files)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the map as JSON values; tests and files are numbered to keep it small."""
+        """Return the map as JSON values, in which tests are represented by numbers to keep it small."""
         ids = list(dict.fromkeys([*self.tests, *sorted(self.opaque.union(*self.entered.values()))]))
         number = {id: place for place, id in enumerate(ids)}
         return {

@@ -116,7 +116,7 @@ def _suits_same_calls(old: ast.arguments, new: ast.arguments) -> bool:
 
 
 def require_same_at_import(given: SourceTree, original: SourceTree) -> None:
-    """Raise `NotConfirmableError` if the original would do more than the given tree while it is imported.
+    """Raise `NotConfirmableError` if importing the original might do more than importing the given tree.
 
     Besides bodies, only literal default values of functions may differ. Anything else could change the
     judging code in the process of the tests, which imports the original.

@@ -25,9 +25,9 @@ _ABSENT = object()
 
 
 def same_data(request: Message, first: Message, second: Message) -> bool:
-    """Whether two answers to one request hold the same data, and so do the arguments after the call.
+    """Return whether two answers to one request hold the same data, and leave the same data in arguments.
 
-    Answers that can't be compared, such as a call-back or a missing answer, count as the same. Those that are
+    Answers that can't be compared, such as a callback or a missing answer, count as the same. Those that are
     too malformed to be compared do not.
     """
     if not _UNANSWERED.isdisjoint((first.get("re"), second.get("re"))):
@@ -41,7 +41,7 @@ def same_data(request: Message, first: Message, second: Message) -> bool:
 
 
 def same_node(request: Message, first: Message, second: Message, number: int) -> bool:
-    """Whether the object that both answers know by a number holds the same data after them."""
+    """Return whether the object with this number holds the same data after both answers."""
     return _Comparison(request, first, second).same(["#", number], ["#", number])
 
 
@@ -59,7 +59,7 @@ class _Comparison:
     def is_same(self) -> bool:
         if not self.all_same(*self.roots):
             return False
-        # The arguments count too, because changing them is part of a function's behaviour.
+        # The arguments count too, because changing them is part of a function's behavior.
         return all(self.same(["#", int(number)], ["#", int(number)]) for number in self.given)
 
     def all_same(self, first: Sequence[Any], second: Sequence[Any], depth: int = 0) -> bool:
@@ -96,7 +96,7 @@ class _Comparison:
         return any(node is not None and node[0] == "function" for node in nodes)
 
     def same_member(self, member: Any, other: Any, depth: int) -> bool:
-        """Whether the enum of `member` extends a built-in class, and the member's value is like `other`."""
+        """Whether the enum of `member` extends a built-in class, and the member's value equals `other`."""
         return bool(member[3]) and self.same(member[2], other, depth)
 
     # Objects

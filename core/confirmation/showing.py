@@ -102,7 +102,7 @@ _VALUES: dict[str, Callable[[ValueRenderer, list[Any], int], str]] = {
 
 
 def bounded(text: str) -> str:
-    """Return text, cut to 300 characters for display."""
+    """Return text; if it has more than 300 characters, its end is replaced by `...`."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
@@ -183,7 +183,7 @@ def with_kept_numbers(message: Message, numbers: Mapping[str, str]) -> Message |
 
 
 def answer_key(reply: Message) -> str:
-    """Return a string that answers with the same data share, however objects that stay are numbered."""
+    """Return a string that is equal for answers with the same data, whatever numbers kept objects have."""
     kept = {name: reply.get(name) for name in ("re", "roots", "heap", "do", "of")}
     numbers: dict[str, str] = {}
     text = json.dumps(kept, sort_keys=True)

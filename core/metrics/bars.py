@@ -1,4 +1,4 @@
-"""Selects the functions at or beyond bars on several metrics, such as the hard set."""
+"""Selects functions, such as the hard set, by thresholds ("bars") on several metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class MetricEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MetricBar:
-    """A bar on one metric, at one end of its range."""
+    """A threshold on one metric, at one end of its range."""
 
     metric: str
     end: MetricEnd = MetricEnd.HIGH
@@ -76,7 +76,7 @@ TOP = 30
 def hard_subset(
     calls: Mapping[str, float], files: Mapping[str, float], top: int = TOP
 ) -> tuple[set[str], set[str]]:
-    """Return the `top` tasks with the most calls, and those with the most files; ties are broken by id."""
+    """Return the `top` tasks with the most calls, and the `top` with the most files; the id breaks ties."""
 
     def most(values: Mapping[str, float]) -> set[str]:
         return set(sorted(values, key=lambda task: (-values[task], task))[:top])

@@ -60,7 +60,7 @@ def measure_complexity(files: Mapping[str, bytes]) -> dict[tuple[str, int], Comp
 
     Files that do not parse are left out.
     """
-    # Imported here, because the names of metrics need no analysis.
+    # Imported here, because code that needs only the names of metrics must not load the analysis.
     from gistpoint.core.callgraph import run_deep
 
     return run_deep(lambda: dict(_measure_all(files)))

@@ -36,7 +36,7 @@ Maker = Callable[["_Population"], Test]
 
 
 class ConditionError(ColumnError):
-    """A condition can't be parsed; the message names the place, counted from 1."""
+    """A condition can't be parsed; if one place in it is wrong, the message names it, counted from 1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The conditions of a task: everything outside of its id that affects its solvers.
 
-Every attempt records their digest. Two tasks with one id are compared by their conditions (decision 119).
+Every attempt records their digest. Tasks with the same id are compared by their conditions (decision 119).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def conditions_sha256(task: Task, of_kind: Mapping[str, Any], brief: str, tool_s
 def require_same_conditions(
     known: Task, known_kind: Mapping[str, Any], other: Task, kind: Mapping[str, Any]
 ) -> None:
-    """Raise `TaskConflictError`, naming the difference, if two tasks with one id differ in conditions."""
+    """Raise `TaskConflictError`, naming a difference, if two tasks with the same id differ in conditions."""
     for key, here, there in _differing(conditions_of(known, known_kind), conditions_of(other, kind)):
         raise TaskConflictError(
             f"There is already another task with the id {known.short_id}: its key {key!r} is {_quoted(here)},"

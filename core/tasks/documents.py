@@ -1,4 +1,4 @@
-"""Defines the files of a task, with their names, formats and versions, and reads and writes baselines."""
+"""The names, formats and versions of a task's files; reads and writes its baselines and protections."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def protections_of(folder: Path) -> Mapping[str, Protection]:
 def basis_of(folder: Path) -> str | None:
     """Return a hash of the parts of a task on which its measurements depend; None if they can't be read.
 
-    It covers what the id does not: the source of the original functions, and how the tests are run. What was
-    measured here counts only for this basis (decision 158).
+    Besides the id, it covers what the id does not: the source of the original functions, and how the tests
+    are run. What was measured here counts only for this basis (decision 158).
     """
     try:
         public, answer = (read_document(folder / name).values for name in (TASK_FILE, ANSWER_FILE))

@@ -60,10 +60,10 @@ def _entered(document: Mapping[str, Any]) -> Mapping[str, frozenset[str]]:
 
 
 def entering_tests(entered: Mapping[str, frozenset[str]], changed: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the tests that enter a changed function, beginning with the function of the fewest tests.
+    """Return the ids of the tests that enter a changed function.
 
-    `changed` names functions and classes as `path::qualname`; a class includes everything defined in it. The
-    tests of one function are sorted.
+    They are ordered by function, from the one that the fewest tests enter, and then by id. `changed` names
+    functions and classes as `path::qualname`; a class includes everything defined in it.
     """
     names = [
         function

@@ -40,7 +40,7 @@ class DifferingCall:
 
 @dataclass(frozen=True, slots=True)
 class EquivalenceReport:
-    """The comparison of a task's corrupted functions with their repairs."""
+    """The comparison of the original functions of a task with their repairs."""
 
     verdict: Equivalence
     recorded: int = 0

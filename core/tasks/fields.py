@@ -149,7 +149,7 @@ def structs_in(annotation: Any) -> Iterator[type[msgspec.Struct]]:
 
 
 def _absent(written: object, given: Any, key: str = "") -> Iterator[str]:
-    """Yield the keys of members, other than None, that the written record has, but not the given one."""
+    """Yield the keys of members other than None that are in the written record but not in the given one."""
     if isinstance(written, dict):
         for name, value in written.items():
             if name not in given:

@@ -1,6 +1,6 @@
 """A task's id, derived from its content alone: equal corruptions of equal trees have equal content.
 
-It never depends on times, texts, metrics, budgets or baselines, nor on a hash of an original function. The id
+It never depends on times, briefs, metrics, budgets or baselines, or on a hash of an original function. The id
 is the hash of the content, unless that would confirm a guess at the corrupted function: then it also covers a
 salt, which only the answer has (decision 124).
 """

@@ -59,7 +59,7 @@ def _leak_by_name(tree: SourceTree, path: str) -> str:
 def _copies(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
     """Yield a sentence for each copy of a target's original lines in a file of up to 4 MiB.
 
-    The target's own place is not a copy.
+    Lines in the target's own definition are not a copy.
     """
     wanted = [(target, telling) for target in targets if (telling := telling_lines(target))]
     if not wanted:

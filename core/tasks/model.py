@@ -45,7 +45,7 @@ class Mode(StrEnum):
 
 
 def shown_mode(mode: str, *, several: bool = False, targets: int = 0) -> str:
-    """Return a mode for display; if `several` functions are corrupted, with their number, or `n` for 0."""
+    """Return a mode for display; discovery of `several` corruptions has their number, or `n` for 0."""
     return f"discovery ×{targets or 'n'}" if mode == Mode.DISCOVERY and several else str(mode)
 
 

@@ -1,4 +1,4 @@
-"""A repository from which a task is made, with the default number and duration of its suite's runs."""
+"""A repository from which a task is made; the default number of runs of its suite, and their time limit."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ NOTHING_REVEALED = Revealed()
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """An accepted replacement of one definition."""
+    """An accepted replacement of one definition or, with an empty `qualname`, of a whole file."""
 
     path: str
     qualname: str

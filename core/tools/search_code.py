@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The contents of files, with normalised newlines, sorted by path, and the paths of undecodable files."""
+    """Files as pairs of path and text, sorted by path, with LF newlines; and paths of undecodable files."""
 
     texts: tuple[tuple[str, str], ...]
     undecodable: tuple[str, ...]
@@ -84,9 +84,8 @@ _SIMPLE_ESCAPES = frozenset("sSwWdDbBAZtnrfv")
 def required_literals(pattern: str) -> tuple[str, ...]:
     """Return the strings of at least two characters that every match of `pattern` contains, longest first.
 
-    Empty if that is unknown.
-
-    Only text outside of groups is considered, and none if there are alternatives or flags outside of groups.
+    Only text outside of groups is considered. Empty if none is known, as for a pattern with alternatives or
+    flags outside of groups.
     """
     runs, run, depth, at = [""], "", 0, 0
     while at < len(pattern):
@@ -325,7 +324,7 @@ def _skipped(undecodable: tuple[str, ...]) -> list[str]:
 
 
 def _block(path: str, text: str, starts: list[int], around: int, width: int) -> str:
-    """Return the path and the matching lines, cut to `width`, with `around` lines of context, merged."""
+    """Return the path and the matching lines, each cut to `width`, with `around` lines of context."""
     rows = [path]
     shown, number, at = 0, 1, 0
     hits: list[int] = []
