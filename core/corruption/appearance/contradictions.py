@@ -75,7 +75,7 @@ class SurroundingProse:
 
     @cached_property
     def number_of_words(self) -> int:
-        """The number of words in the docstring and the comments."""
+        """The number of different meaningful words in the docstring, plus those in each comment."""
         return len(self.docstring) + sum(map(len, self.comments.values()))
 
 
@@ -126,7 +126,7 @@ def comments_in_reach(change: Change, around: SurroundingProse) -> frozenset[str
 
 
 def against_annotation(change: Change) -> float:
-    """Return 1 if a new `return` has a value that the annotation of the result excludes, else 0."""
+    """Return 1 if a `return` at the change has a value that the annotation of the result excludes, else 0."""
     node = change.after.facts.node
     kind = ast.unparse(node.returns) if node.returns is not None else ""
     if not kind:

@@ -1,7 +1,7 @@
 """Naturalness of code: cross-entropy under a token model with a cache.
 
-The model follows Hindle et al. (2012) and Tu et al. (2014). Code that is less predictable than the code
-around it is noticed (Ray et al., 2016, On the naturalness of buggy code).
+The model follows Hindle et al. (2012) and Tu et al. (2014). Buggy code is less predictable than the code
+around it (Ray et al., 2016, On the naturalness of buggy code).
 """
 
 from __future__ import annotations
