@@ -555,9 +555,9 @@ def _has_star(node: ast.Call) -> bool:
 
 
 def _formatted(text: str) -> Iterator[str]:
-    """Yield the attributes that `str.format` gets for a string, including those in its format specifiers.
+    """Yield the attributes that a format string reads, including those in its format specifiers.
 
-    Nothing for a string that is not a valid format.
+    Yields nothing for a string that is not a valid format string.
     """
     try:
         fields = list(string.Formatter().parse(text))
