@@ -96,8 +96,8 @@ def failed_submissions(
     """Return the functions of `library` in the submissions of an attempt that failed the suite.
 
     A function is left out if the task was made from another version of it: the submitted body would differ
-    from the current one for more reasons than the author's mistake. Empty for an attempt that still runs, or
-    that was made neither by a person nor by a model.
+    from the current one for more reasons than the author's mistake. Empty for an attempt that still runs or
+    that anything but a person or a model drove, and if the answer does not fit the task's tree.
     """
     believed = [item for item in state.submissions if _is_believed(state, item)]
     if not believed or not state.ended or not set(state.drivers) <= {PERSON, MODEL}:

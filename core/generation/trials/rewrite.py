@@ -1,4 +1,4 @@
-"""Has a model rewrite a function; if tests fail, this is a fault that nobody planted (decision 139)."""
+"""Asks a model to rewrite a function: a rewrite that fails tests is an unplanted fault (decision 139)."""
 
 from __future__ import annotations
 
