@@ -30,7 +30,7 @@ class _FileWords:
 
 
 class LibraryWords:
-    """The names that a tree uses outside of its tests; only files that contain a requested word are parsed."""
+    """The names that a tree uses outside of its tests; only files with a requested word are parsed."""
 
     def __init__(self, tree: SourceTree, test_files: Collection[str]) -> None:
         self._tree = tree
