@@ -33,7 +33,7 @@ Place = tuple[str, int]
 def residue_of(
     who: Person, places: Mapping[str, Place], bases: Sequence[Mapping[str, int]]
 ) -> tuple[ResidualAssignment, ...]:
-    """Return the assignments of a person that a plan with one of the `bases` had counted.
+    """Return the assignments of a person that were counted by a plan with one of the `bases`.
 
     `places` are the lines of the person's operations, by the operation's uuid.
     """
