@@ -160,7 +160,7 @@ class _Aligner:
                 self._pair(now, then, ours[0] + i, theirs[0] + j)
 
     def _pair(self, now: Sequence[ast.stmt], then: Sequence[ast.stmt], i: int, j: int) -> None:
-        """Align two statements of the same kind, inside if they are compound."""
+        """Align two statements of the same kind; compound ones are aligned inside, if possible."""
         one, other = now[i], then[j]
         if isinstance(one, ast.AnnAssign) and one.value is not None:
             self._annotated(one, other)

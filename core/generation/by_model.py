@@ -433,7 +433,7 @@ class CorruptingModelOfSet(CorruptingModel):
 
 
 OpenModel = Callable[[CorruptingModel, int], tuple[ChatModel, LoopSettings]]
-"""Returns a model and the limits of its conversations for tasks with that many failing tests.
+"""Returns a model and the limits of its conversations, given a task's minimum number of failing tests.
 
 Raises `EndpointError` if the endpoint is not configured.
 """

@@ -89,7 +89,7 @@ class Harness(Protocol):
         ...
 
     def prober(self, library: SourceLibrary) -> Prober:
-        """Return the prober for candidates of this library, which the caller closes."""
+        """Return a prober for candidates of this library; the caller closes it."""
         ...
 
 

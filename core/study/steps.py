@@ -198,7 +198,7 @@ class SittingLimit(StrEnum):
 
 @dataclass(frozen=True)
 class SittingOverStep:
-    """The end of a sitting, until the next one; recorded as `sitting` with the state `ended`."""
+    """The end of a sitting while tasks are left; recorded as `sitting` with the state `ended`."""
 
     limit: SittingLimit
     done: int

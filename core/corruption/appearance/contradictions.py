@@ -163,7 +163,7 @@ def _agreement(version: Version, lines: frozenset[int]) -> int:
 
 
 def _words_of_sides(node: ast.AST) -> Iterator[tuple[Iterable[str], Iterable[str]]]:
-    """Yield the words of both sides of an assignment, a keyword or a comparison."""
+    """Yield the words of both sides of an assignment, a keyword argument or a comparison."""
     match node:
         case ast.keyword(arg=str(name), value=value):
             yield words(name), _named(value)

@@ -85,10 +85,9 @@ def _rewritten(trial: CandidateTrial, probing: ModelProbing) -> ModelCorruption:
 
 
 def _require_fault(trial: CandidateTrial, rated: RatedModelCorruption) -> None:
-    """Raise `CandidateDropped` unless the rewrite is a fault that its author could have avoided.
+    """Raise `CandidateDropped` unless the rewrite is good, with a fault that its author could have avoided.
 
-    The author, a model, could not avoid using names that the library turns out not to have, or missing a
-    feature that only the tests know.
+    The author, a model, can't know that the library lacks a name, or that only the tests require a feature.
     """
     target, report = rated.target, rated.report
     errors = [failure.error_type for failure in report.failed.values()]

@@ -155,7 +155,7 @@ def _bound_by_from(node: ast.ImportFrom, modules: Collection[str]) -> dict[str, 
 
 
 def watched(modules: Collection[str], existence: ExistenceReport) -> Watched:
-    """Return what is observed in a run; `existence` is the report on the text that is run."""
+    """Return the modules and lines to observe in a run; `existence` is the report on the text that is run."""
     invented = set[int]()
     observed = set[int]()
     for one in existence.lines:
