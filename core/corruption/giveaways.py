@@ -32,7 +32,7 @@ from gistpoint.core.corruption.shapes import (
 _SAME_IS_FINE = (ast.Constant, ast.UnaryOp)
 _LESS, _MORE = (ast.Lt, ast.LtE), (ast.Gt, ast.GtE)
 _ROW = 3
-"""The number of cases that make a row, in which a different one is noticed."""
+"""The minimum number of similar cases in a row among which a different one is noticed."""
 _ALIKE, _APART = (ast.Eq, ast.Is, ast.In), (ast.NotEq, ast.IsNot, ast.NotIn)
 _PLACES: tuple[type[ast.Name | ast.Attribute | ast.Subscript], ...] = (ast.Name, ast.Attribute, ast.Subscript)
 _PARTS: tuple[type[ast.Attribute | ast.Subscript], ...] = (ast.Attribute, ast.Subscript)

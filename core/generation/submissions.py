@@ -122,8 +122,8 @@ def failed_submissions(
 def _is_believed(state: AttemptState, submission: Submission) -> bool:
     """Whether a submission failed the suite, and its author handed it in as right.
 
-    A pass that was contradicted later did not fail, a submission that was given back has no verdict, and what
-    the program hands in at a limit was not finished.
+    A pass that was contradicted later did not fail, a submission that was given back has no verdict, what the
+    program hands in at a limit was not finished, and a suspicious submission may be an attempt to deceive.
     """
     call = next((call for call in state.calls if call.call_id == submission.call_id), None)
     failed = submission.status == RunStatus.FINISHED and not submission.solved and bool(submission.failing)

@@ -81,7 +81,10 @@ def is_covered(missing: Iterable[str], basis: Mapping[str, int], erased: Iterabl
 
 
 def residual_operations(erased: Iterable[Erased], basis: Mapping[str, int]) -> Iterator[StudyOperation]:
-    """Yield enrolments and plans of people without names, who stand for the erased ones in a log."""
+    """Yield enrolments and plans of nameless people in place of the erased ones.
+
+    They contain the assignments that a planner that had read the lines of `basis` counted.
+    """
     for number, fact in enumerate(erased):
         counted = [one for one in fact.residue if counted_in(one, basis)]
         if counted:

@@ -229,7 +229,7 @@ class _Piece:
         yield SuspicionMark(short, "" if alone else root)
 
     def _excused(self, path: str, root: str) -> bool:
-        """Whether the library's own use is enough to excuse a path (decision 115)."""
+        """Whether the library's own use of a path excuses it (decision 115)."""
         if root in names.ALONE:
             return False
         if root in names.GUARDED and path not in names.LIBRARY | {root}:

@@ -31,7 +31,7 @@ _KINDS: Mapping[str, tuple[type[ast.expr], ...]] = {
     "dict": (ast.List, ast.Tuple, ast.Compare, ast.JoinedStr),
     "tuple": (ast.List, ast.Dict, ast.Compare, ast.JoinedStr),
 }
-"""Types of expressions that can't be the result of a function with such an annotation."""
+"""The types of expressions that a function can't return, by the annotation of its result."""
 _MAY_BE_NONE = re.compile(r"None|Optional|Any|Iterator|Generator")
 _CONSTANTS: Mapping[str, tuple[type, ...]] = {
     "bool": (bool,),

@@ -17,7 +17,7 @@ from itertools import chain
 import msgspec
 
 ORDER = 3
-"""The number of tokens that are counted together."""
+"""The maximum length of the runs of tokens that are counted."""
 _CACHED = 0.3
 """The weight of the predictions from the function's own other lines."""
 _BEGIN = ("<begin>",) * (ORDER - 1)

@@ -87,7 +87,7 @@ def _rewritten(trial: CandidateTrial, probing: ModelProbing) -> ModelCorruption:
 def _require_fault(trial: CandidateTrial, rated: RatedModelCorruption) -> None:
     """Raise `CandidateDropped` unless the rewrite is good, with a fault that its author could have avoided.
 
-    The author, a model, can't know that the library lacks a name, or that only the tests require a feature.
+    The author, a model, can't know which names the library does not have, or which features only tests need.
     """
     target, report = rated.target, rated.report
     errors = [failure.error_type for failure in report.failed.values()]
