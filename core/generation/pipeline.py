@@ -407,7 +407,7 @@ def _state(context: Context, locations: Locations) -> StateFile:
 
 
 _LEAST_OF_A_PICK = 2
-"""The minimum number of failing tests for a function that is picked: one is enough only under conditions."""
+"""The minimum number of failing tests for a function that the seed picks."""
 MAX_TRIES = 25
 """The number of functions that a random pick tries before it gives up."""
 

@@ -82,7 +82,7 @@ _IDLE_S = 1.0
 
 
 class CampaignMeter:
-    """A source of reports on a campaign, whose rates are those of the current run."""
+    """Makes the reports on a campaign; their rates are those of the current run."""
 
     def __init__(self, source: str, wanted: int, candidates: int, state: StateFile) -> None:
         self._report = CampaignProgress(source=source, wanted=wanted, candidates=candidates)

@@ -299,7 +299,7 @@ class Excluded(Fact, frozen=True, kw_only=True):
 
 
 class Included(Fact, frozen=True, kw_only=True):
-    """Data of `included`: the reason why an attempt counts despite flags that exclude."""
+    """Data of `included`: the reason why an attempt counts although something else excluded it."""
 
     why: str = ""
 

@@ -8,8 +8,8 @@ equal:
 
 A task is solved if T is within the time limit and within the person's patience. Because the normal
 distribution function of x is within 0.01 of the logistic one of 1.702 x (Haley 1952), the probability of
-solving within the limit is logistic in ability minus difficulty with slope 1. The parameters are thus the
-true values of estimates on either scale.
+solving within the limit is approximately logistic in ability minus difficulty, with slope 1. The parameters
+are thus the true values for estimates on either scale.
 
 Nothing is random: every draw is a function of sha256 over the seed and the names of the thing drawn.
 """
