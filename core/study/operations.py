@@ -18,7 +18,10 @@ STUDY, ERASED = "study", "erased"
 
 
 class StudyError(UserError):
-    """The error for a study that can't be used as requested; it names file and key, or the operation."""
+    """The error for a study that can't be used as requested.
+
+    If one is at fault, it names the file and the key, or the operation.
+    """
 
 
 class StudyOperationKind(StrEnum):
