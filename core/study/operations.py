@@ -20,7 +20,7 @@ STUDY, ERASED = "study", "erased"
 class StudyError(UserError):
     """The error for a study that can't be used as requested.
 
-    If one is at fault, it names the file and the key, or the operation.
+    If a declaration or an operation is at fault, the message names the file and the key, or the operation.
     """
 
 

@@ -2,7 +2,7 @@
 
 A plan counts the attempts at each task, including those of people who are erased later. The erasure keeps
 these counts, because plans must remain derivable: which tasks were assigned, under which conditions and at
-which places, without the code, times, answers or attempts. Assignments that no plan of others had counted are
+which positions, without the code, times, answers or attempts. Assignments that no plan of others had counted are
 left out.
 """
 

@@ -14,7 +14,7 @@ from gistpoint.core.trees import SourceTree
 
 
 class _FileWords:
-    """The names and the paths of modules that one file uses."""
+    """The names and the dotted paths that one file uses."""
 
     def __init__(self, source: bytes) -> None:
         try:
