@@ -345,7 +345,7 @@ def _require_own_lines(nodes: Sequence[ast.stmt], lines: Sequence[str]) -> None:
     if any(_end(one) >= _first(two) for one, two in pairwise(nodes)):
         raise _NotByLinesError
     if nodes and lines[nodes[0].lineno - 1].encode()[: nodes[0].col_offset].strip():
-        raise _NotByLinesError  # after the header of its block
+        raise _NotByLinesError  # the first one is on the line of its block's header
 
 
 def _margin(line: str) -> str:

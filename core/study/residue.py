@@ -2,8 +2,8 @@
 
 A plan counts the attempts at each task, including those of people who are erased later. The erasure keeps
 these counts, because plans must remain derivable: which tasks were assigned, under which conditions and at
-which positions, without the code, times, answers or attempts. Assignments that no plan of others had counted are
-left out.
+which positions, without the code, times, answers or attempts. Assignments that no plan of others had counted
+are left out.
 """
 
 from __future__ import annotations
