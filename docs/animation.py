@@ -33,7 +33,7 @@ class Animation:
     _ground: str = ""
 
     def take(self, app: App[object], seconds: float) -> None:
-        """Add what is on the screen; a frame that changes nothing prolongs the one before."""
+        """Add a frame with the current screen; if nothing changed, the last frame is shown longer instead."""
         strips = app.screen._compositor.render_strips()
         self._ground = Color.parse(app.get_css_variables()["background"]).hex6
         rows = tuple(self._row(strip) for strip in strips)

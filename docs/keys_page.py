@@ -1,4 +1,4 @@
-"""Writes `docs/guide/keys.md`, the list of every binding.
+"""Writes `docs/guide/keys.md`, the list of all key bindings.
 
 usage: python docs/keys_page.py
 """

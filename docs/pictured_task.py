@@ -1,4 +1,4 @@
-"""The tasks of the pictures: a repair and a gist of a small library; no tasks that people are to solve."""
+"""The tasks in the pictures: a repair and a gist of a small library, which nobody is asked to solve."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _GIST = DemoTask(
 
 
 def original() -> str:
-    """Return the function of the repair as it should be."""
+    """Return the text of the repair's function before it is corrupted."""
     return index_source(FILE, (LIBRARY / FILE).read_bytes()).get(FUNCTION).dedented
 
 

@@ -40,9 +40,9 @@ from gistpoint.tui.widgets.function_editor import FunctionEditor
 
 SIZES = ((80, 24), (160, 48))
 SUBMIT_QUESTION = "Submit and run the tests?"
-"""The title of the question after F9. Enter counts only once it is shown with the price."""
+"""The title of the question after F9, which ignores Enter until the price of a submission is shown."""
 SUMMARY = "End reason"
-"""Words of the summary that no screen of an attempt contains."""
+"""Words that only the summary shows, not the screens of an attempt before it."""
 MOVING = (120, 32)
 """Columns and rows of the moving picture."""
 
@@ -100,7 +100,7 @@ def _key(character: str) -> str:
 
 
 async def home(camera: Camera) -> None:
-    """Home, its help and the palette."""
+    """Take pictures of home, its help and the palette."""
     app = GistpointApp(_services())
     async with app.run_test(size=camera.size, notifications=True) as pilot:
         while (rows := getattr(app.screen, "rows", None)) is None or not rows.complete:
@@ -113,7 +113,7 @@ async def home(camera: Camera) -> None:
 
 
 async def solve(camera: Camera) -> None:
-    """A discovery task from its brief to the summary."""
+    """Take pictures of a discovery task from its brief to the summary."""
     services = _services()
     task = repair_task(services.locations.tasks, services.locations.cache)
     app = GistpointApp(services, open=task.id)
@@ -151,7 +151,7 @@ async def solve(camera: Camera) -> None:
 
 
 async def attempt() -> Animation:
-    """The same task, found and repaired: brief, search, an opened hit, the function edited and submitted."""
+    """Return an animation of the same task: brief, search, an opened hit, the edit and the submission."""
     services = _services()
     task = repair_task(services.locations.tasks, services.locations.cache)
     app = GistpointApp(services, open=task.id)
@@ -188,7 +188,7 @@ async def attempt() -> Animation:
 
 
 async def gist(camera: Camera) -> None:
-    """The demo's gist: written, scored as it is written, handed in, and its gutter afterwards."""
+    """Take pictures of a gist: its score while it is written, its submission, its summary and its gutter."""
     services = _services()
     entrypoints = build_entrypoint_runner(IsolationChoice(), demo=True, ask=lambda why: True)
     task, text = gist_task(services.locations.tasks, entrypoints)
@@ -211,7 +211,10 @@ async def gist(camera: Camera) -> None:
 
 
 async def until(pilot: Pilot[object], words: str, meanwhile: Callable[[], None] = lambda: None) -> None:
-    """Wait for words on the screen, for two minutes at most, and call `meanwhile` every 0.2 seconds."""
+    """Wait until words are on the screen, and call `meanwhile` every 0.2 seconds.
+
+    Raises `TimeoutError` after two minutes.
+    """
     for _ in range(600):
         await pilot.pause(0.2)
         meanwhile()
@@ -221,7 +224,10 @@ async def until(pilot: Pilot[object], words: str, meanwhile: Callable[[], None] 
 
 
 async def review(camera: Camera, runs: Path) -> None:
-    """Recorded runs: the list, a step, its diff, the repository then, two runs, and what a reviewer says."""
+    """Take pictures of recorded runs under review.
+
+    They show the list, a step with its diff and the repository, a verdict, labels, a search and a comparison.
+    """
     locations = Locations.of_user()
     app = ReviewApp(locations, lambda: first_screen([str(runs)], locations, "reviewer", blind=False))
     async with app.run_test(size=camera.size, notifications=True) as pilot:
@@ -251,7 +257,7 @@ async def review(camera: Camera, runs: Path) -> None:
 
 
 async def validate(camera: Camera) -> None:
-    """The demo's tasks under validation: overview, tests, what was run, the code and a fix."""
+    """Take pictures of tasks under validation: overview, tests, code, a fix and its diff."""
     services = _services()
     entrypoints = build_entrypoint_runner(IsolationChoice(), demo=True, ask=lambda why: True)
     repair = repair_task(services.locations.tasks, services.locations.cache)

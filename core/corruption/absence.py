@@ -47,12 +47,13 @@ _TAKING = frozenset(
 
 
 def unguarded(function: FunctionNode, nodes: Sequence[ast.AST]) -> frozenset[str]:
-    """Return the names of values that may be absent and are used, but never tested."""
+    """Return the names of values that may be absent and are used, but never tested for absence."""
     given, absent = set(_optional(function)), {_variadic_name(function), *_looked_up(nodes)}
     used = {name for node in nodes for name in _used_names(node, _variadic_name(function))}
     asked = names_in(*(part for node in nodes for part in _tested_parts(node)))
-    # A value from a lookup counts where a part of it is read or it is passed on; a parameter counts wherever
-    # it is read, unless only its type is tested: `isinstance(x, str)` says nothing about None.
+    # A value from a lookup counts only where an absent value would fail (see `_used_names`), a parameter
+    # wherever it is read. A test of a parameter's type does not count: `isinstance(x, str)` does not rule out
+    # other absent values.
     missed = (given & set(names_read(nodes))) - (asked - _only_by_type(nodes))
     return frozenset((absent & used) - asked | missed)
 
@@ -73,7 +74,7 @@ def _is_marker(value: ast.expr | None) -> bool:
 
 
 def _variadic_name(function: FunctionNode) -> str:
-    """Return the name of `*args`, which may be empty; an empty string if the function has none."""
+    """Return the name of the parameter that is written as `*args`; empty if there is none."""
     return function.args.vararg.arg if function.args.vararg is not None else ""
 
 

@@ -98,7 +98,7 @@ def _body(node: DefinitionNode) -> list[ast.stmt]:
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes the annotations, and the calls of `cast`, which do nothing in a run."""
+    """Removes annotations and calls of `cast`, which have no effect at run time."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         if node.value is None:
@@ -124,7 +124,7 @@ class _Bare(ast.NodeTransformer):
 
 
 class _NotByLinesError(Exception):
-    """Lines can't be exchanged: several statements share a line, or there is none."""
+    """Lines can't be exchanged: statements share a line, or the current block has no statements."""
 
 
 @dataclass
@@ -160,7 +160,7 @@ class _Aligner:
                 self._pair(now, then, ours[0] + i, theirs[0] + j)
 
     def _pair(self, now: Sequence[ast.stmt], then: Sequence[ast.stmt], i: int, j: int) -> None:
-        """Align two statements of the same kind, inside if they are compound."""
+        """Align two statements of the same kind; compound ones are aligned inside, if possible."""
         one, other = now[i], then[j]
         if isinstance(one, ast.AnnAssign) and one.value is not None:
             self._annotated(one, other)
@@ -341,11 +341,11 @@ def _rows(nodes: Sequence[ast.stmt]) -> Rows:
 
 
 def _require_own_lines(nodes: Sequence[ast.stmt], lines: Sequence[str]) -> None:
-    """Raise an error if several statements share a line, so that lines can't be exchanged."""
+    """Raise `_NotByLinesError` if statements share a line with each other or with their block's header."""
     if any(_end(one) >= _first(two) for one, two in pairwise(nodes)):
         raise _NotByLinesError
     if nodes and lines[nodes[0].lineno - 1].encode()[: nodes[0].col_offset].strip():
-        raise _NotByLinesError  # after the header of its block
+        raise _NotByLinesError  # the first one is on the line of its block's header
 
 
 def _margin(line: str) -> str:
@@ -427,7 +427,10 @@ class _Restyled:
         return cls(lines, frozenset(inside))
 
     def at_margin(self, rows: Rows, margin: str) -> list[str]:
-        """Return lines with the first one at a margin, and the others relative to it."""
+        """Return lines without blank ones, with the first one at a margin and the others relative to it.
+
+        Lines that begin inside a string are returned unchanged.
+        """
         found: list[str] = []
         there = ""
         for number in range(*rows):

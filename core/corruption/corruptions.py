@@ -51,8 +51,8 @@ def together(subject: CorruptionTarget, faults: Iterable[tuple[Operator, Edits]]
     """Yield faults made at all places where the same text can be changed in the same way.
 
     No place then contradicts another: for example, a key is converted to lower case neither where it is read
-    nor where it is written. Changes of fewer than three characters are left out, and so are changes at a
-    single place, at more than four places, or at places that overlap.
+    nor where it is written. Changes that replace fewer than three characters are left out, and so are changes
+    at a single place, at more than four places, or at places that overlap.
     """
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[Operator, Edits]]] = {}
     for operator, edits in faults:
@@ -275,7 +275,7 @@ class Corruption:
 
 @dataclass(frozen=True, slots=True)
 class Enumeration:
-    """The corruptions of one function that passed the gates, and the number of others by reason."""
+    """The corruptions of one function that passed the gates, and the numbers of dropped ones by reason."""
 
     kept: tuple[Corruption, ...]
     dropped: Mapping[GateRefusal, int] = field(default_factory=dict)
@@ -345,7 +345,8 @@ def pairs_of(
     """Return second-order corruptions: pairs of corruptions of one function whose edits do not touch.
 
     They are for corruptions that break hardly any tests alone. The prior is the probability that at least one
-    of the two is good, if they are independent; the highest come first, at most `most` of them.
+    of the two is good, if they are independent. Pairs with the highest priors come first; those that a gate
+    drops are left out, and at most `most` are returned.
     """
     pairs: list[Corruption] = []
     for first, second in combinations(singles, 2):

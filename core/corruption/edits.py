@@ -55,6 +55,9 @@ def changed_lines(before: str, after: str) -> int:
 
 
 def hunks(before: str, after: str) -> list[tuple[int, int, int, int]]:
-    """Return the hunks of a diff as start and end in `before`, then in `after`, counted from 0."""
+    """Return the hunks of a diff as ranges of lines in `before` and in `after`.
+
+    Each has the start and the end of both ranges, counted from 0; the end is not included.
+    """
     matcher = difflib.SequenceMatcher(None, before.split("\n"), after.split("\n"), autojunk=False)
     return [(i1, i2, j1, j2) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"]

@@ -59,8 +59,8 @@ def band(min_failing: int) -> tuple[int, int]:
 def is_good(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FAILING[1]) -> bool:
     """Return whether a corruption is good.
 
-    The number of failing tests must be from `least` to `most`; at least half of them must fail by an
-    assertion, and at most half of the tracebacks lead through the corrupted function.
+    The number of failing tests must be from `least` to `most`. At least half of them must fail by an
+    assertion, and at most half may have a traceback that leads through the corrupted function.
     """
     failing = evidence.failing
     # A corruption must first be good; the score only ranks good ones (decision 31).

@@ -147,7 +147,7 @@ class ScopeFacts:
 
     @cached_property
     def unused(self) -> frozenset[str]:
-        """The variables and parameters that are never read, only filled, or read but never filled."""
+        """The bound names that are never read, are only filled, or are empty collections that stay empty."""
         # Names that are shared with code outside may be read or filled there.
         given = {item.arg for item in only(ast.arg, self.nodes)}
         elsewhere = given.union(*(item.names for item in only(SHARING, self.nodes)))
@@ -221,7 +221,7 @@ class ScopeFacts:
 
     @cached_property
     def tested_and_read(self) -> tuple[Counter[str], Counter[str]]:
-        """The values tested in conditions, and how often they are then read."""
+        """How many conditions test each value, and in how many of their branches it is then read."""
         return tested_and_read(self.nodes)
 
     @cached_property

@@ -227,7 +227,7 @@ def _odd(before: ScopeFacts, after: ScopeFacts) -> Iterator[str]:
 
 
 def _tests_other_value(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a condition tests a value that its branch no longer reads, or not the one that it reads."""
+    """Whether a branch no longer reads the value that its condition tests, because one of them changed."""
     (asked, read), (asked_now, read_now) = before.tested_and_read, after.tested_and_read
     if asked.total() == asked_now.total() and read.total() > read_now.total():
         return True
@@ -235,7 +235,10 @@ def _tests_other_value(before: ScopeFacts, after: ScopeFacts) -> bool:
 
 
 def _unlike_others(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a changed statement still has an unchanged twin elsewhere in the function."""
+    """Whether a changed statement still has an unchanged twin elsewhere in the function.
+
+    So has a call that loses a keyword if another call of the same function still has the keyword.
+    """
     if any(after.options[name] for name in before.options - after.options):
         return True
     if before.twins.total() < after.twins.total():
@@ -369,8 +372,8 @@ def comment_explains(
 
     `remarks` are the comments with their lines; `hunks` are the changed lines of the original, as start and
     end, counted from 0; `fresh` are the new lines. A comment reveals it if it is right below the changed
-    header of its block, or if it shares a word with the changed lines and is on them, or above them without a
-    dedent or a new paragraph in between.
+    header of its block, or if it shares a word with the changed lines and is on a line of its own, either
+    among them or above them without a dedent or a new paragraph in between.
     """
     noted = list(remarks)
     if not noted:

@@ -32,7 +32,7 @@ from gistpoint.core.corruption.shapes import (
 _SAME_IS_FINE = (ast.Constant, ast.UnaryOp)
 _LESS, _MORE = (ast.Lt, ast.LtE), (ast.Gt, ast.GtE)
 _ROW = 3
-"""The number of cases that make a row, in which a different one is noticed."""
+"""The minimum number of similar cases in a row among which a different one is noticed."""
 _ALIKE, _APART = (ast.Eq, ast.Is, ast.In), (ast.NotEq, ast.IsNot, ast.NotIn)
 _PLACES: tuple[type[ast.Name | ast.Attribute | ast.Subscript], ...] = (ast.Name, ast.Attribute, ast.Subscript)
 _PARTS: tuple[type[ast.Attribute | ast.Subscript], ...] = (ast.Attribute, ast.Subscript)
@@ -42,7 +42,7 @@ _CONVERTING = ("int", "str", "float", "bool")
 
 
 def oddities(nodes: Iterable[ast.AST]) -> Counter[str]:
-    """Return the counts of these nodes' oddities by description: `compared with itself`, `same branches`."""
+    """Return the counts of these nodes' oddities by description, such as `compared with itself`."""
     found: Counter[str] = Counter()
     for item in nodes:
         found.update(_of_statement(item) if isinstance(item, ast.stmt) else _of_expression(item))
@@ -176,7 +176,7 @@ def _of_block(block: list[ast.stmt]) -> Iterator[str]:
 
 
 def _asks_again(first: ast.stmt, second: ast.stmt) -> bool:
-    """Whether two statements have the same condition."""
+    """Whether two statements are `if`s with the same condition."""
     return isinstance(first, ast.If) and isinstance(second, ast.If) and _equal(first.test, second.test)
 
 
@@ -268,7 +268,10 @@ def _same_returns(block: list[ast.stmt]) -> Iterator[str]:
 
 
 def _ways_out(node: ast.stmt | None, following: ast.stmt | None) -> list[ast.stmt]:
-    """Return the last statements of the paths through an `if` without `else` or a `try`; empty for others."""
+    """Return the statements that end the paths through an `if` without `else` or a `try`; empty for others.
+
+    The path that skips the `if` ends with the statement that follows it.
+    """
     match node:
         case ast.If(body=[*_, ending], orelse=[]) if following is not None:
             return [ending, following]
@@ -282,7 +285,7 @@ def _returns_alike(one: ast.stmt, two: ast.stmt) -> bool:
 
 
 def _in_vain(block: list[ast.stmt]) -> Iterator[str]:
-    """Yield findings: one place assigned twice in a row, or a copy tested along with its value."""
+    """Yield findings: a place assigned twice in adjacent lines, or a copy tested along with its value."""
     stored: set[str] = set()
     for node, following in pairwise([*block, None]):
         match node:
@@ -394,7 +397,7 @@ def _turned_guards(node: ast.AST) -> Iterator[str]:
 
 
 def _turned_returns(block: list[ast.stmt]) -> Iterator[str]:
-    """Yield a finding for each value that a block uses after it has returned if the value is present."""
+    """Yield a finding for each value that a block uses after a guard has left it if the value is present."""
     for place, node in enumerate(block):
         if is_guard(node):
             later = block[place + 1 :]
@@ -416,7 +419,7 @@ def _used_in_vain(
 
 
 def tested_and_read(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str]]:
-    """Return the counts of the values that an `if` tests, and how often they are then read.
+    """Return how many conditions test each value, and in how many of their branches it is then read.
 
     A reader notices a value that is tested and not read, while another value is read.
     """

@@ -25,7 +25,7 @@ _DENIED: Mapping[str, tuple[type[ast.cmpop], ...]] = {
     "__gt__": (ast.Lt, ast.LtE, ast.GtE),
     "__ge__": (ast.Lt, ast.LtE, ast.Gt),
 }
-"""The comparisons that are not used by a method that defines an operator."""
+"""The comparisons that contradict the operator that each special method defines."""
 
 
 def words(name: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ def template_text(name: str = TEMPLATE) -> str:
 
 
 def template_sha256(name: str = TEMPLATE) -> str:
-    """Return the hash of a template, which every record of a corruption contains."""
+    """Return the hash of a template, which the record of each loop contains."""
     return sha256_of_text(template_text(name))
 
 

@@ -1,4 +1,4 @@
-"""Reduces an earlier body to its smallest part that makes a test fail, and refuses missing features."""
+"""Reduces the changes back to an earlier body to a smallest failing part, and finds missing features."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _smaller(probes: _Probes[T], part: list[int], pieces: int) -> tuple[list[int
 
 
 class _Probes(Generic[T]):
-    """Calls `fails` once for each part, up to a number of calls."""
+    """Calls `fails` at most once for each part, and at most `most` times in total."""
 
     def __init__(self, items: Sequence[T], fails: Callable[[Sequence[T]], bool], most: int) -> None:
         self._items, self._fails, self._left = items, fails, most

@@ -1,4 +1,4 @@
-"""Has a model rewrite a function from a file without its body, without mentioning faults (decision 139)."""
+"""Asks a model to write the missing body of a function; faults are not mentioned (decision 139)."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _CUT_OFF = (
 class RewriteLoop(ModelLoop):
     """One conversation in which a model writes a function; it ends with the first definition in a reply.
 
-    The model has no tools, which would show it the body, and gets no test results, with which it would repair
-    the fault that has to be found.
+    The model has no tools, because they would show it the body, and gets no test results, because it would
+    use them to repair the fault that a solver has to find.
     """
 
     _asked_again: ClassVar[str] = "Your reply was stopped before it was complete. Send the definition again."

@@ -70,7 +70,7 @@ class SubmissionVerdict(StrEnum):
     HANGS = "hangs_or_exhausts_memory"
     COULD_NOT_RUN = "suite_could_not_run"
     UNUSABLE = "unusable"
-    """A rewrite that can't run, such as one with unknown names."""
+    """A rewrite that can't run, for example because of unknown names, or that compiles to the same code."""
 
     @property
     def tried(self) -> bool:

@@ -18,7 +18,7 @@ SIMPLE: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, 
 """Statements of one step, which don't leave their block."""
 TESTING: tuple[type[ast.If | ast.While | ast.IfExp], ...] = (ast.If, ast.While, ast.IfExp)
 SHARING: tuple[type[ast.Global | ast.Nonlocal], ...] = (ast.Global, ast.Nonlocal)
-"""Statements that give a name to another scope."""
+"""Statements that declare names of another scope."""
 NAMED: tuple[type[ast.Name | ast.Attribute], ...] = (ast.Name, ast.Attribute)
 ASSIGNING: tuple[type[Assigning], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign)
 
@@ -92,7 +92,7 @@ def parameters(function: FunctionNode) -> frozenset[str]:
 
 
 def defaults_of(given: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
-    """Yield the parameters that may have a default, each with its default or None."""
+    """Yield positional parameters with defaults and all keyword-only ones, each with its default or None."""
     yield from zip([*given.posonlyargs, *given.args][::-1], given.defaults[::-1], strict=False)
     yield from zip(given.kwonlyargs, given.kw_defaults, strict=True)
 

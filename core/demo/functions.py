@@ -38,7 +38,7 @@ from gistpoint.core.trees import SourceTree
 from gistpoint.core.unfinished import scratch_folder
 
 BACKEND = "none"
-"""The name that replaces that of the backend on which a baseline was recorded."""
+"""The name that a task records in place of a backend, because no test was run for it."""
 NOT_PROVEN = "not proven: for simulated studies"
 LEAST_LINES = 2
 
@@ -63,7 +63,7 @@ class DemoLibrary:
 
     @cached_property
     def rows(self) -> tuple[FunctionMetrics, ...]:
-        """The metrics of all the library's functions without its tests, from its call graph."""
+        """The metrics of all functions of the library outside its tests, from its call graph."""
         tests = frozenset(self.suite.suite.test_files)
         own = {path: data for path, data in self.tree.read_all(".py") if not is_protected(path, tests)}
         return tuple(measure_functions(build_call_graph(own), own))
@@ -105,7 +105,7 @@ class DemoLibrary:
             return None
 
     def corrupted(self, function: str) -> Target | None:
-        """Return the function with the edit of an operator, highest prior first; None if none applies."""
+        """Return the function with the corruption that has the highest prior; None if there is none."""
         path, _, qualname = function.partition("::")
         index = index_source(path, self.tree.read(path))
         kept = enumerate_corruptions(index, index.get(qualname), self.vocabulary).kept
@@ -168,8 +168,9 @@ class DemoLibrary:
 def write_simulated_tasks(into: Path, demo: Path, functions: int = 60) -> Iterator[Task]:
     """Write the demo's own tasks with their metrics, then tasks of other functions, and yield each.
 
-    `functions` is the number of the others, which are removed and corrupted in turn. The demo's tasks are
-    unpacked below `demo`. Raises `NoTaskError` if the library has too few functions.
+    `functions` is the number of the others; if possible, as many of them are `DISCOVERY` tasks as `REMOVE`
+    tasks. The demo's tasks are unpacked below `demo`. Raises `NoTaskError` if the library has too few
+    functions.
     """
     with scratch_folder("demo") as scratch:
         library = DemoLibrary.unpacked(Path(scratch), demo)

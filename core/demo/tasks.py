@@ -91,7 +91,7 @@ def _unpacked(demo: DemoTask, into: Path) -> Path:
     from gistpoint.core.trees import sha256_of
 
     with as_file(files(PACKAGE).joinpath("archives", f"{demo.name}.tar.zst")) as archive:
-        known = into / f".{demo.name}-{sha256_of(archive)[:16]}-adopted"  # its measurements count here
+        known = into / f".{demo.name}-{sha256_of(archive)[:16]}-adopted"  # its measurements were adopted
         if known.is_file() and (into / known.read_text("ascii") / TASK_FILE).is_file():
             return into / known.read_text("ascii")
         from gistpoint.core.kinds.archive import unpack_task
@@ -113,7 +113,7 @@ def demo_task(name: str, into: Path) -> Task:
     folders = [(demo, _unpacked(demo, into)) for demo in demo_tasks()]
     typed = name.casefold()
     for demo, folder in folders:
-        if typed in (demo.name, *demo.aliases):  # the others need not be read, which delays the screen
+        if typed in (demo.name, *demo.aliases):  # reading the others would delay the screen
             return read_task(folder)
     tasks = list(unpack_demo(into))
     for _, task in tasks:

@@ -52,9 +52,10 @@ class EntrypointKind(StrEnum):
 class Entrypoint:
     """A command, without the parameters of a test.
 
-    `target` is the file of a test or a script, relative to the repository; or the dotted name of a module; or
-    `COMMAND_FILE`. `qualname` is `test` or `Class.test`, and empty for a program. `arguments` are the
-    arguments of a program, or of pytest for several tests.
+    `target` is the file of a test or a script, relative to the repository; the first file or folder of
+    several tests; the dotted name of a module; or `COMMAND_FILE`. `qualname` is `test`, `Class` or
+    `Class.test` for a single test, and otherwise empty. `arguments` are the arguments of a program, or of
+    pytest for several tests.
     """
 
     kind: EntrypointKind
@@ -181,7 +182,7 @@ def parse_entrypoint(command: str) -> Entrypoint:
 
 
 def parameter_in(command: str) -> str:
-    """Return the parameter of the test that a command line names; empty unless it names exactly one."""
+    """Return the parameter of a test in a command line; empty unless exactly one test has a parameter."""
     named = [word for word in shlex.split(command) if "::" in word and word.endswith("]")]
     return named[0].partition("[")[2][:-1] if len(named) == 1 else ""
 

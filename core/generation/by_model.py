@@ -251,7 +251,8 @@ def corrupt_by_model(
     submission; the default is the whole suite on `runner`, rated by `rate`. `terms` are the settings that all
     conversations of a set share. `score` predicts how visible a submission is; without it, the rules for
     corruptions without a model decide. Raises `SourceError` or `CodeError` for a function that can't be
-    corrupted, and `CancelledError` when stopped; failures of the model or its endpoint are in the result.
+    corrupted, `InfrastructureError` if the sandbox fails, and `CancelledError` when stopped; failures of the
+    model or its endpoint are in the result.
     """
     tree, settings = intake.repository.tree, settings or LoopSettings()
     test_files = frozenset(intake.test_files)
@@ -398,7 +399,7 @@ class CorruptingModelOfSet(CorruptingModel):
         return self.max_tokens_per_function, self.max_cost_per_function
 
     def require_model(self, *, reads: bool = False) -> None:
-        """Raise `UserError` for options of a model without a model, or that do not fit a rewrite.
+        """Raise `UserError` for limits or examples without a model, and for options that no rewrite has.
 
         The limits of the set also apply to a model that only `reads`.
         """
@@ -432,7 +433,7 @@ class CorruptingModelOfSet(CorruptingModel):
 
 
 OpenModel = Callable[[CorruptingModel, int], tuple[ChatModel, LoopSettings]]
-"""Returns a model and the limits of its conversations for tasks with that many failing tests.
+"""Returns a model and the limits of its conversations, given a task's minimum number of failing tests.
 
 Raises `EndpointError` if the endpoint is not configured.
 """

@@ -269,7 +269,7 @@ class CandidateVerdicts:
 
 
 def _located(verdict: CandidateVerdict) -> tuple[int, int]:
-    """Return how many corruptions are hard to locate, and how many are not; zeros if none is recorded."""
+    """Return how many corruptions are hard to locate, and how many are not or have an unknown rank."""
     assert verdict.kept is not None
     ranks = [part["evidence"]["rank"] for part in verdict.kept.provenance.get("parts", ())]
     hidden = sum(rank is not None and rank > LOCATED for rank in ranks)

@@ -291,7 +291,10 @@ def _long_first(library: SourceLibrary, names: Sequence[str]) -> list[str]:
 
 
 def _is_long_enough(definition: Definition, *, named: bool) -> bool:
-    """Whether there is enough code to corrupt; a function that the user named may be of any length."""
+    """Whether a definition has enough code to corrupt; one that the user named may have any length.
+
+    Overloads never have enough.
+    """
     long_enough = named or definition.end_line - definition.def_line >= MIN_LINES
     return long_enough and not any("overload" in text for text in definition.decorators)
 

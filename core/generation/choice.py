@@ -293,7 +293,7 @@ def tasks_wanted(count: int | None, choice: Choice, groups: GroupRules) -> int:
 
 
 def _require_not_empty(name: str, value: str | None) -> None:
-    """Raise `UserError` for an empty value of the option `name`, as an unset shell variable gives it."""
+    """Raise `UserError` if the option `name` has an empty value, for example from an unset shell variable."""
     if value == "":
         raise UserError(f"--{name.replace('_', '-')} is empty.", hint="Give it a value, or leave it out.")
 

@@ -62,7 +62,7 @@ class Harness(Protocol):
     def mapper(self, max_suite_seconds: float = MAX_SUITE_SECONDS) -> TestMapper:
         """Return a recorder of the functions that tests enter.
 
-        A recorded run may take longer than the suite.
+        A recorded run may take several times as long as `max_suite_seconds`, the limit of the suite.
         """
         ...
 
@@ -89,7 +89,7 @@ class Harness(Protocol):
         ...
 
     def prober(self, library: SourceLibrary) -> Prober:
-        """Return the prober for candidates of this library, which the caller closes."""
+        """Return a prober for candidates of this library; the caller closes it."""
         ...
 
 
@@ -156,7 +156,7 @@ class Context:
 
     @cached_property
     def prober(self) -> Prober:
-        """The prober that decides candidates."""
+        """The prober, which runs the tests that can see a candidate's corruption."""
         return self.harness.prober(self.library)
 
     @cached_property

@@ -32,7 +32,7 @@ class Dossier:
 
     @property
     def changed_lines(self) -> int:
-        """The number of lines removed or added."""
+        """The number of removed lines plus the number of added ones."""
         return sum(file.added + file.removed for file in self.diff)
 
     def text(self, path: str, *, corrupted: bool) -> str:

@@ -36,7 +36,7 @@ TreeOf = Callable[[str], SourceTree]
 """Returns the files of a source, `name==version`. Raises `SourceError`."""
 
 OpenTrees = Callable[[], AbstractContextManager[TreeOf]]
-"""Opens a function that returns the files of sources, which are deleted at the end."""
+"""Returns a context that provides a `TreeOf`; the files that it fetched are deleted at the end."""
 
 
 def hash_of_examples(file: str | None) -> str:

@@ -189,7 +189,7 @@ def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
 
 
 def _agrees(report: SuiteReport, others: list[SuiteReport]) -> bool:
-    """Whether each test of the other runs has an outcome that it also has in one of them.
+    """Whether each test of the other runs has the same outcome in this run as in at least one of them.
 
     Without other runs, a test must pass and none may fail. False for a run that did not finish or has
     collection errors.

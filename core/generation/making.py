@@ -337,8 +337,8 @@ class WrittenSet:
                 leaving = leaving[1:]
             self.present[verdict.key] = known
             self._record_readings(known.id, verdict)
-        stand = {task.id for task in self.present.values()}
-        for id in sorted(self.state.provisional - stand):
+        current = {task.id for task in self.present.values()}
+        for id in sorted(self.state.provisional - current):
             self._withdraw(id)
 
     def settle(self) -> None:

@@ -203,8 +203,8 @@ def generate(
     the settings of the conversations with a model, and `submissions` the failed submissions. An error of the
     model or a stop by the user ends the work on all sources, and is in the last result; a stop while a source
     is analysed is raised. Results are stored below `locations`, and a later call with the same arguments
-    resumes from there. If the only source can't
-    be used, its error is raised: `SourceError`, `EnvironmentBuildError` or `RecordingError`.
+    resumes from there. If the only source can't be used, its error is raised: `SourceError`,
+    `EnvironmentBuildError` or `RecordingError`.
     """
     wanted = tuple(specs)
     for spec in wanted:
@@ -407,7 +407,7 @@ def _state(context: Context, locations: Locations) -> StateFile:
 
 
 _LEAST_OF_A_PICK = 2
-"""The minimum number of failing tests for a function that is picked: one is enough only under conditions."""
+"""The minimum number of failing tests for a function that the seed picks."""
 MAX_TRIES = 25
 """The number of functions that a random pick tries before it gives up."""
 

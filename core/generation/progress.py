@@ -82,7 +82,7 @@ _IDLE_S = 1.0
 
 
 class CampaignMeter:
-    """A source of reports on a campaign, whose rates are those of the current run."""
+    """Makes the reports on a campaign; their rates are those of the current run."""
 
     def __init__(self, source: str, wanted: int, candidates: int, state: StateFile) -> None:
         self._report = CampaignProgress(source=source, wanted=wanted, candidates=candidates)
@@ -204,7 +204,7 @@ class TrialBoard:
         return tuple(replace(line.trial, worker=str(number)) for number, (_, line) in enumerate(shown, 1))
 
     def open(self) -> None:
-        """Start without lines, and remove those that a killed campaign left more than a day ago."""
+        """Start without lines, and remove the folders that killed campaigns left more than a day ago."""
         shutil.rmtree(self.folder, ignore_errors=True)
         for left in self.folder.parent.glob("*"):
             with contextlib.suppress(OSError):

@@ -51,7 +51,7 @@ class Remedy:
 
 
 def remedy_for_start(output: str) -> Remedy | None:
-    """Return a remedy for a pytest that could not start; None if the output does not name a cause.
+    """Return a remedy for a run of pytest that could not start; None if the output does not name a cause.
 
     Causes are a package that a `conftest.py` imports, and options whose plugin is not installed. The output
     of a run decides nothing but what is tried next.
@@ -96,7 +96,7 @@ def remedy_for_failures(failing: Collection[str], of: int) -> Remedy | None:
 def commonest_errors(messages: Collection[str]) -> str:
     """Return the last lines of the two commonest errors, or of the only one.
 
-    The first file that can't be collected may fail for a different reason.
+    They are counted because the first file that can't be collected may fail for an unusual reason.
     """
     found = Counter(map(last_lines, messages)).most_common(_ERRORS)
     if len(found) == 1:

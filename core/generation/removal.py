@@ -45,7 +45,7 @@ def removal_of(definition: Definition) -> Callable[[FileIndex, Definition], str]
 
 
 def removal_by(target: Target) -> str:
-    """Return the name of the function that made a target, for the provenance of its task."""
+    """Return the name of the function that removed a target's code, for the provenance of its task."""
     return (remove_methods if is_class(target) else remove_body).__name__
 
 

@@ -29,7 +29,7 @@ from gistpoint.core.ports import ChatModel
 from gistpoint.core.requests import LOCAL, Count, Natural, Request, Share, ValueBounds
 
 Preset = Literal["paper"]
-"""The thresholds of the Breakpoint paper, in one word."""
+"""The names of presets: `paper` sets the thresholds of the Breakpoint paper."""
 
 
 def least_failing(preset: Preset | None, asked: int | None) -> int:

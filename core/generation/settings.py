@@ -67,7 +67,7 @@ class FaultSource(StrEnum):
 
 
 MOST_FAILING_UNPLANTED = MORE_FAILING[1]
-"""The maximum number of failing tests of a fault that nobody planted, or four times the minimum if more."""
+"""The most failing tests of a fault that nobody planted, unless four times the minimum is more."""
 LEAST_FAILING = 1
 """The minimum number of failing tests by default (decision 142)."""
 PAPER = "paper"

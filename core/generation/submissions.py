@@ -96,8 +96,8 @@ def failed_submissions(
     """Return the functions of `library` in the submissions of an attempt that failed the suite.
 
     A function is left out if the task was made from another version of it: the submitted body would differ
-    from the current one for more reasons than the author's mistake. Empty for an attempt that still runs, or
-    that was made neither by a person nor by a model.
+    from the current one for more reasons than the author's mistake. Empty for an attempt that still runs or
+    that anything but a person or a model drove, and if the answer does not fit the task's tree.
     """
     believed = [item for item in state.submissions if _is_believed(state, item)]
     if not believed or not state.ended or not set(state.drivers) <= {PERSON, MODEL}:
@@ -122,8 +122,8 @@ def failed_submissions(
 def _is_believed(state: AttemptState, submission: Submission) -> bool:
     """Whether a submission failed the suite, and its author handed it in as right.
 
-    A pass that was contradicted later did not fail, a submission that was given back has no verdict, and what
-    the program hands in at a limit was not finished.
+    A pass that was contradicted later did not fail, a submission that was given back has no verdict, what the
+    program hands in at a limit was not finished, and a suspicious submission may be an attempt to deceive.
     """
     call = next((call for call in state.calls if call.call_id == submission.call_id), None)
     failed = submission.status == RunStatus.FINISHED and not submission.solved and bool(submission.failing)

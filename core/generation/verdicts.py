@@ -58,7 +58,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of deciding a candidate, in seconds of wall-clock time."""
+    """The cost of deciding a candidate; times are in seconds of wall-clock time."""
 
     probes: tuple[float, ...] = ()
     """The seconds of each probe: a run of the tests that can see a corruption."""
@@ -216,7 +216,7 @@ class Counts:
 
     @property
     def failing(self) -> dict[str, int]:
-        """The number of tasks by the stratum of their number of failing tests, in the order of the strata."""
+        """The number of tasks in each stratum of the number of failing tests, without empty strata."""
         counted = Counter(
             failing_stratum(len(item.kept.failing_ids)) for item in self.verdicts if item.kept is not None
         )

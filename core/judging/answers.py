@@ -78,7 +78,7 @@ class RunAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     confidence: float
     places: tuple[QuotePlace, ...] = ()
     refused: int = 0
-    """The number of quotes that are not in the run."""
+    """The number of quotes that are not in the pieces for which they were given."""
     unproven: int = 0
     """The number of pieces in which the judge claimed the label without a quote that is there."""
 

@@ -39,7 +39,7 @@ class RubricLabel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     id: str
     definition: Annotated[str, msgspec.Meta(min_length=1, max_length=4_000)] = ""
-    """The evidence in a run that has the label; may be empty for a computed label, which names its fact."""
+    """What a run with the label shows; may be empty for a computed label, which names its fact."""
     coded: Coding = Coding.ANY
     fact: str = ""
     """The name of the computed fact."""

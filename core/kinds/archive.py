@@ -170,7 +170,7 @@ def _extract(archive: Path, folder: Path) -> None:
 
 
 def _write(target: Path, source: IO[bytes]) -> None:
-    """Write a file; an error of writing names it, and one of reading does not."""
+    """Write a file; a write error names the file, and a read error does not."""
     with naming(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         file = target.open("wb")

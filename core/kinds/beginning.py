@@ -43,7 +43,7 @@ class ControlledRunner:
     def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
         """Run a suite, and return the report; the status depends on the control if one had to run.
 
-        It is `HARNESS_FAILED` if the control did not start either, and `CANCELLED` if it was stopped.
+        It is `HARNESS_FAILED` if the control did not start either, and `CANCELLED` if that was stopped.
         """
         report = self.inner.run(request, run=run)
         if report.began or report.status in (RunStatus.CANCELLED, RunStatus.HARNESS_FAILED):

@@ -251,7 +251,7 @@ def _split_joined(
 def _require_path(
     argument: Argument, tool: Tool, word: _Word, tools: tuple[Tool, ...], shown: Knowledge | None
 ) -> None:
-    """Raise `QuestionError` for a word that is given as a path and is probably not one."""
+    """Raise `QuestionError` if a word given as a path consists of a file and the name of a function."""
     is_only_path = argument.kind in (ArgumentKind.FILE, ArgumentKind.FOLDER) and len(tool.arguments) == 1
     if not is_only_path or _shown_kind(word.text, shown):
         return

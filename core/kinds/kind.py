@@ -346,7 +346,7 @@ class TaskKind(ABC, Generic[J]):
         return ""
 
     def originals(self, answer: Answer) -> int | None:
-        """Return the number of runs of the original for an answer; None if it needs none."""
+        """Return how often the original was run for an answer; None if the answer records no run."""
         return max((baseline.runs for baseline in answer.baselines), default=None)
 
     def rejudged(self, judge: J, files: Mapping[str, bytes | None]) -> Rejudged | None:

@@ -1,4 +1,4 @@
-"""Determines by runs of the original what a suite may change in its own tree.
+"""Determines, with runs of the original, which parts of its own tree a suite may change.
 
 Most suites change nothing there, so a read-only tree is tried first.
 """

@@ -113,7 +113,10 @@ def is_searched(mode: str) -> bool:
 
 
 def blank_state(mode: object) -> KindState:
-    """Return what the kind of a mode adds to an attempt's state before the first event; empty if unknown."""
+    """Return the part of an attempt's state that a mode's kind adds, before the first event.
+
+    The part is empty if no loaded kind has the mode.
+    """
     found = kind_named(mode)
     if found is None:
         return NoKindState()

@@ -20,7 +20,7 @@ from gistpoint.core.unfinished import mark
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Have system errors name a file, which errors of writing and syncing do not do themselves."""
+    """Add the path of a file to system errors that name none, such as those of writing and syncing."""
     try:
         yield
     except OSError as error:

@@ -79,7 +79,10 @@ def take(place: Path | int) -> FileLock | None:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether a process, including this one, holds a file's lock; False if it can't be opened."""
+    """Return whether a process, including this one, holds a file's exclusive lock.
+
+    False if the file can't be opened, and True if it is unknown because the file system has no locks.
+    """
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe in its place must not block
     except OSError:

@@ -62,7 +62,10 @@ def _is_left(person: Person, assignment: Assignment) -> bool:
 
 
 def late_assignments(study: Study, ledger: Ledger, now_ms: int) -> tuple[Assignment, ...]:
-    """Return the open assignments of people who made no record for longer than the design allows."""
+    """Return the open assignments of people who made no record for longer than the design allows.
+
+    Empty if the design sets no such time (`return_after_hours`).
+    """
     before_ms = now_ms - study.design.return_after_hours * _HOUR_MS
     return tuple(
         given

@@ -64,7 +64,7 @@ def _privacy(study: Study) -> Iterator[str]:
 
 
 def _chat(study: Study) -> Iterator[str]:
-    """Yield what the chat with a model sends, and to whom, if there is one."""
+    """Yield a paragraph on what the chat with a model sends, and to whom, if there is a chat."""
     conditions = [one for one in study.conditions_of_people if one.assistance is Assistance.CHAT]
     if conditions:
         models = " and ".join(sorted({one.chat.model for one in conditions}))

@@ -357,7 +357,7 @@ class Questionnaire(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeclaredSolver(msgspec.Struct, frozen=True, kw_only=True):
-    """A model to compare with."""
+    """A model whose runs are compared with people's attempts."""
 
     name: str
     runs: tuple[str, ...]

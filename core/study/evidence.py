@@ -107,7 +107,7 @@ class AttemptEvidence:
 
     @property
     def notes(self) -> AttemptNotes:
-        """The decisions of organisers on the attempt."""
+        """The decisions and remarks of organisers on the attempt."""
         return self.ledger.notes(self.header.attempt_id)
 
     @property

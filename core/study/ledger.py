@@ -244,7 +244,7 @@ class Person:
 
 @dataclass(frozen=True)
 class AttemptNotes:
-    """The decisions of organisers on an attempt."""
+    """The decisions and remarks of organisers on an attempt, and the comparison of its repair."""
 
     corrections: tuple[TimesCorrected, ...] = ()
     excluded: Excluded | None = None
@@ -357,7 +357,7 @@ class Ledger:
             yield from person.assignments
 
     def notes(self, attempt: str) -> AttemptNotes:
-        """Return the decisions of organisers on an attempt."""
+        """Return the decisions and remarks of organisers on an attempt."""
         facts = self._facts(f"attempt:{attempt}")
         out = facts.last(Excluded)
         back = facts.last(Included)

@@ -18,7 +18,10 @@ STUDY, ERASED = "study", "erased"
 
 
 class StudyError(UserError):
-    """The error for a study that can't be used as requested; it names file and key, or the operation."""
+    """The error for a study that can't be used as requested.
+
+    If a declaration or an operation is at fault, the message names the file and the key, or the operation.
+    """
 
 
 class StudyOperationKind(StrEnum):
@@ -299,7 +302,7 @@ class Excluded(Fact, frozen=True, kw_only=True):
 
 
 class Included(Fact, frozen=True, kw_only=True):
-    """Data of `included`: the reason why an attempt counts despite flags that exclude."""
+    """Data of `included`: the reason why an attempt counts although something else excluded it."""
 
     why: str = ""
 

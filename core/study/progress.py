@@ -18,7 +18,7 @@ from gistpoint.core.study.soundness import training_tasks
 
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 FEWEST_OF_MEDIAN = 3
-"""With fewer attempts, the median would be the time of one of them."""
+"""The minimum number of attempts for a median: with fewer, it would reveal the times of single attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +70,13 @@ class Pace:
     attempts: int = 0
     """The number of counted attempts that have ended."""
     days: float = 0.0
-    """The number of days since the study was opened."""
+    """The number of days since the study was opened; 0 in the first hour, and if it was never opened."""
     per_day: float | None = None
-    """Ended attempts a day since the opening; None in the first hour."""
+    """Ended attempts a day since the opening; None while `days` is 0."""
     recent_per_day: float | None = None
-    """Ended attempts a day in the last seven days, or since the opening if that is later."""
+    """Ended attempts a day in the last seven days, or since a later opening; None while `days` is 0."""
     people_per_day: float | None = None
-    """People a day who have completed the study, since the opening."""
+    """People a day who have completed the study, since the opening; None while `days` is 0."""
     median_min: float | None = None
     """The median of active minutes over ended attempts; None with fewer than three."""
 

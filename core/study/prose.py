@@ -1,9 +1,9 @@
 """Prose generated from a template and the facts of a study: methods, and pre-registrations.
 
 A template is Markdown with one passage per line: a heading, an item or a paragraph. `{people/enrolled}` is
-the fact with that key. `? key: text` is printed if the fact exists and is neither 0 nor empty, and `! key:
-text` is printed otherwise. `* conditions: text` is printed once for each name below `conditions/`, with `{.}`
-for the name, `{=}` for the fact of the name itself and `{.tool_uses}` for a fact below it.
+the fact with that key. `? key: text` is kept if the fact exists and is neither 0, false nor empty, and
+`! key: text` is kept otherwise. `* conditions: text` is repeated for each name below `conditions/`, with
+`{.}` for the name, `{=}` for the fact of the name itself and `{.tool_uses}` for a fact below it.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ _START = {PassageKind.HEADING: "## ", PassageKind.ITEM: "- ", PassageKind.PARAGR
 
 
 def markdown(title: str, passages: Iterable[Passage]) -> str:
-    """Return passages as Markdown, with all markup in their text escaped."""
+    """Return passages under a title as Markdown, with all markup in their text escaped."""
     text = f"# {markdown_line(title)}\n"
     before = PassageKind.HEADING
     for passage in passages:

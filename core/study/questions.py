@@ -23,7 +23,8 @@ def asked(form: Questionnaire, tasks: Iterable[StudyTask], kind: str = "") -> tu
     """Return the questions of a form; an `each_source` question is replaced by one for each library.
 
     The id of such a question is followed by a dot and the library's name, as in `source.NAME`. `kind` is
-    the mode of the task about which the form asks; empty for a form about none.
+    the mode of the task about which the form asks, and questions for other modes only are left out; if it is
+    empty, none is left out.
     """
     sources = sorted({task.source for task in tasks} - {""})
     found: list[Question] = []

@@ -1,4 +1,4 @@
-"""Reads a study's declaration, `study.toml`, and its texts; every error names the file and the key."""
+"""Reads a study's declaration, `study.toml`, and its texts; errors name the file and, if known, the key."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _NOT_TEXTS = frozenset({"solver", "tasks", "format", "id"})
 def read_study(folder: Path) -> Study:
     """Return the study declared in a folder, with its texts and the bank's questions inserted.
 
-    Raises `StudyError`, which names the file and the key, if a file is missing or can't be read, and for any
-    fault.
+    Raises `StudyError` for any fault, including a file that is missing or can't be read. The error names the
+    file and, if a key is at fault, the key.
     """
     if not os.path.lexists(folder / FILE):
         name = folder.name[:80]
@@ -54,7 +54,8 @@ def read_study(folder: Path) -> Study:
 def parse_study(declaration: str, text_of: Callable[[str], str]) -> Study:
     """Return the study that a declaration describes; `text_of` reads a file by the name after `file:`.
 
-    Raises `StudyError`, which names the file and the key, if the declaration has a fault.
+    Raises `StudyError` if the declaration has a fault; the error names the file and, except for invalid TOML,
+    the key.
     """
     fields = Fields(_filled_in(_parsed(declaration), text_of), FILE, error=StudyError)
     try:
@@ -114,7 +115,7 @@ def _parsed(declaration: str) -> Mapping[str, Any]:
 
 
 def _filled_in(values: Mapping[str, Any], text_of: Callable[[str], str]) -> dict[str, Any]:
-    """Return the declaration with `file:NAME` replaced by the content of that file."""
+    """Return the declaration with `file:NAME` replaced by that file's content, where a text is expected."""
 
     def put_in(value: Any, key: str) -> Any:
         if isinstance(value, str) and value.startswith(FROM_FILE):

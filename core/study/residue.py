@@ -2,8 +2,8 @@
 
 A plan counts the attempts at each task, including those of people who are erased later. The erasure keeps
 these counts, because plans must remain derivable: which tasks were assigned, under which conditions and at
-which places, without the code, times, answers or attempts. Assignments that no plan of others had counted are
-left out.
+which positions, without the code, times, answers or attempts. Assignments that no plan of others had counted
+are left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Place = tuple[str, int]
 def residue_of(
     who: Person, places: Mapping[str, Place], bases: Sequence[Mapping[str, int]]
 ) -> tuple[ResidualAssignment, ...]:
-    """Return the assignments of a person that a plan with one of the `bases` had counted.
+    """Return the assignments of a person that were counted by a plan with one of the `bases`.
 
     `places` are the lines of the person's operations, by the operation's uuid.
     """
@@ -81,7 +81,10 @@ def is_covered(missing: Iterable[str], basis: Mapping[str, int], erased: Iterabl
 
 
 def residual_operations(erased: Iterable[Erased], basis: Mapping[str, int]) -> Iterator[StudyOperation]:
-    """Yield enrolments and plans of people without names, who stand for the erased ones in a log."""
+    """Yield enrolments and plans of nameless people in place of the erased ones.
+
+    They contain the assignments that a planner that had read the lines of `basis` counted.
+    """
     for number, fact in enumerate(erased):
         counted = [one for one in fact.residue if counted_in(one, basis)]
         if counted:

@@ -39,8 +39,9 @@ def _ticked(place: int | None, protocol: str, person: Person) -> bool | None:
 def has_to_go(study: Study, protocol: str, ledger: Ledger, attempt: str) -> bool:
     """Return whether a task made from this attempt has to be deleted.
 
-    This is the case if its author was erased, wants to be, or has not ticked the item again. The log of a
-    person who was erased is gone, so an attempt that nobody in the log has begun belonged to such a person.
+    This is the case if its author was erased, wants to be, or has consented to the current protocol without
+    ticking the item. An erased person's log is gone: if anybody was erased, an attempt that nobody in the log
+    has begun is taken to be that person's.
     """
     for person in ledger.people.values():
         if any(fact.attempt == attempt for facts in person.begun.values() for fact in facts):

@@ -65,15 +65,15 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     mode: str = ""
     condition: str = ""
     condition_key: str = ""
-    """The key that pooled rows share: budgets, limit, tools, template; a model's settings after ` | `."""
+    """The key that pooled rows share: budgets, tools, template and help; after ` | `, a model's settings."""
     assignment: str = ""
     position: int | None = None
     sitting: int | None = None
     role: str = ""
     counted: bool = True
-    """Whether analyses use the row: a first exposure, assigned, in role, not excluded."""
+    """Whether analyses use the row, which is the case if it has no `exclusion`."""
     exclusion: str = ""
-    """The reason why it is not counted: design, a flag, `reviewers` or an organiser's; empty if counted."""
+    """The code of the reason why it is not counted (`core.study.exclusions`); empty if it is counted."""
     end: str = ""
     end_code: str = ""
     solved: bool = False
@@ -86,9 +86,9 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     It is derived if another program's file has only a score or a reward, and empty if there is no result.
     """
     confirmation: str = ""
-    """The standing of a pass (`core.attempts.results.Standing`); empty if there is no pass."""
+    """The standing of a pass (`core.attempts.results.Standing`); empty without a pass to be confirmed."""
     score: float | None = None
-    """The score of the last submission; None without one."""
+    """The score of the last submission; None if there is no submission, or it has no score."""
     best_score: float | None = None
     outcome_of_last: str = ""
     measures: dict[str, Any] = {}

@@ -1,4 +1,7 @@
-"""Answers questionnaires for simulated people: the bank's by person and attempt, all others by draws."""
+"""Answers questionnaires for simulated people.
+
+Answers to many questions of the bank follow from the person and the attempt; all others are drawn.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ class AnswersOf:
         return number
 
     def _known(self, question: Question) -> float | None:
-        """Return the answer to a bank question that follows from the attempt; None for other questions."""
+        """Return the answer that follows from the person or the attempt; None for other questions."""
         about = self._answer_about(question.id, normal(*self.key, question.id))
         if about is None or question.kind is not QuestionKind.LIKERT:
             return about

@@ -8,8 +8,8 @@ equal:
 
 A task is solved if T is within the time limit and within the person's patience. Because the normal
 distribution function of x is within 0.01 of the logistic one of 1.702 x (Haley 1952), the probability of
-solving within the limit is logistic in ability minus difficulty with slope 1. The parameters are thus the
-true values of estimates on either scale.
+solving within the limit is approximately logistic in ability minus difficulty, with slope 1. The parameters
+are thus the true values for estimates on either scale.
 
 Nothing is random: every draw is a function of sha256 over the seed and the names of the thing drawn.
 """
@@ -58,7 +58,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     limit_minutes: float = 60.0
     """The end of patience, in minutes, where neither the condition nor the task sets a limit."""
     optimism: float = 0.8
-    """The ratio of the forecast time to this person's median time for this task."""
+    """The median ratio of the forecast time to this person's median time for this task."""
     leaves: float = 0.05
     """The share of people who withdraw during the study."""
 
@@ -207,7 +207,7 @@ class Crowd:
         return self.behaviour.ability * normal(*self.key("ability", person))
 
     def leaves_at(self, person: str, tasks: int) -> int | None:
-        """Return the number of tasks after which a person withdraws; None if the person stays."""
+        """Return after how many of the `tasks` a person withdraws; None if the person stays."""
         if tasks < 1 or uniform(*self.key("leaves", person)) >= self.behaviour.leaves:
             return None
         return int(uniform(*self.key("leaves at", person)) * tasks)

@@ -240,7 +240,10 @@ def _can_be_answered(question: Question, answer: object) -> bool:
 
 
 def faults_with_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> list[str]:
-    """Return the faults of a declaration with regard to its tasks, as sentences with file and key."""
+    """Return the faults that `check_declaration` does not find, as sentences with file and key.
+
+    These are the faults with regard to the tasks, and invalid codes of the team.
+    """
     training = training_tasks(study, tasks)
     counted = [task for task in tasks.values() if task.id not in training]
     faults = [*_unsound_codes(study), *_unknown_tasks(study, tasks), *_short_quotas(study, tasks, counted)]
@@ -299,7 +302,7 @@ def _shown_task(task: StudyTask) -> str:
 def _short_quotas(
     study: Study, tasks: Mapping[str, StudyTask], counted: Sequence[StudyTask]
 ) -> Iterator[str]:
-    """Yield a sentence for each quota with an unknown name or with more tasks than are `counted`."""
+    """Yield a sentence for each quota that has an unknown name, or asks for more tasks than are `counted`."""
     names = {task.mode for task in tasks.values()} | {tag.id for tag in study.tag}
     having = Counter[str]()
     for task in counted:
@@ -333,9 +336,9 @@ def task_named(name: str, tasks: Mapping[str, StudyTask]) -> str | None:
 
 
 def training_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> tuple[str, ...]:
-    """Return the ids of the training tasks, in the declared order; names that name no task are left out.
+    """Return the ids of the training tasks, in the declared order.
 
-    All other tasks count.
+    Names of no task, or of several, are left out. All other tasks count.
     """
     named = (task_named(name, tasks) for name in study.training.tasks)
     return tuple(task for task in named if task is not None)

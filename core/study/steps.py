@@ -118,7 +118,7 @@ class FormStep:
 
 @dataclass(frozen=True)
 class ScreenOutStep:
-    """The end of the session because of an answer; recorded as `screened_out`, without a question."""
+    """The end of the session because of an answer; recorded as `screened_out`, without showing anything."""
 
     item: str
     """The column of the answer, such as `before.editor`."""
@@ -198,7 +198,7 @@ class SittingLimit(StrEnum):
 
 @dataclass(frozen=True)
 class SittingOverStep:
-    """The end of a sitting, until the next one; recorded as `sitting` with the state `ended`."""
+    """The end of a sitting while tasks are left; recorded as `sitting` with the state `ended`."""
 
     limit: SittingLimit
     done: int
@@ -356,7 +356,7 @@ class _Session:
         yield from self._upgraded()
 
     def _upgraded(self) -> Iterator[Step]:
-        """Yield the refusal of another version, under which attempts could differ (decision 166)."""
+        """Yield a refusal unless this version is in force, as attempts could differ (decision 166)."""
         here, in_force = self.situation.version, self.ledger.version
         if here and in_force and here != in_force:
             yield _refusal(
@@ -381,7 +381,10 @@ class _Session:
             yield ConsentStep(again=True, changes=changes, text_changed=self._reads_otherwise(consent))
 
     def _reads_otherwise(self, consent: Consented) -> bool:
-        """Return whether the text differs from what a person agreed to; older records have no items."""
+        """Return whether the text or the items differ from what a person agreed to.
+
+        Older records contain only the hash of the text.
+        """
         if consent.shown_sha256:
             return consent.shown_sha256 != shown_sha256(self.study)
         return consent.text_sha256 != sha256_of_text(self.study.texts.consent)

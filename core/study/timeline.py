@@ -227,7 +227,7 @@ class _Walk:
 
 
 def _within(target: str, name: str) -> bool:
-    """Return whether a function is, or is part of, the definition or file of a name."""
+    """Return whether a function is the named definition, or lies in the named definition or file."""
     return target == name or target.startswith((f"{name}.", f"{name}::"))
 
 
@@ -263,4 +263,4 @@ def _relabelled(
 
 
 ON_THE_CLOCK = {"active": ACTIVE, "active_and_waiting": (*ACTIVE, ClockActivity.WAITING)}
-"""The activities that each primary time sums."""
+"""The activities that count under each value of `protocol.primary_time`."""

@@ -229,7 +229,7 @@ class _Piece:
         yield SuspicionMark(short, "" if alone else root)
 
     def _excused(self, path: str, root: str) -> bool:
-        """Whether the library's own use is enough to excuse a path (decision 115)."""
+        """Whether the library's own use of a path excuses it (decision 115)."""
         if root in names.ALONE:
             return False
         if root in names.GUARDED and path not in names.LIBRARY | {root}:
@@ -555,9 +555,9 @@ def _has_star(node: ast.Call) -> bool:
 
 
 def _formatted(text: str) -> Iterator[str]:
-    """Yield the attributes that `str.format` gets for a string, including those in its format specifiers.
+    """Yield the attributes that a format string reads, including those in its format specifiers.
 
-    Nothing for a string that is not a valid format.
+    Yields nothing for a string that is not a valid format string.
     """
     try:
         fields = list(string.Formatter().parse(text))

@@ -322,7 +322,7 @@ _SPLIT_ADDRESS = frozenset(
         "username",
     ],
 )
-"""Attributes of the results of `urllib.parse`, listed in order not to import it."""
+"""Attributes of the results of `urllib.parse`, which is not imported only to find them."""
 _SPECIAL = _listed(
     "__cause__ __class__ __context__ __doc__ __module__ __name__ __qualname__ __suppress_context__",
     "__traceback__ __wrapped__",

@@ -212,7 +212,7 @@ def _asserts(function: ast.AST) -> bool:
 
 
 def _imported(node: ast.AST) -> list[str]:
-    """Return the modules that a node imports, without those of its own package; empty for other nodes."""
+    """Return the modules that a node imports by absolute names; empty for other nodes."""
     match node:
         case ast.Import(names=names):
             return [item.name for item in names]
@@ -242,7 +242,10 @@ def _raises_assertion(node: ast.AST) -> bool:
 
 
 def _pieces(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the functions of a module or class by name, and its other code under the name of the class."""
+    """Yield each function of a module or class by name, and all other code under the name of its class.
+
+    The name is empty for code that is in no class.
+    """
     outer = prefix.removesuffix(".")
     for statement in body:
         match statement:

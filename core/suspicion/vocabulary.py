@@ -14,7 +14,7 @@ from gistpoint.core.trees import SourceTree
 
 
 class _FileWords:
-    """The names and the paths of modules that one file uses."""
+    """The names and the dotted paths that one file uses."""
 
     def __init__(self, source: bytes) -> None:
         try:
@@ -30,7 +30,7 @@ class _FileWords:
 
 
 class LibraryWords:
-    """The names of a tree. A file is parsed only if it contains a requested word."""
+    """The names that a tree uses outside of its tests; only files with a requested word are parsed."""
 
     def __init__(self, tree: SourceTree, test_files: Collection[str]) -> None:
         self._tree = tree
@@ -44,7 +44,7 @@ class LibraryWords:
         return {path: self._tree.read(path) for path in paths}
 
     def names(self, name: str) -> bool:
-        """Whether the library has an attribute, a definition or a keyword with this name."""
+        """Whether the library has an attribute, a definition, a variable or a keyword with this name."""
         return self._any_file(name, name, lambda words: name in words.names)
 
     def uses(self, path: str) -> bool:
@@ -67,7 +67,7 @@ class LibraryWords:
         return self._known[key]
 
     def _files_with(self, word: bytes) -> Iterator[_FileWords]:
-        """Yield the names of the files that contain a word."""
+        """Yield the parsed names and paths of each file whose source contains a word."""
         # Files without the word are not parsed (decision 115): a library may have thousands of files, and a
         # submission asks for few words.
         for path, source in self._sources.items():
@@ -79,7 +79,10 @@ class LibraryWords:
 
 
 def _named(node: ast.AST, meaning: Meaning) -> Iterator[str]:
-    """Yield the name that a node uses as an attribute or a keyword, defines or assigns to."""
+    """Yield the name that a node uses as an attribute or a keyword, defines or assigns to.
+
+    Attributes of modules of the standard library are left out.
+    """
     match node:
         case ast.Attribute(attr=name):
             modules = {path.partition(".")[0] for path in meaning.paths(node)}

@@ -55,7 +55,7 @@ class Version:
 
     @cached_property
     def blocks(self) -> tuple[tuple[ast.AST, list[ast.stmt]], ...]:
-        """Each non-empty list of statements, after the node that it belongs to."""
+        """Each non-empty list of statements, paired with the node that contains it."""
         return tuple((node, block) for node in self.facts.nodes for block in blocks_of(node) if block)
 
     @cached_property

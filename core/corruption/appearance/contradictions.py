@@ -31,7 +31,7 @@ _KINDS: Mapping[str, tuple[type[ast.expr], ...]] = {
     "dict": (ast.List, ast.Tuple, ast.Compare, ast.JoinedStr),
     "tuple": (ast.List, ast.Dict, ast.Compare, ast.JoinedStr),
 }
-"""Types of expressions that can't be the result of a function with such an annotation."""
+"""The types of expressions that a function can't return, by the annotation of its result."""
 _MAY_BE_NONE = re.compile(r"None|Optional|Any|Iterator|Generator")
 _CONSTANTS: Mapping[str, tuple[type, ...]] = {
     "bool": (bool,),
@@ -75,7 +75,7 @@ class SurroundingProse:
 
     @cached_property
     def number_of_words(self) -> int:
-        """The number of words in the docstring and the comments."""
+        """The number of different meaningful words in the docstring, plus those in each comment."""
         return len(self.docstring) + sum(map(len, self.comments.values()))
 
 
@@ -126,7 +126,7 @@ def comments_in_reach(change: Change, around: SurroundingProse) -> frozenset[str
 
 
 def against_annotation(change: Change) -> float:
-    """Return 1 if a new `return` has a value that the annotation of the result excludes, else 0."""
+    """Return 1 if a `return` at the change has a value that the annotation of the result excludes, else 0."""
     node = change.after.facts.node
     kind = ast.unparse(node.returns) if node.returns is not None else ""
     if not kind:
@@ -163,7 +163,7 @@ def _agreement(version: Version, lines: frozenset[int]) -> int:
 
 
 def _words_of_sides(node: ast.AST) -> Iterator[tuple[Iterable[str], Iterable[str]]]:
-    """Yield the words of both sides of an assignment, a keyword or a comparison."""
+    """Yield the words of both sides of an assignment, a keyword argument or a comparison."""
     match node:
         case ast.keyword(arg=str(name), value=value):
             yield words(name), _named(value)

@@ -149,7 +149,7 @@ def _on_both_sides(tokens: frozenset[str], gone: set[str], new: set[str]) -> boo
 
 
 def _lost(change: Change, mentioned: frozenset[str]) -> Mapping[str, float]:
-    """Return the features of code removed without replacement, and of code that still mentions it."""
+    """Return the features of removed code, of remaining mentions, and of places that became constant."""
     whole = [] if change.new else [item for item in change.before.depths if item.lineno in change.gone]
     after = change.after.facts
     reads, names = Counter(names_read(after.nodes)), _names(change.lost)

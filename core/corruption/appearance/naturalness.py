@@ -1,7 +1,7 @@
 """Naturalness of code: cross-entropy under a token model with a cache.
 
-The model follows Hindle et al. (2012) and Tu et al. (2014). Code that is less predictable than the code
-around it is noticed (Ray et al., 2016, On the naturalness of buggy code).
+The model follows Hindle et al. (2012) and Tu et al. (2014). Buggy code is less predictable than the code
+around it (Ray et al., 2016, On the naturalness of buggy code).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import chain
 import msgspec
 
 ORDER = 3
-"""The number of tokens that are counted together."""
+"""The maximum length of the runs of tokens that are counted."""
 _CACHED = 0.3
 """The weight of the predictions from the function's own other lines."""
 _BEGIN = ("<begin>",) * (ORDER - 1)

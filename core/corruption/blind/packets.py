@@ -53,7 +53,7 @@ class Named(StrEnum):
 
 
 class Basis(StrEnum):
-    """Where a reader's answer comes from, as the reader reports it."""
+    """The origin of a reader's answer, as the reader reports it."""
 
     TEXT = "text"
     """The text at first reading."""

@@ -15,7 +15,7 @@ _OTHER = {ast.Break: "continue", ast.Continue: "break"}
 
 
 def lost_case(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Yield edits that leave out an early return, one of several branches, or a `case`."""
+    """Yield edits that leave out a guard, such as an early return, one of several branches, or a `case`."""
     for block in subject.blocks:
         for node in filter(is_guard, block.statements[:-1]):
             yield from deleted(subject, node)

@@ -59,7 +59,7 @@ def bare(subject: CorruptionTarget, node: ast.expr, part: ast.expr) -> Iterator[
     needs_brackets = "\n" in subject.cut(enclosed) or isinstance(subject.parent(node), ast.expr)
     if enclosed != span and needs_brackets:
         return
-    # Parentheses around the whole may join lines: they stay unless the remaining part is tight, on one line.
+    # Parentheses around the whole may join lines. They go if they hold one line and the part needs none.
     if not isinstance(part, _TIGHT) or "\n" in subject.cut(whole):
         whole = subject.span(node)
     edits = TextEdit(whole[0], span[0], ""), TextEdit(span[1], whole[1], "")

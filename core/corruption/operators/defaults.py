@@ -21,7 +21,7 @@ _METHODS = frozenset(
 )
 _FUNCTIONS = frozenset({"abs", "int", "str", "bool", "round"})
 _OF_ORDER = (None, "key", "reverse")
-"""Keywords that `iteration.sort_key` leaves out, and None, the name of `**`."""
+"""Keywords that `iteration.sort_key` leaves out, and None, which syntax trees have for `**`."""
 
 
 def wrong_default(subject: CorruptionTarget) -> Iterator[Edits]:

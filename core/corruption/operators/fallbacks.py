@@ -27,7 +27,7 @@ _WITH_DEFAULT: Mapping[str, int] = {"get": 2, "getattr": 3}
 
 # `or` for a default is a weaker idiom that is also common (decision 93).
 def falsy_default(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Yield edits that write `a or b` where only None, or only a missing key, has a default."""
+    """Yield edits that write `a or b` where only None, or only a missing key or attribute, gets a default."""
     yield from _or_for_missing(subject)
     yield from _or_for_choice(subject)
     yield from _or_for_branch(subject)

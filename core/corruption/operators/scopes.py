@@ -42,7 +42,7 @@ def meet(one: ast.stmt, other: ast.stmt) -> bool:
 
 
 def places(node: ast.stmt) -> frozenset[str]:
-    """Return the variables and attributes that a statement mentions."""
+    """Return the variables and attributes that a statement mentions, without `self`."""
     return texts_of(inside(NAMED, node)) - {"self"}
 
 

@@ -127,7 +127,7 @@ class RefusedRecordError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class RecordTarget:
-    """The target of a record, with its peculiarities."""
+    """The target of a record, and peculiarities of the record that only its source shows."""
 
     target: Target
     marks: tuple[str, ...] = ()

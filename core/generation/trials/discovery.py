@@ -191,7 +191,7 @@ def _unseen(trial: CandidateTrial, corruptions: Sequence[Corruption]) -> list[Re
 
 
 def _picked(corruptions: Sequence[Read], most: int, seed: str) -> Iterator[Read]:
-    """Yield up to `most` corruptions in a random order that favours those likely to be good and unseen.
+    """Yield up to `most` corruptions in a random order that favours good ones that are hard to notice.
 
     They are drawn by weight without replacement, with exponential keys (Efraimidis and Spirakis 2006).
     """

@@ -1,4 +1,4 @@
-"""Has a model rewrite a function; if tests fail, this is a fault that nobody planted (decision 139)."""
+"""Asks a model to rewrite a function: a rewrite that fails tests is an unplanted fault (decision 139)."""
 
 from __future__ import annotations
 
@@ -85,10 +85,9 @@ def _rewritten(trial: CandidateTrial, probing: ModelProbing) -> ModelCorruption:
 
 
 def _require_fault(trial: CandidateTrial, rated: RatedModelCorruption) -> None:
-    """Raise `CandidateDropped` unless the rewrite is a fault that its author could have avoided.
+    """Raise `CandidateDropped` unless the rewrite is good, with a fault that its author could have avoided.
 
-    The author, a model, could not avoid using names that the library turns out not to have, or missing a
-    feature that only the tests know.
+    The author, a model, can't know which names the library does not have, or which features only tests need.
     """
     target, report = rated.target, rated.report
     errors = [failure.error_type for failure in report.failed.values()]

@@ -66,7 +66,10 @@ def static_prompt(task: Task, text: str) -> str:
 
 
 def _no_newer(name: str, most: int) -> str:
-    """Return the newest version of a template's part up to the version `most`; `name` if none exists."""
+    """Return the newest version of a template's part that is newer than neither `name` nor `most`.
+
+    Returns `name` if there is none.
+    """
     stem, _, version = name.rpartition("-")
     earlier = [f"{stem}-{number}" for number in range(1, min(most, int(version)) + 1)]
     there = [one for one in earlier if template_exists(one)]

@@ -49,7 +49,7 @@ def _definitions(node: ast.Module | ast.stmt) -> list[ast.ClassDef | ast.Functio
 
 
 def has_docstring(tree: ast.Module, name: str) -> bool:
-    """Whether a module has a definition with this qualified name, and a docstring there."""
+    """Whether the module, or its definition with this qualified name, has a docstring."""
     node = documented(tree, name)
     return node is not None and _begins_with_text(node.body)
 

@@ -45,9 +45,12 @@ class Flags:
     mocked: str = ""
     """The substitute that the gist uses for the codebase, in a few words; empty if it uses none."""
     equal_to_all: str = ""
-    """The object in the gist that equals anything; empty if there is none."""
+    """Up to three objects in the gist that equal anything, or a line that names one; empty if none."""
     invented_operand: str = ""
-    """The class, outside the codebase, of an object that the test uses; empty if there is none."""
+    """The first class or function that the test uses and the codebase does not have; empty if there is none.
+
+    A fixed sentence if the comparisons could not be observed.
+    """
     baked_in: str = ""
     """The line with an answer that was written into the gist; empty if there is none."""
     main_guard_added: bool = False
@@ -152,7 +155,7 @@ def _bound_by_from(node: ast.ImportFrom, modules: Collection[str]) -> dict[str, 
 
 
 def watched(modules: Collection[str], existence: ExistenceReport) -> Watched:
-    """Return what is observed in a run; `existence` is the report on the text that is run."""
+    """Return the modules and lines to observe in a run; `existence` is the report on the text that is run."""
     invented = set[int]()
     observed = set[int]()
     for one in existence.lines:

@@ -442,7 +442,7 @@ class GistJudge(GistJudging):
         return tuple(found)
 
     def watched(self, text: str) -> Watched:
-        """Return what is observed in a run of `text`."""
+        """Return the modules and lines to observe in a run of `text`; nothing if it does not parse."""
         test = self.answer.test
         existence = existence_of(text, self._originals(), test.qualname if test else "")
         if existence is None:

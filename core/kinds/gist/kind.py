@@ -332,7 +332,7 @@ class Gist(TaskKind["GistJudge"]):
         return {name: prompt_text(name) for name in STATIC_PROMPTS}
 
     def one_request(self, task: Task, answer: Answer) -> OneRequest:
-        """Return the rules, then the full text of every file in the trace, in its order."""
+        """Return a request with the rules, then the text of each file of the trace, in the trace's order."""
         from gistpoint.core.kinds.gist.answer import gist_answer
         from gistpoint.core.kinds.gist.brief import static_prompt, static_template, static_values
 

@@ -135,7 +135,10 @@ class GistLineKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogicalLine:
-    """A header, a decorator or one imported name: reflowing the text changes no rate (decision 11)."""
+    """A simple statement, a header, a decorator or one imported name.
+
+    Reflowing the text therefore changes no rate (decision 11).
+    """
 
     text: str
     first: int

@@ -402,7 +402,7 @@ def store_reference(
 ) -> ReferenceGist:
     """Make the reference gist of the judge's task, reduced for up to `seconds`, and return the stored one.
 
-    A stored gist that is better stays. `on_query` is called before each run, with its number and the number
+    A stored gist that is better is kept. `on_query` is called before each run, with its number and the number
     of lines in the text. Raises `CancelledError` when cancelled and `InfrastructureError` if the isolation
     failed; then nothing is stored.
     """

@@ -46,7 +46,10 @@ _Line = TypeVar("_Line", bound="LineExistence | LineExecution")
 
 @dataclass(frozen=True, slots=True)
 class RateReport(ABC, Generic[_Line]):
-    """The lines of a gist in source order, and the shares that hold: a line holds if it ran, or exists."""
+    """The lines of a gist in source order, and the shares of lines that hold.
+
+    A line holds if it ran, in a report on execution, or if it exists in the original, in one on existence.
+    """
 
     lines: tuple[_Line, ...]
     test_blocks: frozenset[str] = frozenset()

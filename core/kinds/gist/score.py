@@ -306,9 +306,9 @@ _CHARACTERS_RECORDED = 2_000
 def score_record(score: GistScore) -> dict[str, Any]:
     """Return a score as JSON data; rates are 0-100, or None if they do not apply or were not measured.
 
-    `paper` in a rate contains the figures by the paper's way of counting lines. Records without
-    `paper` were made before identical lines counted once: all of their figures are the paper's. Only the
-    first `_DIFFERENCES_RECORDED` differences are included, and their values are cut.
+    `paper` in a rate contains the figures if lines are counted as in the paper. Records without `paper` were
+    made before identical lines counted once: all of their figures are counted as in the paper. Only the first
+    `_DIFFERENCES_RECORDED` differences are included, and their values are cut.
     """
     fidelity = score.fidelity or Fidelity(())
     return {

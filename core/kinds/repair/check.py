@@ -54,7 +54,7 @@ def _scores(judge: RepairJudge, tree: SourceTree, name: str, wanted: float, run:
 
 
 def _looks_inside(judge: RepairJudge, tree: SourceTree, run: RunContext) -> CheckFinding:
-    """Return the finding of tests in the sandbox: the package is the workspace's, and the answer hidden."""
+    """Return the finding of tests that search the sandbox for the answer and for copies of the package."""
     run.step("looking around inside the sandbox")
     backend = judge.runner.backend
     name = f"test_gistpoint_look_{secrets.token_hex(8)}.py"

@@ -63,7 +63,7 @@ class CorruptedModule:
         self.compiled = os.path.join("/", folder, "__pycache__", name[: -len("py")])
 
     def copied_in(self, path: str, data: bytes) -> str:
-        """Return why a file is a copy; empty if it is not."""
+        """Return why a file counts as a copy of the original code; empty if it does not."""
         if self.word and self.word in data and self.lines in _folded(data.decode("utf-8", "replace")):
             return "contains lines of the original"
         compiled = path.endswith(".pyc")

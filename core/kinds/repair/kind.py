@@ -85,11 +85,11 @@ class Repair(TaskKind["RepairJudge"]):
 
     @property
     def reported_modes(self) -> tuple[str, ...]:
-        """The modes, with several corruptions as a separate mode."""
+        """The modes, with several functions to be found as a separate mode."""
         return (*self.modes, SEVERAL)
 
     def reported_mode(self, mode: str, targets: int) -> str:
-        """Return the mode, or `several` for several corruptions."""
+        """Return the mode, or `several` if several functions have to be found."""
         if targets > 1 and searched(mode):
             return SEVERAL
         return mode

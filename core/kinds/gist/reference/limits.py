@@ -1,4 +1,4 @@
-"""Finds in failed runs why, under the rules, no flat file can do what a command does."""
+"""Finds out from failed runs why no flat file can do what a command does under the rules."""
 
 from __future__ import annotations
 
