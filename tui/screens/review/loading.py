@@ -222,7 +222,7 @@ class IndexGrew(Message):
     """A message that more steps have been indexed or surveyed."""
 
     def can_replace(self, message: Message) -> bool:
-        """Return whether a message of the same kind can be dropped: only the latest counts matter."""
+        """Return whether `message` makes this one superfluous: only the latest counts matter."""
         return isinstance(message, IndexGrew)
 
 

@@ -332,7 +332,7 @@ class Navigation:
         return True
 
     def run_grew(self) -> None:
-        """Move to a milestone, or to the end if that was requested or is followed, once the end is known."""
+        """Once the end of the run is known, move to a milestone, or to the end if requested or followed."""
         document, steps = self._run.loader.document, self._view.steps
         self.arrive()
         if document is not None and document.finished and (self.following or self._to_end):

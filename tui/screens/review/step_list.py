@@ -113,7 +113,7 @@ class StepList(RecordList):
             self.rows = rows
 
         def can_replace(self, message: Message) -> bool:
-            """Return whether a message of the same kind can be dropped: only the latest rows matter."""
+            """Return whether `message` makes this one superfluous: only the latest rows matter."""
             return isinstance(message, StepList.RowsWanted)
 
     class NothingToList(Message):

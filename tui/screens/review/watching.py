@@ -18,7 +18,7 @@ from gistpoint.tui.screens.review.run_rows import RunRow
 from gistpoint.tui.screens.review.settings import ReviewSettings
 
 RowReader = Callable[[ReviewSettings], Callable[[RunRow, RunDocument], RunRow]]
-"""A function that returns another, which completes rows with the annotations as they are when it is made."""
+"""A function that returns a reader of rows, which adds the annotations that exist when the reader is made."""
 _LOOK_S = 1.0
 """Seconds between two checks of the files."""
 _STATES = {
@@ -43,7 +43,7 @@ class WatchedRows:
 
     @property
     def words(self) -> str:
-        """What the watch is doing, how many runs are being written, and how many files are left out."""
+        """The word `watching`, and the numbers of runs being written and of files left out, if any."""
         writing = f"{self.writing:,} being written" if self.writing else ""
         left_out = f"{plural(self.left_out, 'file')} left out" if self.left_out else ""
         return ", ".join(filter(None, ["watching", writing, left_out]))
@@ -66,11 +66,11 @@ class ListWatch:
         self._rows: dict[str, RunRow] = {}
         """The rows as they were last read, with the reviewer's annotations, by name."""
         self._read: Callable[[RunRow, RunDocument], RunRow] | None = None
-        """Completes rows with the annotations as they were at the beginning of the current look."""
+        """Completes rows with the annotations as they were at the beginning of the current check."""
         self._shown = (False, 0)
         """Whether everything has been read, and the number of files left out, as they were last shown."""
         self._asked: Sequence[str] = ()
-        """The runs that were asked for since the last look."""
+        """The names of the runs to be read again at the next check."""
 
     def begin(self, jobs: Jobs, take: Callable[[WatchedRows], object]) -> None:
         """Begin to watch. `take` is called on the UI thread whenever something has changed."""

@@ -231,7 +231,7 @@ class SolvingKind:
         then()
 
     def warning(self, tool: Tool, price: Price) -> str:
-        """Return a warning about a budget that the call would use up; empty if there is none."""
+        """Return a warning if the call would use up a budget, or leave only a submission; otherwise empty."""
         if price.last_submission:
             return "This is the last submission: the attempt ends with it."
         if price.last_tool_use:
