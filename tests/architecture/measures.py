@@ -4,8 +4,8 @@ usage: python tests/architecture/measures.py [ROOT] [--list] [--tighten] [--anch
 
 Prints the shape of the checkout at ROOT, by default this one, and below it that of any package's folder
 (`--anchors`). Then prints each measure next to its limit in `numbers.toml`, and each room's code lines next
-to its budget. `--list` adds the places behind each measure; `--tighten` only writes improved numbers into
-`numbers.toml`.
+to its budget. `--list` adds the places behind each measure; `--tighten` also writes the numbers that have
+improved into `numbers.toml`.
 
 What is counted:
 
@@ -57,7 +57,7 @@ DENSE = 0.25
 ROOM = 500
 """The number of code lines from which the density of a room is meaningful."""
 SCREEN_CLASSES = 2
-"""The maximum number of gistpoint's classes from a screen up to Textual."""
+"""The maximum number of gistpoint's classes from a screen up to `BaseScreen`, which does not count."""
 
 WORDS = frozenset(
     {"told", "said", "stands", "beside", "lack", "lacks", "lacking", "mend", "mends", "mended", "anew"}
@@ -215,7 +215,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> tuple[str, ...]:
 
 
 def _asks_mode(node: ast.AST) -> bool:
-    """Whether a node asks for a task's mode, by a member of `Mode` or by its name as a string."""
+    """Return whether a node asks for a task's mode: by a member of `Mode`, a mode's name, or `is_gist`."""
     match node:
         case ast.Attribute():
             return True
@@ -564,7 +564,7 @@ def budgets(source: Source) -> list[str]:
 
 
 def main() -> None:
-    """Print the measures of the checkout at ROOT."""
+    """Print the measures of the checkout at ROOT; with `--tighten`, also write the improved numbers."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0] if __doc__ else "")
     parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).parents[2])
     parser.add_argument("--list", action="store_true", help="also print what is behind each measure")
