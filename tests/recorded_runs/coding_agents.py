@@ -130,7 +130,7 @@ def codex_exec() -> list[dict[str, Any]]:
 
 
 def claude_stream() -> list[dict[str, Any]]:
-    """Return a stream of a hook and two replies in four records, with a side agent's three between them."""
+    """Return a stream of a hook and two replies in four records, with three of a side agent between them."""
 
     def told(
         name: str, content: list[dict[str, Any]], parent: str | None = None, **more: Any
@@ -171,7 +171,7 @@ def claude_stream() -> list[dict[str, Any]]:
 
 
 def exchanges() -> list[dict[str, Any]]:
-    """Return a conversation of two requests, and between them a request that finds a title."""
+    """Return a conversation of two requests, and between them a request for a title."""
     asked: dict[str, Any] = {
         "role": "user",
         "content": [{"type": "text", "text": "Fix é", "cache_control": {"type": "ephemeral"}}],

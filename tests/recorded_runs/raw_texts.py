@@ -29,18 +29,21 @@ from recorded_runs.trials import transcripts_of, trials_of
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of a format's runs, without its reader; runs of a format without one can't be checked."""
+    """The layout of a format's runs, described independently of the format's reader.
+
+    Runs of a format without a layout can't be checked.
+    """
 
     said: tuple[str, ...]
     """The paths of messages, thoughts, calls and results, each of which must be in a step."""
     arrays: tuple[str, ...] = ()
-    """The possible keys of a run's array of records, the first present one counts; empty for lines."""
+    """The possible keys of a run's array of records; the first one present counts. Empty for lines."""
     said_of_run: tuple[str, ...] = ()
     """The same as `said`, for strings outside of the records."""
     repeated: tuple[str, ...] = ("\0",)
     """The paths of strings that every call of a model repeats, so their number does not count."""
     runs: Callable[[Path], list[Any]] | None = None
-    """Splits a file into runs, if that is not obvious: lists of records, or objects with an array."""
+    """Splits a file into runs: lists of records, or objects with an array. None if the split is obvious."""
 
 
 def side_agents_apart(path: Path) -> list[list[Any]]:
@@ -341,7 +344,7 @@ def tally_file(path: Path) -> Iterator[tuple[str, Tally]]:
 
 
 def tally(document: RunDocument, raw: Iterable[RawText]) -> Tally:
-    """Search for each string in the steps, in the header and in the list of strings that are not shown."""
+    """Count where strings are found: in the steps, in the header, or in the list of those not shown."""
     format = document.header.format
     fields, beside = _Shown(), _Shown()
     for step in document.steps():
@@ -421,7 +424,7 @@ class _Shown:
         )
 
     def holds_words(self, command: str) -> bool:
-        """Whether the words of a shell command are shown; options may be shown without their dashes."""
+        """Return whether all words of a shell command are shown; options may lose their dashes."""
         return all(self.holds(word.removeprefix("--")) for word in shlex.split(command))
 
     def _stands(self, text: str, often: int) -> bool:
