@@ -58,7 +58,7 @@ class KilledRuns:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing was lost or done twice, and the figures equal those of an undisturbed run."""
+        """Whether nothing was lost or done twice, costs are whole, and figures are those without kills."""
         most = self.requests_undisturbed + self.kills * AT_ONCE
         return (
             not self.lost

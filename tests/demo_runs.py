@@ -223,7 +223,7 @@ def atif(scripted: Scripted, task: str, demo: Path) -> Any:
 
 
 def main() -> None:
-    """Write all runs; the folder of a played attempt (`gistpoint demo --play`) is copied if it is given."""
+    """Write all runs; if the folder of an attempt by `gistpoint demo --play` is given, copy its journal."""
     with tempfile.TemporaryDirectory() as scratch:
         demo = Path(scratch)
         for scripted in SCRIPTED:

@@ -18,7 +18,7 @@ Call = tuple[str, dict[str, Any]]
 
 
 def model_at(api: ChatApi, url: str, **changes: Any) -> ChatModel:
-    """Return the model at a scripted endpoint, whose address is that of OpenAI's API there."""
+    """Return a model that is asked through an API; `url` is the address of OpenAI's API at the endpoint."""
     given = {"timeout_s": 60.0, **changes}
     place = url if api == "openai" else url.removesuffix("/v1")
     return chat_model_at(EndpointSettings("m", place, ApiKey(KEY), api=api, **given))

@@ -149,7 +149,7 @@ def planted(number: int, draw: random.Random) -> Planted:
 
 
 def mini(run: Planted, draw: random.Random) -> Any:
-    """Return a run of mini-swe-agent, which submits a patch, ends at a limit, or ends with words."""
+    """Return a run of mini-swe-agent, which submits a patch, reaches a limit, or ends with a message."""
     messages: list[Any] = [
         {"role": "system", "content": "You fix."},
         {"role": "user", "content": "Fix the mean."},

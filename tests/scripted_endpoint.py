@@ -201,7 +201,7 @@ def endpoint(*steps: Step) -> Iterator[Endpoint]:
 
 @contextmanager
 def closing() -> Iterator[str]:
-    """Read requests and close their connections without a reply, and yield the server's URL."""
+    """Serve an endpoint that reads each request and closes the connection without a reply; yield its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -225,7 +225,7 @@ def reply(
     refusal: str = "",
     ids: Sequence[str] = (),
 ) -> ChatReply:
-    """Return a reply in the form that the port requires."""
+    """Return a reply in the form in which a `ChatModel` returns it."""
     requests = tuple(
         ToolRequest(
             ids[number] if ids else f"id-{number}",

@@ -45,7 +45,7 @@ class ServedWindow:
         await self._socket.send_json(["stdin", keys])
 
     async def send(self, text: str) -> None:
-        """Send any string instead of a message."""
+        """Send a string as it is, even if it is not a valid message."""
         await self._socket.send_str(text)
 
     async def resize(self, width: object, height: object) -> None:
@@ -103,7 +103,7 @@ class ServedPrograms:
         return found
 
     async def stop(self) -> str:
-        """End the server with SIGTERM; return what it printed."""
+        """End the server with SIGTERM; return what it printed after the links."""
         self.process.send_signal(signal.SIGTERM)
         told, _ = await asyncio.wait_for(self.process.communicate(), UNTIL_S)
         return told.decode()

@@ -27,7 +27,7 @@ from gistpoint.sessions.studies.drafts import FormDraft, FormDrafts
 from gistpoint.sessions.studies.taking import Participation
 
 STEP_S = 0.002
-"""The minimum time of a participant for a step, so that kills also happen between writes."""
+"""The least time, in seconds, that a participant takes for a step, so that kills also fall between writes."""
 MOST_LINES, LATER_S = 12, 0.03
 """The maximum number of lines from a process before it is killed, and of seconds after the last one."""
 
