@@ -71,7 +71,7 @@ def post(driver: Driver, *keys: str) -> None:
 
 
 def is_held(driver: Driver, attempt_id: str) -> bool:
-    """Whether the attempt's journal is open."""
+    """Return whether the attempt's journal is open."""
     try:
         JournalWriter(driver.services.attempts.folder(attempt_id), FakeClock()).close()
     except AttemptError:
@@ -87,7 +87,7 @@ async def test_two_keys_at_once_close_one_dialog(tmp_path: Path, key: str) -> No
 
 
 async def press_twice(driver: Driver, dialog: Screen[Any], name: str, key: str) -> None:
-    """Press a key twice at once in a dialog above the attempt, which must remain open."""
+    """Press a key twice at once in a dialog, and require one answer and that the attempt stays open."""
     solve, answers = driver.solve, list[object]()
     driver.app.push_screen(dialog, answers.append)
     await driver.until(lambda: driver.screen is dialog and dialog.is_mounted)
@@ -152,7 +152,7 @@ async def write(driver: Driver, text: str) -> None:
 
 
 def typed(driver: Driver, attempt_id: str) -> list[str]:
-    """Return the versions of the text in the attempt's journal."""
+    """Return the text of each buffer, as the attempt's journal has it."""
     return list(driver.services.attempts.summary(attempt_id).state.buffers.values())
 
 

@@ -35,7 +35,7 @@ from gistpoint.tui.screens.solve.screen import SolveScreen
 
 
 class Held:
-    """Replies from a script, each when it is released."""
+    """A model that replies from a script, each time after the test has released the reply."""
 
     name = "held"
 
