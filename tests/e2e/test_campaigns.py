@@ -81,9 +81,9 @@ def test_killed_campaign_goes_on_and_ends_as_one_that_was_not(tmp_path: Path, tw
 
 
 def killed(folder: Path, when: Callable[[], bool], later: float) -> bool:
-    """Start the campaign, and kill its first process `later` seconds after a certain moment.
+    """Start the campaign, and kill its first process `later` seconds after `when` returns True.
 
-    Checks that all of its processes have ended. Returns whether it was killed before its end.
+    Check that all of its other processes end too. Return whether it was killed before its end.
     """
     child = start(folder, "--workers", "2")
     while child.poll() is None and not when():
