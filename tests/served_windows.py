@@ -105,8 +105,8 @@ class ServedPrograms:
     async def stop(self) -> str:
         """End the server with SIGTERM; return what it printed after the links."""
         self.process.send_signal(signal.SIGTERM)
-        told, _ = await asyncio.wait_for(self.process.communicate(), UNTIL_S)
-        return told.decode()
+        output, _ = await asyncio.wait_for(self.process.communicate(), UNTIL_S)
+        return output.decode()
 
 
 @asynccontextmanager
@@ -124,10 +124,10 @@ async def serving(
         url = first.split()[2].rstrip(";")
         links: dict[str, str] = {}
         while len(links) < people:
-            who, _, told = (
+            who, _, link = (
                 (await asyncio.wait_for(process.stdout.readline(), UNTIL_S)).decode().strip().partition("  ")
             )
-            links[who] = told
+            links[who] = link
         yield ServedPrograms(process, url, links)
     finally:
         if process.returncode is None:

@@ -119,7 +119,7 @@ def test_address_without_a_scheduler_is_told(tmp_path: Path, monkeypatch: pytest
     from gistpoint.sandbox import cluster_steps
 
     monkeypatch.setattr(crew, "_CONNECT_S", 0.5)
-    told = pytest.raises(InfrastructureError, match=r"no Dask scheduler at 127\.0\.0\.1:9")
-    with told as caught, cluster_steps.cluster_workers("127.0.0.1:9"):
+    refusal = pytest.raises(InfrastructureError, match=r"no Dask scheduler at 127\.0\.0\.1:9")
+    with refusal as caught, cluster_steps.cluster_workers("127.0.0.1:9"):
         pass
     assert "dask scheduler" in caught.value.hint

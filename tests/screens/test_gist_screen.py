@@ -170,7 +170,7 @@ async def test_a_text_that_does_not_parse_is_named_with_its_line_and_not_scored(
         assert "does not parse: line" not in driver.screen.pane.figures.visual.plain
 
 
-async def test_nothing_is_said_of_the_text_where_scores_are_not_shown(tmp_path: Path) -> None:
+async def test_nothing_about_the_text_is_shown_where_scores_are_not_shown(tmp_path: Path) -> None:
     async with writing(tmp_path, role=Role.BASELINE) as driver:
         await driver.pilot.press("f6")
         driver.put("def f(:\n")
@@ -263,9 +263,9 @@ async def test_a_counted_attempt_gives_nothing_away_before_the_hand_in(tmp_path:
         assert not driver.screen.pane.evidence_gutter.marks
         assert driver.case.runner.runs == 0
         assert not gist_of(driver.state).trials
-    told = "\n".join(seen).lower()
+    text = "\n".join(seen).lower()
     for word in ("faithful", "self-contained", " ran ", "stands", "not defined", "○+", "●="):
-        assert word not in told, word
+        assert word not in text, word
 
 
 async def test_the_trace_is_a_tree_to_read_from(tmp_path: Path) -> None:

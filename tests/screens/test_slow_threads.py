@@ -125,7 +125,7 @@ class Case:
     at: Callable[[Path, Gate, pytest.MonkeyPatch], Opened]
     """A function that opens the screen on which the key is pressed."""
     key: str
-    comes: str
+    opened: str
     """The class of the screen that the thread opens."""
     asks: bool = False
     """Whether that screen has a field that gets the letters."""
@@ -253,7 +253,7 @@ async def test_what_is_typed_after_a_key_waits_for_what_a_thread_opens(
         assert typist.letters == [], "no screen gets what is for another one"
         gate.opened.set()
         await typist.until(lambda: len(typist.letters) == len(WORD))
-        assert typist.letters == [(letter, case.comes) for letter in WORD]
+        assert typist.letters == [(letter, case.opened) for letter in WORD]
         if case.asks:
             await typist.until(lambda: field_text(typist.app.focused) == WORD)
 

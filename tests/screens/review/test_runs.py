@@ -241,7 +241,7 @@ async def test_three_picked_runs_can_be_compared(tmp_path: Path) -> None:
         await driver.until_on(CompareScreen)
 
 
-async def test_runs_to_compare_with_are_told_apart_by_what_differs(tmp_path: Path) -> None:
+async def test_runs_to_compare_with_are_distinguished_by_what_differs(tmp_path: Path) -> None:
     for name in "abc":
         (tmp_path / name).mkdir()
         mini_run(tmp_path / name / "run.traj.json", TURNS[2:], model=name)

@@ -276,7 +276,7 @@ async def test_a_run_is_stopped_and_goes_on_for_its_own_task(tmp_path: Path) -> 
         assert validator.validation(tasks[1].id).trials == ()
 
 
-async def test_what_can_not_run_is_told(tmp_path: Path) -> None:
+async def test_what_can_not_run_is_reported(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 1)
     async with validating(services, tasks, runner=FakeRunner(CHECKS, status=RunStatus.TIMED_OUT)) as driver:
         await driver.press("r")
@@ -427,7 +427,7 @@ async def test_a_damaged_task_stops_nobody(tmp_path: Path) -> None:
         await driver.shows(tasks[0].id)
 
 
-async def test_a_disk_that_takes_nothing_is_told(tmp_path: Path) -> None:
+async def test_a_verdict_that_can_not_be_saved_is_reported(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 1)
     async with validating(services, tasks) as driver:
         path = driver.screen.session.validator.store.path_of("ada")
@@ -497,7 +497,7 @@ async def test_what_is_pressed_too_soon_hits_no_other_task(tmp_path: Path) -> No
             assert (said.verdict, said.trials) == (None, ())
 
 
-async def test_a_bug_in_a_thread_is_told_and_what_was_typed_is_kept(tmp_path: Path) -> None:
+async def test_a_bug_in_a_thread_is_reported_and_what_was_typed_is_kept(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 1)
     async with validating(services, tasks, crashes=1) as driver:
         await driver.press("f8")
