@@ -66,7 +66,10 @@ def next_step(survey: Survey, here: int, by: int, count: int, kind: str) -> tupl
 
 
 def next_turn(survey: Survey, here: int, by: int, count: int) -> tuple[int | None, bool]:
-    """Return the nearest step of the solver, and whether all steps on the way were surveyed."""
+    """Return the nearest step of the solver, and whether all steps on the way were surveyed.
+
+    The step is None if none is found.
+    """
     return _next_surveyed(survey, here, by, count, lambda index: bool(survey.turns[index]))
 
 

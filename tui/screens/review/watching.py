@@ -31,7 +31,10 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class WatchedRows:
-    """All rows in their order, and the file names of the runs that have failed since the previous rows."""
+    """All rows in their order, and the file names of the runs that have failed since the previous rows.
+
+    Failures that a blind review hides are left out.
+    """
 
     rows: Sequence[RunRow]
     complete: bool
@@ -66,7 +69,7 @@ class ListWatch:
         self._rows: dict[str, RunRow] = {}
         """The rows as they were last read, with the reviewer's annotations, by name."""
         self._read: Callable[[RunRow, RunDocument], RunRow] | None = None
-        """Completes rows with the annotations as they were at the beginning of the current check."""
+        """A function that adds the annotations to a row; made at most once in each check, None before that."""
         self._shown = (False, 0)
         """Whether everything has been read, and the number of files left out, as they were last shown."""
         self._asked: Sequence[str] = ()

@@ -268,7 +268,7 @@ class AttemptController:
             self._call.stop()
 
     def judgement_of(self, call_id: str) -> Judged | None:
-        """Return the test run of a submission; None if it took place in an earlier process."""
+        """Return the test run of a call in this process; None if there is none."""
         return self.attempt.found.get(call_id)
 
     def _begin(self, tool: Tool | None, words: str, call: EngineCall, *, yields: bool = False) -> None:

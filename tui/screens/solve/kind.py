@@ -183,7 +183,7 @@ class CallQuestion:
     careful: bool = True
     """Whether refusal is the default answer."""
     change: tuple[str, str] | None = None
-    """The text before and after the call; None if the call changes none."""
+    """The text before and after the call; None if the call changes no text."""
     first_line: int = 1
     """The line of the file at which both versions start."""
 
@@ -416,7 +416,10 @@ class CallAsking:
             self._screen.query_one(Console).unsay(self._offer)
 
     def price_at(self, name: str) -> str:
-        """Return the price of opening a row of the file tree; empty if no tool can be called now."""
+        """Return a line with the price of opening a row of the file tree.
+
+        Empty if no tool other than a submission can be called now.
+        """
         tool = next((tool for tool in self._attempt.offered() if not tool.submits), None)
         if tool is None:
             return ""

@@ -108,7 +108,7 @@ class FilesPane(StatePane):
 
     @on(KnowledgeTree.OpenFunction)
     def open_function(self, message: KnowledgeTree.OpenFunction) -> None:
-        """Request a function, which a file that was already read may contain."""
+        """Ask to show a function, which is free if a file that was already read contains it."""
         self.post_message(SourceAsked(message.function, priced=True))
 
     @on(KnowledgeTree.ShowAgain)

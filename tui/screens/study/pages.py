@@ -255,7 +255,7 @@ _CHOICES = (
 
 
 class WithdrawDialog(Dialog[Reasoned]):
-    """The question about withdrawing. The answer is `keep` or `erase` for the data, with a reason.
+    """The question about withdrawing. The answer is `keep` or `erase` for the data, with an optional reason.
 
     Escape and the default button answer None, and the person continues to take part.
     """
