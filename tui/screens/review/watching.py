@@ -69,7 +69,7 @@ class ListWatch:
         self._rows: dict[str, RunRow] = {}
         """The rows as they were last read, with the reviewer's annotations, by name."""
         self._read: Callable[[RunRow, RunDocument], RunRow] | None = None
-        """A function that adds the annotations to a row; made at most once in each check, None before that."""
+        """A function that adds annotations to rows; made at most once in each check, None before that."""
         self._shown = (False, 0)
         """Whether everything has been read, and the number of files left out, as they were last shown."""
         self._asked: Sequence[str] = ()
