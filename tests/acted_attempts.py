@@ -134,10 +134,10 @@ def model(attempt: Attempt, clock: FakeClock) -> None:
 
 def assisted(attempt: Attempt, clock: FakeClock) -> None:
     """Ask the assistant, insert its code, ask without success, and give up."""
-    said = ChatReply(
+    reply = ChatReply(
         ChatMessage("assistant", f"```python\n{REPAIR}```"), "stop", Usage(30, 10, cost_usd=0.01), "m-1"
     )
-    model = ScriptedModel([said, ChatFailure(ChatProblem.TIMED_OUT, "late")])
+    model = ScriptedModel([reply, ChatFailure(ChatProblem.TIMED_OUT, "late")])
     assistant = Assistant(attempt, model, ChatSettings(model="m"))
     attempt.view(Pane.ASSIST)
     attempt.edit(NAME, WRONG)

@@ -53,10 +53,10 @@ def completion(
         }
         for number, (name, value) in enumerate(calls)
     ]
-    said: dict[str, object] = {"role": "assistant", "content": content, **message}
+    turn: dict[str, object] = {"role": "assistant", "content": content, **message}
     if tool_calls:
-        said["tool_calls"] = tool_calls
-    choice = {"index": 0, "message": said, "finish_reason": finish or ("tool_calls" if calls else "stop")}
+        turn["tool_calls"] = tool_calls
+    choice = {"index": 0, "message": turn, "finish_reason": finish or ("tool_calls" if calls else "stop")}
     used = (
         usage if usage is not None else {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
     )

@@ -456,34 +456,34 @@ COMMENT_SLACK = 0.1
 
 def doubts(source: Source, text: str | None = None) -> list[str]:
     """Return a line for each number that the source exceeds, or that lags behind the source."""
-    said: list[str] = []
+    lines: list[str] = []
     tighten = "run `python tests/architecture/measures.py --tighten`"
     counts, found = held("counts", text), faults(source)
     for name, (limit, _, _) in counts.items():
         places = found[name]
         if len(places) > limit:
-            said.append(f"{name}: {len(places)}, at most {limit}:\n    " + "\n    ".join(places))
+            lines.append(f"{name}: {len(places)}, at most {limit}:\n    " + "\n    ".join(places))
         elif len(places) < limit - count_slack(limit, len(places)):
-            said.append(f"{name}: only {len(places)}, the number is {limit}: {tighten}")
+            lines.append(f"{name}: only {len(places)}, the number is {limit}: {tighten}")
     dense, measured = held("decisions a code line", text), densities(source)
     for name in sorted(dense.keys() | measured.keys()):
         limit, value = dense.get(name, Held(DENSE)).limit, measured.get(name, DENSE)
         most = limit if name == "all" else limit + DENSITY_SLACK
         if value > most:
-            said.append(f"decisions a code line in {name}: {value:.4f}, at most {most:g}")
+            lines.append(f"decisions a code line in {name}: {value:.4f}, at most {most:g}")
         elif value < limit - DENSITY_SLACK:
-            said.append(
+            lines.append(
                 f"decisions a code line in {name}: only {value:.4f}, the number is {limit}: {tighten}"
             )
     (least,) = held("comment lines per 100 code lines", text).values()
     if comments(source) < least.limit:
-        said.append(f"comment lines per 100 code lines: {comments(source):.3f}, at least {least.limit}")
+        lines.append(f"comment lines per 100 code lines: {comments(source):.3f}, at least {least.limit}")
     elif comments(source) > least.limit + COMMENT_SLACK:
-        said.append(
+        lines.append(
             f"comment lines per 100 code lines: {comments(source):.3f}, the number is {least.limit}:"
             f" {tighten}"
         )
-    return said
+    return lines
 
 
 def _round_up(value: float, digits: int) -> float:

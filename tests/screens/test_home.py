@@ -348,7 +348,7 @@ async def test_a_damaged_attempt_and_one_that_was_played_open_for_reading_only(t
     clock = FakeClock()
     services = services_with_tasks(tmp_path, clock)
     task = next(task for task in services.tasks.tasks() if isinstance(task, Task))
-    for replay, said in ((False, "It was cut off"), (True, "It is a playback of a recorded attempt")):
+    for replay, message in ((False, "It was cut off"), (True, "It is a playback of a recorded attempt")):
         opened = services.start(task, replay=replay)
         opened.attempt.call("list_directory", {})
         opened.close()
@@ -359,7 +359,7 @@ async def test_a_damaged_attempt_and_one_that_was_played_open_for_reading_only(t
         before = journal.read_bytes()
         async with driving(services, clock, size=LARGE, open=identity) as driver:
             await driver.until_screen("MessageDialog")
-            assert said in driver.text()
+            assert message in driver.text()
             await driver.press("escape")
             await driver.until_screen("ReviewScreen")
             await driver.pilot.pause(0.2)

@@ -329,7 +329,7 @@ async def test_a_theme_of_the_users_own_is_chosen_and_a_broken_one_is_reported(t
     (folder / "fjord.toml").write_text('primary = "#88C0D0"\nbackground = "#0B1E2D"\n')
     (folder / "odd.toml").write_text('primary = "#88C0D0"\ndrak = true\n')
     settings = services.locations.config / "config.toml"
-    for wanted, theme, said in (
+    for wanted, theme, message in (
         ("fjord", "fjord", "themes/odd.toml: the key 'drak'"),
         (
             "fjrd",
@@ -341,7 +341,7 @@ async def test_a_theme_of_the_users_own_is_chosen_and_a_broken_one_is_reported(t
         async with driving(services, clock) as driver:
             await driver.until_screen("HomeScreen")
             await driver.until(
-                lambda said=said: any(said in notice.message for notice in driver.app._notifications)
+                lambda message=message: any(message in notice.message for notice in driver.app._notifications)
             )
             assert driver.app.theme == theme
             await driver.press("alt+t", *"fjord", "enter")

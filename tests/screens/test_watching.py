@@ -278,9 +278,9 @@ async def test_why_a_job_has_no_attempt_is_shown_without_control_characters(home
 
 async def test_the_recorded_attempt_of_the_demo_is_watched_like_any_other() -> None:
     run = open_recorded_run(Locations.of_user(), "test")
-    said = recorded_attempt().turns[0].content.splitlines()[1]
+    line = recorded_attempt().turns[0].content.splitlines()[1]
     app = AgentWatchApp(Locations.of_user(), run=run, services=not_needed)
     async with watching(app, (160, 48)) as pilot:
         await until(pilot, lambda: "token_cap" in text_of(app))
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, AttemptWatchScreen) and said[:30] in text_of(app))
+        await until(pilot, lambda: isinstance(app.screen, AttemptWatchScreen) and line[:30] in text_of(app))

@@ -95,8 +95,8 @@ def test_rows_are_sorted_and_grouped() -> None:
     headings = [found for found in grouped if isinstance(found, Heading)]
     assert headings == ["2× m-1"], "a run that is alone in its group has no heading"
     assert grouped[-1] is ROWS[1]
-    said = {column.name: column.summary(headings[0].rows)[1] for column in COLUMNS if column.summary}
-    assert (said["outcome"], said["steps"], said["cost"], said["solver"]) == (
+    summaries = {column.name: column.summary(headings[0].rows)[1] for column in COLUMNS if column.summary}
+    assert (summaries["outcome"], summaries["steps"], summaries["cost"], summaries["solver"]) == (
         "✔ 1 of 1",
         "25",
         "Σ$0.50",

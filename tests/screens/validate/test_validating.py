@@ -57,10 +57,10 @@ async def test_a_queue_is_judged_with_the_keyboard_alone(tmp_path: Path, size: t
         await driver.press("q")
     async with validating(services, tasks, size=size) as driver:
         validator = driver.screen.session.validator
-        said = [validator.validation(task.id) for task in tasks]
-        verdicts = [one.verdict and one.verdict.verdict for one in said]
+        validations = [validator.validation(task.id) for task in tasks]
+        verdicts = [one.verdict and one.verdict.verdict for one in validations]
         assert verdicts == [TaskVerdict.ACCEPT, TaskVerdict.REJECT_LEAK, TaskVerdict.REJECT_TOO_EASY]
-        assert [comment.text for comment in said[1].comments] == ["a file names it"]
+        assert [comment.text for comment in validations[1].comments] == ["a file names it"]
         assert "3 judged, 1 accepted" in driver.text()
         assert "leak" in driver.text()
 
@@ -493,8 +493,8 @@ async def test_what_is_pressed_too_soon_hits_no_other_task(tmp_path: Path) -> No
         screen.action_trial("corrupted", 1)
         await driver.shows(tasks[1].id)
         for task in tasks:
-            said = screen.session.validator.validation(task.id)
-            assert (said.verdict, said.trials) == (None, ())
+            validation = screen.session.validator.validation(task.id)
+            assert (validation.verdict, validation.trials) == (None, ())
 
 
 async def test_a_bug_in_a_thread_is_reported_and_what_was_typed_is_kept(tmp_path: Path) -> None:

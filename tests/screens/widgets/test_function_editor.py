@@ -118,7 +118,7 @@ async def test_the_users_own_editor_gets_and_gives_the_text(
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "problem"),
     [
         ("exit 3", "ended with exit status 3. Your text here was not changed"),
         ('echo lost > "$2"; exit 1', "The text that it saved is in"),
@@ -127,7 +127,7 @@ async def test_the_users_own_editor_gets_and_gives_the_text(
     ],
 )
 async def test_an_editor_that_fails_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, problem: str
 ) -> None:
     monkeypatch.setenv("VISUAL", an_editor(tmp_path, body))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -135,7 +135,7 @@ async def test_an_editor_that_fails_loses_nothing(
     editor = FunctionEditor()
     async with Heard(editor).run_test():
         editor.load_buffer("a", "kept")
-        with pytest.raises(ExternalEditorError, match=said) as caught:
+        with pytest.raises(ExternalEditorError, match=problem) as caught:
             editor.edit_in_external_editor()
         assert editor.code == "kept"
     left = [path for path in tmp_path.iterdir() if path.name.startswith("gistpoint-")]
@@ -144,14 +144,16 @@ async def test_an_editor_that_fails_loses_nothing(
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [("", "No editor is set"), ("/no/such", "can't be started"), ("'", "quotes")]
+    ("value", "problem"), [("", "No editor is set"), ("/no/such", "can't be started"), ("'", "quotes")]
 )
-async def test_a_missing_editor_is_reported(monkeypatch: pytest.MonkeyPatch, value: str, said: str) -> None:
+async def test_a_missing_editor_is_reported(
+    monkeypatch: pytest.MonkeyPatch, value: str, problem: str
+) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", value)
     editor = FunctionEditor()
     async with Heard(editor).run_test():
-        with pytest.raises(ExternalEditorError, match=said):
+        with pytest.raises(ExternalEditorError, match=problem):
             editor.edit_in_external_editor()
 
 
