@@ -98,7 +98,7 @@ def _candidate(number: int, words: str, calls: Sequence[Call]) -> Answer:
     if words:
         parts.append({"text": words})
     for place, (name, values) in enumerate(calls):
-        # Of parallel calls, the first alone has a signature.
+        # Of parallel calls, only the first one has a signature.
         signed = {} if place else {"thoughtSignature": signature_of(number)}
         id = {"id": f"{number}-{place}"} if number % 2 else {}
         parts.append({"functionCall": {**id, "name": name, "args": values}, **signed})

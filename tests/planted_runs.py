@@ -113,7 +113,7 @@ def planted(number: int, draw: random.Random) -> Planted:
         Turn(f"ls src/{draw.choice(WORDS)}", f"{draw.choice(WORDS)}.py"),
         Turn("cat src/mean.py", "def mean(): 1"),
     ]
-    # A log with another program's traceback was read, but nothing failed.
+    # Reading a log that contains another program's traceback is not a failure.
     look.append(Turn("cat app.log", _traceback(draw, "ValueError: of another program")))
     run.turns = draw.sample(look, draw.randint(1, 3))
     if draw.random() < 0.3:  # an earlier error, which is not the last one

@@ -96,7 +96,7 @@ class SlowLine:
         self.bytes_until_cut -= count
         if self.bytes_until_cut >= 0:
             return False
-        self.bytes_until_cut = None  # new connections are whole again
+        self.bytes_until_cut = None  # new connections are not cut
         for writer in self._writers:
             writer.transport.abort()
         self._writers.clear()

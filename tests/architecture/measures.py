@@ -289,7 +289,7 @@ def imports(source: Source) -> networkx.DiGraph[str]:
     graph.add_nodes_from(source.modules)
     for module in source.modules.values():
         for names in module.imports:
-            # A name is that of a module, or of something in the module before its last dot.
+            # A name denotes a module, or something defined in the module before the last dot.
             used = {name if name in source.modules else name.rpartition(".")[0] for name in names} & set(
                 source.modules
             )

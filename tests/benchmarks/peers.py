@@ -341,7 +341,7 @@ def main() -> None:
             "GISTPOINT_HOME": f"{folder}/home",
             "TEXTUAL_ANIMATIONS": "none",
         }
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept where a user runs it
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept, as for users
         formats: list[Format] = []
         for name, sources, peer in (
             ("mini-swe-agent", options.mini_run, Viewer("mini-swe-agent", tuple(options.mini))),

@@ -37,7 +37,7 @@ class Checkout:
     def __init__(self, folder: Path, home: Path, run: str) -> None:
         self._python, self._run = str(folder / ".venv/bin/python"), run
         self._environment = {**os.environ, "GISTPOINT_HOME": str(home), "TEXTUAL_ANIMATIONS": "none"}
-        self._environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept where a user runs it
+        self._environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept, as for users
         self.call("demo")
         self.task = "seats-together"
         self._fix = home / "fix.py"

@@ -316,7 +316,7 @@ async def test_the_check_is_run_and_kept(tmp_path: Path) -> None:
             (
                 "passes can be confirmed",
                 True,
-            ),  # unknown for an older task; reported, and not a fault of it
+            ),  # unknown for an older task, which is reported but is no fault
         ]
         await driver.until(lambda: "NOT CLEAN" in driver.text())
 
