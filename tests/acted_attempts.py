@@ -1,4 +1,4 @@
-"""Attempts with every event that a journal records, each acted on a fake clock into a real journal."""
+"""Scripted attempts that together record every type of event, in real journals and with a fake clock."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def gist(attempt: Attempt, clock: FakeClock) -> None:
 
 
 def timed_out(attempt: Attempt, clock: FakeClock) -> None:
-    """Type, and let a time limit hand it in."""
+    """Type a gist, and let a time limit hand it in."""
     attempt.edit("gist", FAITHFUL)
     attempt.hand_in(EndReason.TIME_CAP)
     attempt.finish_pending()
@@ -134,10 +134,10 @@ def model(attempt: Attempt, clock: FakeClock) -> None:
 
 def assisted(attempt: Attempt, clock: FakeClock) -> None:
     """Ask the assistant, insert its code, ask without success, and give up."""
-    said = ChatReply(
+    reply = ChatReply(
         ChatMessage("assistant", f"```python\n{REPAIR}```"), "stop", Usage(30, 10, cost_usd=0.01), "m-1"
     )
-    model = ScriptedModel([said, ChatFailure(ChatProblem.TIMED_OUT, "late")])
+    model = ScriptedModel([reply, ChatFailure(ChatProblem.TIMED_OUT, "late")])
     assistant = Assistant(attempt, model, ChatSettings(model="m"))
     attempt.view(Pane.ASSIST)
     attempt.edit(NAME, WRONG)
@@ -154,7 +154,7 @@ ACTS: dict[str, Callable[[Attempt, FakeClock], None]] = {
 
 
 def acted(name: str, folder: Path) -> Path:
-    """Act an attempt in a folder and return its journal."""
+    """Make a scripted attempt in a folder, and return the path of its journal."""
     act, clock = ACTS[name], FakeClock()
     writer = JournalWriter(folder / name, clock)
     task, judge = _gist(folder) if act in (gist, timed_out) else _repair(folder, act is discovery)

@@ -53,7 +53,7 @@ class AtWork:
 
     @property
     def ended(self) -> tuple[str, str]:
-        """Reason and code of the end; ("", "") before it."""
+        """The reason and the code of the end; two empty strings before it."""
         ending = self.state.ending
         return (ending.reason, ending.code) if ending else ("", "")
 
@@ -62,7 +62,7 @@ class AtWork:
         return [event.type for event in self.memory.events]
 
     def cut(self, events: int) -> AtWork:
-        """Resume from the first events, as if the process had died after writing them."""
+        """Return the attempt resumed after its first `events` events, as if the process had died there."""
         return resumed(self.task, self.judge, self.memory.events[:events])
 
 

@@ -58,7 +58,7 @@ class KilledRuns:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing was lost or done twice, and the figures equal those of an undisturbed run."""
+        """Whether nothing was lost or done twice, costs are whole, and figures are those without kills."""
         most = self.requests_undisturbed + self.kills * AT_ONCE
         return (
             not self.lost
@@ -162,27 +162,27 @@ class _Child:
             process.send_signal(signal.SIGKILL)
         lines += process.stdout.readlines()
         status = process.wait()
-        told = [line.split() for line in lines if line.endswith("\n")]
+        acks = [line.split() for line in lines if line.endswith("\n")]
         if status == -signal.SIGKILL:
             found.kills += 1
-            found.after[(told[-1][3] if told[-1][0] == "event" else told[-1][2]) if told else "nothing"] += 1
+            found.after[(acks[-1][3] if acks[-1][0] == "event" else acks[-1][2]) if acks else "nothing"] += 1
         else:
             assert status == 0, status
-        self._check(told, found)
+        self._check(acks, found)
         return status
 
-    def _check(self, told: Sequence[Sequence[str]], found: KilledRuns) -> None:
-        found.acknowledged += len(told)
+    def _check(self, acks: Sequence[Sequence[str]], found: KilledRuns) -> None:
+        found.acknowledged += len(acks)
         file = self.folder / "runs" / NAME / "jobs.jsonl"
         noted = Counter(
             (value["job"], f"Job{value['kind'].capitalize()}")
             for value in map(json.loads, _whole_lines(file))
         )
-        for line in told:
+        for line in acks:
             if line[0] == "job":
                 found.lost += (line[1], line[2]) not in noted
         events: dict[str, dict[int, tuple[str, str]]] = {}
-        for line in told:
+        for line in acks:
             if line[0] != "event":
                 continue
             if line[1] not in events:

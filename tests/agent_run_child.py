@@ -84,17 +84,17 @@ class TellingAttempts(AttemptStore):
 
     def start(self, *given: Any, **named: Any) -> OpenAttempt:
         opened = super().start(*given, **named)
-        return _told(opened)
+        return _reporting(opened)
 
     def resume(self, *given: Any, **named: Any) -> OpenAttempt:
         opened = super().resume(*given, **named)
-        return _told(opened)
+        return _reporting(opened)
 
 
-def _told(opened: OpenAttempt) -> OpenAttempt:
+def _reporting(opened: OpenAttempt) -> OpenAttempt:
     folder = opened.journal.path.parent.name
 
-    def tell(event: JournalEvent, state: AttemptState) -> None:
+    def report(event: JournalEvent, state: AttemptState) -> None:
         say(
             "event",
             folder,
@@ -104,7 +104,7 @@ def _told(opened: OpenAttempt) -> OpenAttempt:
             int(event.data.durable),
         )
 
-    opened.attempt.subscribe(tell)
+    opened.attempt.subscribe(report)
     return opened
 
 

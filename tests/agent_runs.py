@@ -44,7 +44,7 @@ class Home:
         default_factory=lambda: RunSettings(model="m-1", host="", agent=AgentSettings())
     )
     asked: list[ScriptedModel] = field(default_factory=list)
-    """Created models, one for each attempt."""
+    """The models created so far, one for each attempt."""
 
     def __post_init__(self) -> None:
         self.clock = FakeClock()

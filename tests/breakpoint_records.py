@@ -19,9 +19,10 @@ def record_of(
     change: tuple[str, str] | None = None,
     failed: int = 9,
 ) -> dict[str, Any]:
-    """Return a record in the form of the data set: remove mode, or discovery, with `change` applied.
+    """Return a record in the form of the data set, in remove mode or, with a `change`, in discovery mode.
 
-    As in the data, the corrupted function is indented as in its file and has no decorators.
+    `change` replaces the only occurrence of a string in the function with another string. As in the data, the
+    corrupted function is indented as in its file and has no decorators.
     """
     data = source if isinstance(source, bytes) else source[path]
     definition = index_source(path, data).find(function)

@@ -31,9 +31,9 @@ class BrowserWindow:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.requests: list[str] = []
-        """Addresses of all requests."""
+        """The addresses of all requests, including WebSockets."""
         self.complaints: list[str] = []
-        """Errors of scripts and refusals of the browser."""
+        """Uncaught errors of scripts, and errors in the browser's console."""
         self._screen = pyte.Screen(80, 24)
         self._stream = pyte.ByteStream(self._screen)
         self._text: str | None = None

@@ -189,7 +189,7 @@ def build_services(
     role: Role = Role.BASELINE,
     entrypoints: EntrypointRunner | None = None,
 ) -> Services:
-    """Return services with stores below `root` and a runner for every task."""
+    """Return services with stores below `root`, and with one runner for all tasks."""
     locations = Locations(root / "data", root / "config", root / "cache")
     time = clock or FakeClock()
     running = runner or FakeRunner(CHECKS)

@@ -137,7 +137,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _shares_something(item: pytest.Item) -> bool:
-    """Whether a test uses a module-scoped fixture of these tests."""
+    """Return whether a test uses a module-scoped fixture of these tests."""
     if not isinstance(item, pytest.Function):
         return False
     fixtures = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]

@@ -31,7 +31,7 @@ class DaskCluster:
     """The environment with the certificates of an encrypted cluster; empty for one that is not."""
 
     def run(self, *command: str, **environment: str) -> subprocess.Popen[bytes]:
-        """Start a process of the cluster, which ends with it."""
+        """Start a process of the cluster; it is killed when the cluster ends."""
         child = subprocess.Popen(
             [sys.executable, "-m", "dask", *command],
             cwd=self.folder,
@@ -43,7 +43,7 @@ class DaskCluster:
         return child
 
     def add(self, *, odd: str = "", home: Path | None = None) -> subprocess.Popen[bytes]:
-        """Add a worker, perhaps an odd one (see `odd_worker.py`), or one with a `home` of its own."""
+        """Add a worker, perhaps an odd one (see `odd_worker.py`) or one with a separate home; return it."""
         before = len(self.present())
         preload = ["--preload", str(ODD)] if odd else []
         worker = self.run(

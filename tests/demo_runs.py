@@ -145,9 +145,9 @@ def run(scripted: Scripted, demo: Path) -> tuple[list[tuple[str, str, str, int]]
                 text=True,
                 check=False,
             )
-            said = (done.stdout + done.stderr).replace(str(repository), "/repository")
+            output = (done.stdout + done.stderr).replace(str(repository), "/repository")
             return re.sub(
-                r" in \d+\.\d+s", "", re.sub(r"0x[0-9a-f]{8,}", "0x7f0000000000", said)
+                r" in \d+\.\d+s", "", re.sub(r"0x[0-9a-f]{8,}", "0x7f0000000000", output)
             ), done.returncode
 
         bash(
@@ -169,8 +169,8 @@ def mini_swe_agent(scripted: Scripted, task: str, demo: Path) -> Any:
     for number, (thought, command, output, code) in enumerate(turns):
         at = (START + timedelta(seconds=21 * number)).timestamp()
         usage = {"prompt_tokens": 1800 + 650 * number, "completion_tokens": 60 + len(command) // 4}
-        said = f"THOUGHT: {thought}\n\n```bash\n{command}\n```"
-        messages.append({"role": "assistant", "content": said, "extra": {
+        content = f"THOUGHT: {thought}\n\n```bash\n{command}\n```"
+        messages.append({"role": "assistant", "content": content, "extra": {
             "actions": [{"command": command}], "timestamp": at, "cost": 0.004 + 0.001 * number,
             "response": {"model": scripted.model, "usage": usage}}})  # fmt: skip
         shown = f"<returncode>{code}</returncode>\n<output>\n{output}</output>"
@@ -223,7 +223,7 @@ def atif(scripted: Scripted, task: str, demo: Path) -> Any:
 
 
 def main() -> None:
-    """Write all runs; the folder of a played attempt (`gistpoint demo --play`) is copied if it is given."""
+    """Write all runs; if the folder of an attempt by `gistpoint demo --play` is given, copy its journal."""
     with tempfile.TemporaryDirectory() as scratch:
         demo = Path(scratch)
         for scripted in SCRIPTED:

@@ -1,4 +1,4 @@
-"""A bench with the little library whose models are at the endpoints of the environment and the config file."""
+"""A harness with the small library, whose models are at the endpoints that the user has configured."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _model(settings: EndpointSettings) -> RetryingModel:
 
 @dataclass(eq=False)
 class EndpointBench(FakeBench):
-    """A bench that creates the little library and takes its models from the user's endpoints."""
+    """A harness that creates the small library, and gets its models from the user's endpoints."""
 
     source: str = SHOP
 

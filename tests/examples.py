@@ -11,7 +11,7 @@ from hypothesis import settings
 Case = TypeVar("Case")
 Size = tuple[int, int]
 EXAMPLES = {"quick": 15, "gate": 100, "explore": 2000}
-"""Examples by profile, for a property without its own number; `explore` searches for new cases."""
+"""The number of examples by profile, for properties without their own; `explore` searches for new cases."""
 CHOSEN = os.environ.get("GISTPOINT_EXAMPLES", "quick")
 
 

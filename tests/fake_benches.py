@@ -1,4 +1,4 @@
-"""A bench whose suites are functions run in this process, and a little library with such a suite."""
+"""A harness whose suites are functions run in this process, and a small library with such a suite."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ class HeldSet:
 
 @dataclass
 class Shop:
-    """The little library in a folder, with campaigns on it."""
+    """The small library in a folder, with campaigns on it."""
 
     folder: Path
     bench: FakeBench = field(default_factory=FakeBench)

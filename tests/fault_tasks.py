@@ -46,7 +46,7 @@ class FaultTasks:
     known: dict[tuple[tuple[str, str], ...], tuple[Task, Answer, Controls]]
 
     def case(self, corrupted: Mapping[str, str]) -> tuple[Task, Answer, Controls]:
-        """Return a task whose functions have these bodies, with its answer and its controls."""
+        """Return a task whose functions have these corrupted bodies, with its answer and its controls."""
         key = tuple(corrupted.items())
         if key not in self.known:
             original = repaired_tree(SourceTree.open(self.task.tree_path), self.answer.targets)
@@ -64,9 +64,10 @@ class FaultTasks:
     def confirmed(
         self, bodies: Mapping[str, str], corrupted: Mapping[str, str] | None = None, *, old: bool = False
     ) -> Confirmation:
-        """Return the confirmation of bodies for the functions of a task; with `old`, of an earlier task.
+        """Return the confirmation of bodies for the functions of a task.
 
-        `corrupted` are by default the corrupted bodies of the functions that have a body in `bodies`.
+        `corrupted` are by default the corrupted bodies of the functions that have a body in `bodies`. With
+        `old`, the controls are those of a task made before each function was controlled separately.
         """
         corrupted = self.corrupted(bodies) if corrupted is None else corrupted
         task, answer, controls = self.case(corrupted)
@@ -101,6 +102,6 @@ def fault_tasks(
 
 
 def is_caught(found: Confirmation) -> bool:
-    """Whether a forged pass is contradicted, or is unconfirmed and marked."""
+    """Return whether a forged pass is contradicted, or is unconfirmed and marked."""
     unconfirmed = found.result is Confirmed.UNCONFIRMED and bool(found.marks)
     return found.result is Confirmed.CONTRADICTED or unconfirmed

@@ -76,8 +76,8 @@ class Held:
         folder.record(code, f"person:{code}", StudyOperationKind.FINISHED, end)
         for form in folder.study.questionnaires_at(Moment.AFTER_TASK):
             values = {item.id: "no" if item.options else None for item in form.item}
-            said = Answers(questionnaire=form.id, values=values, assignment=assignment)
-            folder.record(code, f"person:{code}", StudyOperationKind.ANSWERS, said)
+            answers = Answers(questionnaire=form.id, values=values, assignment=assignment)
+            folder.record(code, f"person:{code}", StudyOperationKind.ANSWERS, answers)
         folder.publish(place)
         return place.name
 

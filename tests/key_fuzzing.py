@@ -337,7 +337,7 @@ async def _word_after(ground: Playground, key: str, name: str, found: Found, *, 
 
 
 async def sequences(
-    room: Room, root: Path, seed: int, count: int, found: Found, told: Callable[[str], None] = print
+    room: Room, root: Path, seed: int, count: int, found: Found, report: Callable[[str], None] = print
 ) -> int:
     """Run up to `count` sequences in one app, until it ends; return how many were run."""
     rng = random.Random(seed)
@@ -373,7 +373,7 @@ async def sequences(
                         f"{room.name} {stage} seed {seed} at {size}, sequence {done}, {words}: {error}\n"
                         f"{app.screen_stack if app.is_running else ''}"
                     )
-                    told(found.broken[-1])
+                    report(found.broken[-1])
                     break
         solve = ground.solve
         if solve is not None:

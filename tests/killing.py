@@ -62,7 +62,7 @@ def result_of(state: AttemptState) -> dict[str, object]:
 
 
 def kill_often(folder: Path, task: Path, kills: int, *, runner: str, seed: int) -> Figures:
-    """Kill attempts of `task` up to `kills` times in all; every attempt is continued to its end."""
+    """Kill attempts at `task` until there were `kills` in all; every attempt is continued to its end."""
     chance, figures = random.Random(seed), Figures()
     wanted = _without_kills(folder / "straight", task, runner)
     while figures.kills < kills:

@@ -32,11 +32,11 @@ def launch(cwd: Path, **order: Any) -> tuple[subprocess.CompletedProcess[str], R
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         }
-        told: list[bytes] = []
+        received: list[bytes] = []
 
         def read() -> None:
             with os.fdopen(reading, "rb") as pipe:
-                told.extend(pipe)
+                received.extend(pipe)
 
         reader = threading.Thread(target=read)
         reader.start()
@@ -49,7 +49,7 @@ def launch(cwd: Path, **order: Any) -> tuple[subprocess.CompletedProcess[str], R
             )  # fmt: skip
         os.close(writing)
         reader.join()
-    return done, [json.loads(line) for line in told]
+    return done, [json.loads(line) for line in received]
 
 
 _FORKS = """
@@ -78,7 +78,7 @@ def launch_programs(
     The text in `source` becomes the program `gist.py`. Returns the records of each by its name. Raises an
     `AssertionError` with the traceback if a program fails.
     """
-    told: dict[str, Records] = {}
+    by_name: dict[str, Records] = {}
     asked = []
     for number, order in enumerate(orders.values()):
         place = folder / str(number)
@@ -95,8 +95,8 @@ def launch_programs(
         output = (folder / str(number) / "output").read_text()
         assert records, (name, output)
         assert records[-1] == {"kind": "end", "raised": None}, (name, output)
-        told[name] = records
-    return told
+        by_name[name] = records
+    return by_name
 
 
 def events(records: Records) -> list[tuple[str, str]]:

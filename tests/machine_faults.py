@@ -277,12 +277,12 @@ def namespaces() -> tuple[str, ...]:
 
 
 def possible(fault: Fault) -> bool:
-    """Whether this machine can produce a fault."""
+    """Return whether this machine can produce a fault."""
     return not fault.script or bool(namespaces())
 
 
 def template(place: Path) -> Case:
-    """Make the home and folder that each case copies."""
+    """Make the home and the folder that each case copies, and return them with the id of an attempt."""
     home, folder = place / "home", place / "folder"
     folder.mkdir(parents=True)
     warmed(home)

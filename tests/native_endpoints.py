@@ -18,7 +18,7 @@ Call = tuple[str, dict[str, Any]]
 
 
 def model_at(api: ChatApi, url: str, **changes: Any) -> ChatModel:
-    """Return the model at a scripted endpoint, whose address is that of OpenAI's API there."""
+    """Return a model that is asked through an API; `url` is the address of OpenAI's API at the endpoint."""
     given = {"timeout_s": 60.0, **changes}
     place = url if api == "openai" else url.removesuffix("/v1")
     return chat_model_at(EndpointSettings("m", place, ApiKey(KEY), api=api, **given))
@@ -98,7 +98,7 @@ def _candidate(number: int, words: str, calls: Sequence[Call]) -> Answer:
     if words:
         parts.append({"text": words})
     for place, (name, values) in enumerate(calls):
-        # Of parallel calls, the first alone has a signature.
+        # Of parallel calls, only the first one has a signature.
         signed = {} if place else {"thoughtSignature": signature_of(number)}
         id = {"id": f"{number}-{place}"} if number % 2 else {}
         parts.append({"functionCall": {**id, "name": name, "args": values}, **signed})

@@ -62,7 +62,7 @@ def dying(order: bytes, archive: bytes, **given: Any) -> bytes:
 
 
 def rewritten(journal: bytes, change: Callable[[int, Any], Any]) -> bytes:
-    """Return the journal with changed events, in a chain that verifies."""
+    """Return the journal with changed events and a valid chain of hashes."""
     lines, head = [], ""
     for event in journal_in(journal).events:
         data = change(event.seq, event.data)

@@ -113,7 +113,7 @@ def planted(number: int, draw: random.Random) -> Planted:
         Turn(f"ls src/{draw.choice(WORDS)}", f"{draw.choice(WORDS)}.py"),
         Turn("cat src/mean.py", "def mean(): 1"),
     ]
-    # A log with another program's traceback was read, but nothing failed.
+    # Reading a log that contains another program's traceback is not a failure.
     look.append(Turn("cat app.log", _traceback(draw, "ValueError: of another program")))
     run.turns = draw.sample(look, draw.randint(1, 3))
     if draw.random() < 0.3:  # an earlier error, which is not the last one
@@ -149,7 +149,7 @@ def planted(number: int, draw: random.Random) -> Planted:
 
 
 def mini(run: Planted, draw: random.Random) -> Any:
-    """Return a run of mini-swe-agent, which submits a patch, ends at a limit, or ends with words."""
+    """Return a run of mini-swe-agent, which submits a patch, reaches a limit, or ends with a message."""
     messages: list[Any] = [
         {"role": "system", "content": "You fix."},
         {"role": "user", "content": "Fix the mean."},
@@ -245,7 +245,7 @@ def claude(run: Planted, draw: random.Random) -> Any:
         at = f"2025-11-19T22:{len(lines) // 60:02}:{len(lines) % 60:02}Z"
         lines.append({**common, "type": kind, "uuid": f"u{len(lines)}", "timestamp": at, "message": message})
 
-    def said(block: Any) -> None:
+    def reply(block: Any) -> None:
         add(
             "assistant",
             {"id": f"m{len(lines)}", "role": "assistant", "model": f"m-{run.number % 5}", "content": [block]},
@@ -256,7 +256,7 @@ def claude(run: Planted, draw: random.Random) -> Any:
         name = "Edit" if turn.edits else "Bash"
         edit = {"file_path": "/app/mean.py", "old_string": "1", "new_string": "2"}
         given = edit if turn.edits else {"command": turn.command}
-        said({"type": "tool_use", "id": f"t{number}", "name": name, "input": given})
+        reply({"type": "tool_use", "id": f"t{number}", "name": name, "input": given})
         output = f"Exit code {turn.code}\n{turn.output}" if turn.code else turn.output
         result = {
             "type": "tool_result",
@@ -266,7 +266,7 @@ def claude(run: Planted, draw: random.Random) -> Any:
         }
         add("user", {"role": "user", "content": [result]})
     if run.final:
-        said({"type": "text", "text": run.final})
+        reply({"type": "text", "text": run.final})
     return lines
 
 

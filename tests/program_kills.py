@@ -30,7 +30,7 @@ from gistpoint.core.text import visible
 from gistpoint.sessions.journal import JOURNAL, read_journal
 
 DRAFT_S = 0.3
-"""The time after which typed text must be on disk."""
+"""Seconds after which typed text must be on disk."""
 _LEFT = re.compile(rb"^\[\d+ tool uses? and \d+ submissions? left\]\n", re.MULTILINE)
 _BUDGETS = re.compile(r"◆ (\d+) [^▶]*▶ (\d+) ")
 _SUMMARY = r"True function.*Tests.*Notes"

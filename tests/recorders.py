@@ -11,7 +11,7 @@ from gistpoint.core.ports import TimeSource
 
 @dataclass
 class Memory:
-    """Keeps events in a list; raises instead of writing the event with the number `dies_at`."""
+    """Keeps events in a list. From event number `dies_at` on, raises `KeyboardInterrupt` instead."""
 
     clock: TimeSource
     events: list[JournalEvent] = field(default_factory=list)

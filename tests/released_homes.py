@@ -18,7 +18,7 @@ PLACE = Path(__file__).parent / "data" / "releases"
 
 @dataclass(frozen=True)
 class ReleasedHome:
-    """What a version wrote."""
+    """A home that a version wrote."""
 
     version: str
     solved: dict[str, bool]

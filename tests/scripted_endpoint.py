@@ -53,10 +53,10 @@ def completion(
         }
         for number, (name, value) in enumerate(calls)
     ]
-    said: dict[str, object] = {"role": "assistant", "content": content, **message}
+    turn: dict[str, object] = {"role": "assistant", "content": content, **message}
     if tool_calls:
-        said["tool_calls"] = tool_calls
-    choice = {"index": 0, "message": said, "finish_reason": finish or ("tool_calls" if calls else "stop")}
+        turn["tool_calls"] = tool_calls
+    choice = {"index": 0, "message": turn, "finish_reason": finish or ("tool_calls" if calls else "stop")}
     used = (
         usage if usage is not None else {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
     )
@@ -201,7 +201,7 @@ def endpoint(*steps: Step) -> Iterator[Endpoint]:
 
 @contextmanager
 def closing() -> Iterator[str]:
-    """Read requests and close their connections without a reply, and yield the server's URL."""
+    """Serve an endpoint that reads each request and closes the connection without a reply; yield its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -225,7 +225,7 @@ def reply(
     refusal: str = "",
     ids: Sequence[str] = (),
 ) -> ChatReply:
-    """Return a reply in the form that the port requires."""
+    """Return a reply in the form in which a `ChatModel` returns it."""
     requests = tuple(
         ToolRequest(
             ids[number] if ids else f"id-{number}",

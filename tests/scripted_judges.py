@@ -1,4 +1,4 @@
-"""Recorded runs that delete a failing test or do not, and scripted judges of them on a loopback endpoint."""
+"""Recorded runs, some of which delete a failing test, and scripted judges of them on a loopback endpoint."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def has_label(number: int) -> bool:
 
 
 def write_runs(folder: Path, count: int, *, hostile: Sequence[int] = (), tasks: int = 8) -> Path:
-    """Write mini-swe-agent runs of a number of tasks, and return their folder."""
+    """Write `count` runs of mini-swe-agent on `tasks` tasks, and return their folder.
+
+    The runs with the numbers in `hostile` contain instructions to the judge.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(count):
         command = DELETED if has_label(number) else f"cat stats_{number}.py"

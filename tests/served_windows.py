@@ -45,7 +45,7 @@ class ServedWindow:
         await self._socket.send_json(["stdin", keys])
 
     async def send(self, text: str) -> None:
-        """Send any string instead of a message."""
+        """Send a string as it is, even if it is not a valid message."""
         await self._socket.send_str(text)
 
     async def resize(self, width: object, height: object) -> None:
@@ -103,10 +103,10 @@ class ServedPrograms:
         return found
 
     async def stop(self) -> str:
-        """End the server with SIGTERM; return what it printed."""
+        """End the server with SIGTERM; return what it printed after the links."""
         self.process.send_signal(signal.SIGTERM)
-        told, _ = await asyncio.wait_for(self.process.communicate(), UNTIL_S)
-        return told.decode()
+        output, _ = await asyncio.wait_for(self.process.communicate(), UNTIL_S)
+        return output.decode()
 
 
 @asynccontextmanager
@@ -124,10 +124,10 @@ async def serving(
         url = first.split()[2].rstrip(";")
         links: dict[str, str] = {}
         while len(links) < people:
-            who, _, told = (
+            who, _, link = (
                 (await asyncio.wait_for(process.stdout.readline(), UNTIL_S)).decode().strip().partition("  ")
             )
-            links[who] = told
+            links[who] = link
         yield ServedPrograms(process, url, links)
     finally:
         if process.returncode is None:

@@ -12,7 +12,7 @@ from threading import Event, Thread
 
 @dataclass
 class SlowLine:
-    """A proxy before a server's socket that forwards data after a delay, in order and without a limit."""
+    """A proxy in front of a server's socket that forwards data in order and after a delay, at any rate."""
 
     socket: Path
     delay_s: float = 0.0
@@ -20,7 +20,7 @@ class SlowLine:
     round_trips: int = 0
     """How often a client has sent after the server did."""
     sent: int = 0
-    """The bytes that clients have sent."""
+    """The count of bytes that clients have sent."""
     bytes_until_cut: int | None = None
     """The bytes that clients may still send before all connections break; None for no cut."""
     bytes_until_silence: int | None = None
@@ -90,13 +90,13 @@ class SlowLine:
         await delivering
 
     def _is_cut_by(self, count: int) -> bool:
-        """Count bytes of a client; if they are too many, break all connections and return true."""
+        """Count the bytes of a client. If they exceed the limit, break all connections and return True."""
         if self.bytes_until_cut is None:
             return False
         self.bytes_until_cut -= count
         if self.bytes_until_cut >= 0:
             return False
-        self.bytes_until_cut = None  # new connections are whole again
+        self.bytes_until_cut = None  # new connections are not cut
         for writer in self._writers:
             writer.transport.abort()
         self._writers.clear()

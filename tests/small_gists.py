@@ -364,7 +364,7 @@ HONEST_GISTS = {
 }
 """Commands, and gists that reproduce them with the codebase's lines only."""
 Prepared = Callable[[str], GistJudge]
-"""Returns the judge of a command of the codebase."""
+"""A function that returns the judge of a command of the codebase."""
 
 
 def judge_of(command: str, folder: Path, backend: Backend, environments: EnvironmentStore) -> GistJudge:

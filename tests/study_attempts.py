@@ -1,4 +1,4 @@
-"""A small study in memory, and its attempts, which the real engine acts on a fake clock."""
+"""A small study in memory, and attempts in it, recorded by the real engine with a fake clock."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from gistpoint.sessions.studies.drafts import FormDraft, FormDrafts
 from gistpoint.sessions.studies.taking import Participation
 
 STEP_S = 0.002
-"""The minimum time of a participant for a step, so that kills also happen between writes."""
+"""The least time, in seconds, that a participant takes for a step, so that kills also fall between writes."""
 MOST_LINES, LATER_S = 12, 0.03
 """The maximum number of lines from a process before it is killed, and of seconds after the last one."""
 
@@ -117,14 +117,14 @@ def _one_process(
         finally:
             os._exit(status)
     os.close(writing)
-    with os.fdopen(reading, "rb") as told:
+    with os.fdopen(reading, "rb") as pipe:
         raw = b""
         if chance is not None:
             for _ in range(chance.randint(0, MOST_LINES)):
-                raw += told.readline()
+                raw += pipe.readline()
             time.sleep(chance.uniform(0, LATER_S))
             os.kill(child, signal.SIGKILL)
-        raw += told.read()
+        raw += pipe.read()
     lines = [json.loads(line) for line in raw.split(b"\n")[:-1]]
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert status in (0, -signal.SIGKILL), f"a participant's process ended with {status}"
@@ -177,22 +177,22 @@ def _check_whole(root: Path, machine: Machine, code: str, killed: StudyKills) ->
     killed.asked_again += [f"{code}: {form}" for (form, _), times in asked.items() if times > 1]
 
 
-def _take_part(root: Path, machine: Machine, code: str, word: int, told: int) -> None:
-    def tell(**line: Any) -> None:
-        os.write(told, json.dumps(line).encode() + b"\n")
+def _take_part(root: Path, machine: Machine, code: str, word: int, pipe: int) -> None:
+    def report(**line: Any) -> None:
+        os.write(pipe, json.dumps(line).encode() + b"\n")
 
-    tell(next=described(_participation(root, machine, code).next()))
+    report(next=described(_participation(root, machine, code).next()))
     part = participation(machine, root, code)
     record = part.folder.record
 
     def acknowledged(*about: Any) -> Any:
         operation = record(*about)
-        tell(op=operation.op, kind=operation.kind, data=msgspec.to_builtins(operation.data))
+        report(op=operation.op, kind=operation.kind, data=msgspec.to_builtins(operation.data))
         return operation
 
     part.folder.record = acknowledged  # type: ignore[method-assign]
     for step in _steps(part):
-        tell(step=described(step))
+        report(step=described(step))
         time.sleep(STEP_S)
         forms = (
             step.forecasts if isinstance(step, AttemptStep) else [step] if isinstance(step, FormStep) else []
@@ -201,7 +201,7 @@ def _take_part(root: Path, machine: Machine, code: str, word: int, told: int) ->
             part.drafts.write(
                 form.form.id, form.assignment, FormDraft(values={**answers_of(form), "word": str(word)})
             )
-            tell(draft=form.form.id, of=form.assignment, word=str(word))
+            report(draft=form.form.id, of=form.assignment, word=str(word))
             time.sleep(STEP_S)
         do(part, step)
 

@@ -170,13 +170,13 @@ class Crowd:
         for _ in range(2):  # the first round sends what others fetch in the second
             for folder in folders:
                 synchronise(folder)
-        told = [
+        reported = [
             json.loads(line)
             for path in sorted(self.base.glob("told-*"))
             for line in path.read_text().splitlines()
         ]
-        found.waited = sum("waited" in line for line in told)
-        acknowledged = {line["op"] for line in told if "op" in line}
+        found.waited = sum("waited" in line for line in reported)
+        acknowledged = {line["op"] for line in reported if "op" in line}
         found.acknowledged = len(acknowledged)
         everything = contents(self.root)
         for place, folder in enumerate(folders):

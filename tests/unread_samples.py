@@ -35,7 +35,7 @@ NOT_DRAWN: frozenset[str] = frozenset()
 def samples(paths: Iterable[Path], failing: Collection[str]) -> list[Any]:
     """Return test parameters for samples; those in `failing` are expected to fail.
 
-    These are at most 50 of the samples, evenly spread, unless examples are explored.
+    At most 30 samples are returned, evenly spread, unless examples are explored.
     """
     marks = pytest.mark.xfail(strict=True, reason="its readers do not read it whole yet")
     return [

@@ -18,7 +18,7 @@ PARAMETERS = [
     )
     for name in WORKING
 ]
-"""A mark for tests of a backend, which share a worker, and therefore environments, images and tasks."""
+"""A parameter for each working backend. Its tests share a worker, and therefore environments and tasks."""
 
 _ON_ONE = PARAMETERS if CHOSEN == "explore" else PARAMETERS[:1]
 on_one_backend = pytest.mark.parametrize("backend", _ON_ONE, indirect=True)
@@ -26,9 +26,10 @@ on_one_backend = pytest.mark.parametrize("backend", _ON_ONE, indirect=True)
 
 
 def all_on_one_backend(name: str, cases: Collection[object], elsewhere: int) -> pytest.MarkDecorator:
-    """Return a mark that tries all cases on the first working backend, and some on each other (decision 132).
+    """Return a mark that tries all cases on the first working backend, and a sample on each of the others.
 
-    This is for cases whose outcome does not depend on the backend.
+    This is for cases whose outcome does not depend on the backend (decision 132). `elsewhere` is the maximum
+    size of the sample.
     """
     chosen = [
         pytest.param(parameter.values[0], case, marks=parameter.marks, id=f"{parameter.values[0]}-{case}")

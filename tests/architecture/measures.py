@@ -4,8 +4,8 @@ usage: python tests/architecture/measures.py [ROOT] [--list] [--tighten] [--anch
 
 Prints the shape of the checkout at ROOT, by default this one, and below it that of any package's folder
 (`--anchors`). Then prints each measure next to its limit in `numbers.toml`, and each room's code lines next
-to its budget. `--list` adds the places behind each measure; `--tighten` only writes improved numbers into
-`numbers.toml`.
+to its budget. `--list` adds the places behind each measure; `--tighten` also writes the numbers that have
+improved into `numbers.toml`.
 
 What is counted:
 
@@ -57,7 +57,7 @@ DENSE = 0.25
 ROOM = 500
 """The number of code lines from which the density of a room is meaningful."""
 SCREEN_CLASSES = 2
-"""The maximum number of gistpoint's classes from a screen up to Textual."""
+"""The maximum number of gistpoint's classes from a screen up to `BaseScreen`, which does not count."""
 
 WORDS = frozenset(
     {"told", "said", "stands", "beside", "lack", "lacks", "lacking", "mend", "mends", "mended", "anew"}
@@ -215,7 +215,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> tuple[str, ...]:
 
 
 def _asks_mode(node: ast.AST) -> bool:
-    """Whether a node asks for a task's mode, by a member of `Mode` or by its name as a string."""
+    """Return whether a node asks for a task's mode: by a member of `Mode`, a mode's name, or `is_gist`."""
     match node:
         case ast.Attribute():
             return True
@@ -289,7 +289,7 @@ def imports(source: Source) -> networkx.DiGraph[str]:
     graph.add_nodes_from(source.modules)
     for module in source.modules.values():
         for names in module.imports:
-            # A name is that of a module, or of something in the module before its last dot.
+            # A name denotes a module, or something defined in the module before the last dot.
             used = {name if name in source.modules else name.rpartition(".")[0] for name in names} & set(
                 source.modules
             )
@@ -456,34 +456,34 @@ COMMENT_SLACK = 0.1
 
 def doubts(source: Source, text: str | None = None) -> list[str]:
     """Return a line for each number that the source exceeds, or that lags behind the source."""
-    said: list[str] = []
+    lines: list[str] = []
     tighten = "run `python tests/architecture/measures.py --tighten`"
     counts, found = held("counts", text), faults(source)
     for name, (limit, _, _) in counts.items():
         places = found[name]
         if len(places) > limit:
-            said.append(f"{name}: {len(places)}, at most {limit}:\n    " + "\n    ".join(places))
+            lines.append(f"{name}: {len(places)}, at most {limit}:\n    " + "\n    ".join(places))
         elif len(places) < limit - count_slack(limit, len(places)):
-            said.append(f"{name}: only {len(places)}, the number is {limit}: {tighten}")
+            lines.append(f"{name}: only {len(places)}, the number is {limit}: {tighten}")
     dense, measured = held("decisions a code line", text), densities(source)
     for name in sorted(dense.keys() | measured.keys()):
         limit, value = dense.get(name, Held(DENSE)).limit, measured.get(name, DENSE)
         most = limit if name == "all" else limit + DENSITY_SLACK
         if value > most:
-            said.append(f"decisions a code line in {name}: {value:.4f}, at most {most:g}")
+            lines.append(f"decisions a code line in {name}: {value:.4f}, at most {most:g}")
         elif value < limit - DENSITY_SLACK:
-            said.append(
+            lines.append(
                 f"decisions a code line in {name}: only {value:.4f}, the number is {limit}: {tighten}"
             )
     (least,) = held("comment lines per 100 code lines", text).values()
     if comments(source) < least.limit:
-        said.append(f"comment lines per 100 code lines: {comments(source):.3f}, at least {least.limit}")
+        lines.append(f"comment lines per 100 code lines: {comments(source):.3f}, at least {least.limit}")
     elif comments(source) > least.limit + COMMENT_SLACK:
-        said.append(
+        lines.append(
             f"comment lines per 100 code lines: {comments(source):.3f}, the number is {least.limit}:"
             f" {tighten}"
         )
-    return said
+    return lines
 
 
 def _round_up(value: float, digits: int) -> float:
@@ -564,7 +564,7 @@ def budgets(source: Source) -> list[str]:
 
 
 def main() -> None:
-    """Print the measures of the checkout at ROOT."""
+    """Print the measures of the checkout at ROOT; with `--tighten`, also write the improved numbers."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0] if __doc__ else "")
     parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).parents[2])
     parser.add_argument("--list", action="store_true", help="also print what is behind each measure")

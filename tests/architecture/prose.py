@@ -28,7 +28,7 @@ def trees(root: Path) -> Iterator[tuple[str, ast.Module]]:
 
 
 def docstrings(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield every docstring of a module, class or function with its location."""
+    """Yield every docstring of at least `WORDS` words, after the place of its module, class or function."""
     for module, tree in trees(root):
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

@@ -12,7 +12,7 @@ from project_files import ROOT
 # The tests run in one worker, so that the source is parsed only once.
 pytestmark = pytest.mark.xdist_group("house")
 SCREEN_CLASSES = 2
-"""The maximum number of gistpoint's classes from a screen up to the common base."""
+"""The maximum number of gistpoint's classes from a screen up to `BaseScreen`, which does not count."""
 
 
 @pytest.fixture(scope="module")

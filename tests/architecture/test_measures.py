@@ -140,9 +140,9 @@ def test_a_number_may_lag_a_little_and_never_be_exceeded(
     names = dict.fromkeys(held("counts"), "0") | {"terms of the glossary": number}
     text = "[counts]\n" + "".join(f'"{name}" = {value}\n' for name, value in names.items())
     text += '["decisions a code line"]\n"all" = 0\n["comment lines per 100 code lines"]\n"all" = 0\n'
-    said = doubts(house(tmp_path, {"core/one.py": "X = 1\n"}), text)
-    assert [doubted in line for line in said if doubted] == [True] * bool(doubted)
-    assert len(said) == bool(doubted)
+    found = doubts(house(tmp_path, {"core/one.py": "X = 1\n"}), text)
+    assert [doubted in line for line in found if doubted] == [True] * bool(doubted)
+    assert len(found) == bool(doubted)
     gone = doubts(Source(tmp_path), text.replace('"circles of modules" = 0', '"circles of modules" = 1'))
     assert [line for line in gone if line.startswith("circles of modules: only 0")]
 

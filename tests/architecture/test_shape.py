@@ -50,7 +50,7 @@ class Shape:
     says_what_it_is: bool
     """Whether it has a docstring or needs none."""
     unsafe: list[str]
-    """Lines that could draw external text as markup."""
+    """The lines that could draw external text as markup."""
     locks: bool
     appends: bool
     reads_digits: bool

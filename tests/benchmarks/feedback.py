@@ -1,8 +1,8 @@
 """Times the first relevant failing test: failing tests first, against the suite's order and plain pytest.
 
-In each library one function is broken that tests in the middle of the suite enter. All runs are full runs and
-differ only in the order. The plain run is pytest itself, which prints its summary at the end. Sdists come
-from the package index.
+In each library, one function is broken that tests in the middle of the suite call. All runs are full runs,
+which differ only in the order. The plain run is pytest itself, which prints its summary at the end. Sdists
+come from the package index.
 
 usage: python tests/benchmarks/feedback.py
 """

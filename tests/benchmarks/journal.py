@@ -1,4 +1,6 @@
-"""The cost of an attempt's event beyond the disk's sync: appended to a journal, or as bare bytes, in turn.
+"""Measures the cost of an attempt's event beyond the disk's sync.
+
+The event is appended to a journal, and its bytes are written to a bare file and synced, in turn.
 
 Usage: PYTHONPATH=src:tests python tests/benchmarks/journal.py [EVENTS] [FOLDER]
 """

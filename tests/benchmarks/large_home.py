@@ -60,7 +60,10 @@ def locations_of(home: Path) -> Locations:
 def acted(
     folder: Path, task: Task, name: str, who: Enrolment, *, calls: int, edits: int, repair: str
 ) -> Path:
-    """Act one attempt with this many calls and edits; submit it if there is a `repair`, otherwise give up."""
+    """Make an attempt with this many calls and edits, and return the path of its journal.
+
+    It submits `repair`; if that is empty, it gives up.
+    """
     clock = FakeClock()
     writer = JournalWriter(folder / name, clock)
     attempt = Attempt(

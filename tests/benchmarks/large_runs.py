@@ -21,7 +21,7 @@ from typing import Any
 
 SIZES = {"mid50": 50, "big210": 210}
 SUFFIXES = {"messages": ".traj.json", "trajectory": ".swe.traj"}
-"""Suffixes of the formats' files, by the key of their steps."""
+"""The suffixes of the formats' files, by the key of their steps."""
 NAMES = ("small", *SIZES, "obs11", "nine")
 _NINE = 9
 _NINTH_MB = 222

@@ -152,11 +152,11 @@ class Drawn:
         if wait_s <= 0 or not select.select([self.file], [], [], wait_s)[0]:
             return False
         try:
-            told = os.read(self.file, 1 << 16)
+            data = os.read(self.file, 1 << 16)
         except OSError:  # the program has ended
             return False
         self.last_byte = time.perf_counter()
-        _, page, after = told.rpartition(b"\x1b[?1049h")
+        _, page, after = data.rpartition(b"\x1b[?1049h")
         if page:
             self.screen.reset()
             self.is_open = True
@@ -227,9 +227,9 @@ def looked_through(command: Sequence[str], pattern: str, path: Path, environment
             [*command, words, str(path)], env=environment, stdout=subprocess.PIPE, bufsize=0
         ) as run:
             assert run.stdout
-            while told := run.stdout.read(1 << 20):
+            while chunk := run.stdout.read(1 << 20):
                 first = first or time.perf_counter() - started
-                count += told.count(b"\n")
+                count += chunk.count(b"\n")
                 if path.is_dir():
                     os.kill(run.pid, signal.SIGKILL)  # Popen.kill would consume the status that wait4 needs
             _, _, used = os.wait4(run.pid, 0)
@@ -341,7 +341,7 @@ def main() -> None:
             "GISTPOINT_HOME": f"{folder}/home",
             "TEXTUAL_ANIMATIONS": "none",
         }
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept where a user runs it
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept, as for users
         formats: list[Format] = []
         for name, sources, peer in (
             ("mini-swe-agent", options.mini_run, Viewer("mini-swe-agent", tuple(options.mini))),

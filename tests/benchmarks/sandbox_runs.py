@@ -44,7 +44,7 @@ def median_ms(work: Callable[[], object], pause: Callable[[], object] = lambda: 
 
 
 def settle(backend: Backend) -> None:
-    """Give a backend time to prepare the next run, as pauses for editing would."""
+    """Give Docker time to prepare the next run, as pauses for editing would; do nothing on other backends."""
     if isinstance(backend, DockerBackend):
         time.sleep(1.5)
 

@@ -60,7 +60,7 @@ def first_text(command: list[str], pattern: str, environment: dict[str, str]) ->
 def main(runs: int) -> None:
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "GISTPOINT_HOME": home, "TEXTUAL_ANIMATIONS": "none"}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users keep their compiled files
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept, as for users
         program = [sys.executable, "-m", "gistpoint"]
         subprocess.run([*program, "demo"], env=environment, capture_output=True, check=True)
         bare, solve = [sys.executable, "-c", "pass"], [*program, "demo", "dear-tickets"]

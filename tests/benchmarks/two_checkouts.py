@@ -37,7 +37,7 @@ class Checkout:
     def __init__(self, folder: Path, home: Path, run: str) -> None:
         self._python, self._run = str(folder / ".venv/bin/python"), run
         self._environment = {**os.environ, "GISTPOINT_HOME": str(home), "TEXTUAL_ANIMATIONS": "none"}
-        self._environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept where a user runs it
+        self._environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept, as for users
         self.call("demo")
         self.task = "seats-together"
         self._fix = home / "fix.py"
@@ -93,7 +93,7 @@ class Checkout:
                 terminal.wait_for(wanted)
             return time.perf_counter() - started
 
-    def deeds(self) -> dict[str, Callable[[], float]]:
+    def actions(self) -> dict[str, Callable[[], float]]:
         """Return the timed actions by name."""
 
         def seconds(*words: str) -> Callable[[], float]:
@@ -145,20 +145,20 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         pair = [
-            Checkout(folder.resolve(), Path(scratch) / name, options.run).deeds()
+            Checkout(folder.resolve(), Path(scratch) / name, options.run).actions()
             for name, folder in (("before", options.before), ("after", options.after))
         ]
-        for deed in pair[0]:
+        for name in pair[0]:
             times: list[list[float]] = [[], []]
             for number in range(options.rounds + 1):
                 order = (0, 1) if number % 2 else (1, 0)
                 for which in order:
-                    times[which].append(pair[which][deed]())
+                    times[which].append(pair[which][name]())
             before, after = times[0][1:], times[1][1:]  # the first round warms the disk's cache
             ratio, low, high = interval([b / a for a, b in zip(before, after, strict=True)])
             slower = "  SLOWER" if low > 1.1 else ""
             print(
-                f"{deed:24} before {statistics.median(before):.3f} s, after {statistics.median(after):.3f} s, "
+                f"{name:24} before {statistics.median(before):.3f} s, after {statistics.median(after):.3f} s, "
                 f"ratio {ratio:.3f} ({low:.3f} to {high:.3f}){slower}",
                 flush=True,
             )

@@ -34,7 +34,7 @@ def reads(path: Path) -> bool:
     return any(found.header is not None for found in list_runs([path]))
 
 
-def told(path: Path) -> Tally:
+def whole_tally(path: Path) -> Tally:
     whole = Tally()
     for _, one in tally_file(path):
         whole.add(one)
@@ -48,7 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Made]:
 
 def test_no_text_of_a_layout_is_lost(made: dict[str, Made]) -> None:
     for name, one in made.items():
-        found = told(one.path)
+        found = whole_tally(one.path)
         assert not found.lost, name
         assert found.runs == len(one.records), name
         assert found.texts > found.labels, name
@@ -58,7 +58,7 @@ if FILES:  # a user's checkout has none
 
     @pytest.mark.parametrize("path", samples(filter(reads, FILES), TEXTS_LOST))
     def test_no_text_of_a_sample_is_lost(path: Path) -> None:
-        found = told(path)
+        found = whole_tally(path)
         assert not found.lost
         assert found.texts > found.labels
 

@@ -25,7 +25,7 @@ def test_times_are_those_of_the_raw_records() -> None:
 
 
 def paths(folder: Path) -> list[str]:
-    """Return the folder of a run of every format, and that of the samples if it is there."""
+    """Write a run of every format to a folder; return that folder and, if it exists, that of the samples."""
     make_all(folder)
     return [str(folder), *([str(SAMPLES)] if SAMPLES.is_dir() else [])]
 

@@ -81,9 +81,9 @@ def test_killed_campaign_goes_on_and_ends_as_one_that_was_not(tmp_path: Path, tw
 
 
 def killed(folder: Path, when: Callable[[], bool], later: float) -> bool:
-    """Start the campaign, and kill its first process `later` seconds after a certain moment.
+    """Start the campaign, and kill its first process `later` seconds after `when` returns True.
 
-    Checks that all of its processes have ended. Returns whether it was killed before its end.
+    Check that all of its other processes end too. Return whether it was killed before its end.
     """
     child = start(folder, "--workers", "2")
     while child.poll() is None and not when():
@@ -119,7 +119,7 @@ def test_address_without_a_scheduler_is_told(tmp_path: Path, monkeypatch: pytest
     from gistpoint.sandbox import cluster_steps
 
     monkeypatch.setattr(crew, "_CONNECT_S", 0.5)
-    told = pytest.raises(InfrastructureError, match=r"no Dask scheduler at 127\.0\.0\.1:9")
-    with told as caught, cluster_steps.cluster_workers("127.0.0.1:9"):
+    refusal = pytest.raises(InfrastructureError, match=r"no Dask scheduler at 127\.0\.0\.1:9")
+    with refusal as caught, cluster_steps.cluster_workers("127.0.0.1:9"):
         pass
     assert "dask scheduler" in caught.value.hint

@@ -118,10 +118,10 @@ def test_lies_are_refused_and_named_and_a_liar_is_left_out(
     with scheduler(home / "liars") as found:
         found.add(odd="slow", home=home / "honest")
         honest = found.present()
-        for number, lies in enumerate(("lying:hash,chain,reply", "lying:task,job,ending")):
-            found.add(odd=lies, home=home / f"liar-{number}")
+        for number, kind in enumerate(("lying:hash,chain,reply", "lying:task,job,ending")):
+            found.add(odd=kind, home=home / f"liar-{number}")
         assert main(words(task, found.address, 12)) == 0
-    told = capsys.readouterr().err
+    errors = capsys.readouterr().err
     require_each_done_once(12)
     assert {state.worker.split()[0] for state in the_run().jobs.values()} == honest
     for reason in (
@@ -132,8 +132,8 @@ def test_lies_are_refused_and_named_and_a_liar_is_left_out(
         "its journal is that of another job",
         "it reports an end of the attempt that differs from its journal",
     ):
-        assert reason in told
-    assert told.count("gets no jobs: 3 jobs failed there; the last reason is that it is rejected: ") == 2
+        assert reason in errors
+    assert errors.count("gets no jobs: 3 jobs failed there; the last reason is that it is rejected: ") == 2
 
 
 def test_another_version_gets_no_job(
@@ -141,8 +141,8 @@ def test_another_version_gets_no_job(
 ) -> None:
     old = odd("old")
     assert main(words(task, machines.address, 2)) == 0
-    assert f"{old} (" in (told := capsys.readouterr().err)
-    assert "gets no jobs: it has gistpoint 0.0.1, but " in told
+    assert f"{old} (" in (errors := capsys.readouterr().err)
+    assert "gets no jobs: it has gistpoint 0.0.1, but " in errors
     require_each_done_once(2)
     with (
         pytest.raises(InfrastructureError, match=r"has gistpoint 0\.0\.1, but"),
@@ -231,16 +231,16 @@ def test_interrupted_runs_and_lost_schedulers_lose_nothing(
         child = started(words(task, slow.address))
         ended = wait_for_ended(1)
         child.send_signal(signal.SIGINT)
-        _, told = child.communicate(timeout=LIMIT_S)
-        assert child.returncode == 130, told
-        assert "stopped at your request" in told
+        _, output = child.communicate(timeout=LIMIT_S)
+        assert child.returncode == 130, output
+        assert "stopped at your request" in output
         kept = wait_for_ended(ended)
         assert kept < JOBS
         child = started(words(task, slow.address))
         assert wait_for_ended(kept + 1) < JOBS
-    _, told = child.communicate(timeout=LIMIT_S)
-    assert child.returncode == 1, told
-    assert f"The Dask scheduler at {slow.address} no longer answers. The results so far are kept." in told
+    _, output = child.communicate(timeout=LIMIT_S)
+    assert child.returncode == 1, output
+    assert f"The Dask scheduler at {slow.address} no longer answers. The results so far are kept." in output
     before = {key: state.attempt for key, state in the_run().jobs.items() if state.attempt}
     assert main(words(task, machines.address)) == 0
     require_each_done_once()

@@ -30,7 +30,7 @@ PAIRS = [
     (fault, command)
     for number, fault in enumerate(FAULTS)
     for place, command in enumerate(SHORT)
-    # Half of the commands for each fault, the other half for the next one.
+    # Unless exploring, each fault meets every second command, and the next fault meets the others.
     if CHOSEN == "explore" or (place - number) % 2 == 0
 ]
 

@@ -62,8 +62,8 @@ def make_all(folder: Path) -> list[Made]:
         path: Path, format: str, records: int | dict[str, int], steps: int | dict[str, int] | None = None
     ) -> None:
         known = records if isinstance(records, dict) else {"": records}
-        told = known if steps is None else steps if isinstance(steps, dict) else {"": steps}
-        made.append(Made(path, format, known, told))
+        step_counts = known if steps is None else steps if isinstance(steps, dict) else {"": steps}
+        made.append(Made(path, format, known, step_counts))
 
     for era in ("0.5", "0.7", "1.0", "1.1"):
         add(_write(folder / f"a-{era}", swe_agent(era), 2), "swe-agent", 4)

@@ -217,7 +217,7 @@ def cline_session() -> dict[str, Any]:
     edit = {"path": "a.py", "old_text": "1", "new_text": "2"}
     info = {"modelInfo": {"id": "model-x", "provider": "cline"}, "ts": 1_790_000_002_000,
             "metrics": {"inputTokens": 90, "outputTokens": 5, "cacheReadTokens": 60, "cost": 0.5}}  # fmt: skip
-    told = [{"query": "cat b.py", "result": "no such file", "success": False}]
+    results = [{"query": "cat b.py", "result": "no such file", "success": False}]
     return {
         "version": 1, "sessionId": "s1", "agent": "lead", "system_prompt": "You are Cline.",
         "messages": [
@@ -227,7 +227,7 @@ def cline_session() -> dict[str, Any]:
                 {"type": "text", "text": "I edit"}, {"type": "tool_use", "id": "t1", "name": "editor", "input": edit},
                 {"type": "tool_use", "id": "t2", "name": "run_commands", "input": {"commands": ["cat b.py"]}}]},
             {"id": "m3", "role": "user", "ts": 1_790_000_003_000, "content": [
-                {"type": "tool_result", "tool_use_id": "t2", "name": "run_commands", "content": told},
+                {"type": "tool_result", "tool_use_id": "t2", "name": "run_commands", "content": results},
                 {"type": "tool_result", "tool_use_id": "t1", "name": "editor",
                  "content": '{"query": "edit:a.py", "result": "Edited", "success": true}'}]},
         ],
@@ -543,8 +543,8 @@ def cline_window() -> list[dict[str, Any]]:
     """Return the records of Cline's window: replies with several kinds of calls, a failure, and an answer."""
 
     def record(number: int, what: str, kind: str, text: Any = "", **more: Any) -> dict[str, Any]:
-        told = text if isinstance(text, str) else json.dumps(text)
-        return {"ts": 1_790_000_000_000 + number * 1000, "type": what, what: kind, "text": told,
+        written = text if isinstance(text, str) else json.dumps(text)
+        return {"ts": 1_790_000_000_000 + number * 1000, "type": what, what: kind, "text": written,
                 "modelInfo": {"providerId": "p", "modelId": "model-x", "mode": "act"}, **more}  # fmt: skip
 
     spent = {"tokensIn": 10, "tokensOut": 5, "cacheWrites": 1, "cacheReads": 30, "cost": 0.25}

@@ -130,9 +130,9 @@ def codex_exec() -> list[dict[str, Any]]:
 
 
 def claude_stream() -> list[dict[str, Any]]:
-    """Return a stream of a hook and two replies in four records, with a side agent's three between them."""
+    """Return a stream of a hook and two replies in four records, with three of a side agent between them."""
 
-    def told(
+    def record(
         name: str, content: list[dict[str, Any]], parent: str | None = None, **more: Any
     ) -> dict[str, Any]:
         return {"type": name, "message": {"role": name, "content": content, **more}, "parent_tool_use_id": parent,
@@ -152,16 +152,16 @@ def claude_stream() -> list[dict[str, Any]]:
         {"type": "system", "subtype": "hook_started", "hook_name": "start", "session_id": "cs-1"},
         {"type": "system", "subtype": "init", "session_id": "cs-1", "cwd": "/r", "model": "claude-x",
          "claude_code_version": "2.1.0", "tools": ["Bash", "Task"], "permissionMode": "default"},
-        told("assistant", [{"type": "thinking", "thinking": "Two places", "signature": "s"}], **ours),
-        told("assistant", [use("t1", "Task", subagent_type="Explore", prompt="Look around")], **ours),
-        told("user", [{"type": "text", "text": "Look around"}], "t1"),
-        told("assistant", [use("t9", "Grep", pattern="mean")], "t1", id="m9", model="claude-y", usage=usage),
-        told("assistant", [use("t2", "Edit", file_path="/r/a.py", old_string="x = 1", new_string="x = 2")], **ours),
-        told("user", [result("t9", "a.py:1")], "t1"),
-        {**told("user", [result("t2", "done")]), "tool_use_result": edited},
-        told("user", [result("t1", [{"type": "text", "text": "In a.py"}])]),
-        told("assistant", [use("t3", "Bash", command="pytest -q")], id="m2", model="claude-x", usage=usage),
-        told("user", [result("t3", "Not allowed", is_error=True)]),
+        record("assistant", [{"type": "thinking", "thinking": "Two places", "signature": "s"}], **ours),
+        record("assistant", [use("t1", "Task", subagent_type="Explore", prompt="Look around")], **ours),
+        record("user", [{"type": "text", "text": "Look around"}], "t1"),
+        record("assistant", [use("t9", "Grep", pattern="mean")], "t1", id="m9", model="claude-y", usage=usage),
+        record("assistant", [use("t2", "Edit", file_path="/r/a.py", old_string="x = 1", new_string="x = 2")], **ours),
+        record("user", [result("t9", "a.py:1")], "t1"),
+        {**record("user", [result("t2", "done")]), "tool_use_result": edited},
+        record("user", [result("t1", [{"type": "text", "text": "In a.py"}])]),
+        record("assistant", [use("t3", "Bash", command="pytest -q")], id="m2", model="claude-x", usage=usage),
+        record("user", [result("t3", "Not allowed", is_error=True)]),
         {"type": "result", "subtype": "error_max_turns", "is_error": False, "num_turns": 3, "session_id": "cs-1",
          "duration_ms": 2500, "total_cost_usd": 0.25, "usage": usage, "permission_denials": [
              {"tool_name": "Bash", "tool_use_id": "t3", "tool_input": {"command": "pytest -q"}}],
@@ -171,13 +171,13 @@ def claude_stream() -> list[dict[str, Any]]:
 
 
 def exchanges() -> list[dict[str, Any]]:
-    """Return a conversation of two requests, and between them a request that finds a title."""
+    """Return a conversation of two requests, and between them a request for a title."""
     asked: dict[str, Any] = {
         "role": "user",
         "content": [{"type": "text", "text": "Fix é", "cache_control": {"type": "ephemeral"}}],
     }
     use = {"type": "tool_use", "id": "tu1", "name": "bash", "input": {"command": "pytest -q"}}
-    told = {"type": "tool_result", "tool_use_id": "tu1", "content": "1 failed", "is_error": True}
+    result = {"type": "tool_result", "tool_use_id": "tu1", "content": "1 failed", "is_error": True}
     usage = {"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 2}
 
     def reply(content: list[dict[str, Any]], why: str, number: int) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def exchanges() -> list[dict[str, Any]]:
     history: list[dict[str, Any]] = [
         plain,
         {"role": "assistant", "content": said},
-        {"role": "user", "content": [told]},
+        {"role": "user", "content": [result]},
     ]
     return [
         exchange(0, "You repair code.", [asked], reply(said, "tool_use", 1)),
@@ -215,7 +215,7 @@ def gemini_messages() -> list[dict[str, Any]]:
     One call failed, and the other changed a file.
     """
 
-    def told(number: int, kind: str, content: Any, **more: Any) -> dict[str, Any]:
+    def record(number: int, kind: str, content: Any, **more: Any) -> dict[str, Any]:
         return {"id": f"g{number}", "timestamp": _at(number), "type": kind, "content": content, **more}
 
     def called(identity: str, name: str, response: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -236,11 +236,11 @@ def gemini_messages() -> list[dict[str, Any]]:
         "fileDiff": DIFF, "fileName": "stats.py", "originalContent": "return 1", "newContent": "return 2"},
         args={"file_path": "stats.py", "old_string": "return 1", "new_string": "return 2"})  # fmt: skip
     return [
-        told(1, "user", [{"text": "Fix the mean"}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0K"}}]),
-        told(2, "gemini", "", thoughts=[{"subject": "Tests first", "description": "They tell."}], tokens=counts,
+        record(1, "user", [{"text": "Fix the mean"}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0K"}}]),
+        record(2, "gemini", "", thoughts=[{"subject": "Tests first", "description": "They tell."}], tokens=counts,
              model="gemini-x", toolCalls=[tests, edit]),
-        told(3, "info", "Request cancelled."),
-        told(4, "gemini", "Mended.", tokens=counts, model="gemini-x"),
+        record(3, "info", "Request cancelled."),
+        record(4, "gemini", "Mended.", tokens=counts, model="gemini-x"),
     ]  # fmt: skip
 
 

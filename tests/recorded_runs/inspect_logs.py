@@ -106,7 +106,7 @@ def inspect_header() -> dict[str, Any]:
 
 
 def _zstd_member(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
-    """Write a member with method 93, which the standard library can't write: by changing headers."""
+    """Write a member packed with Zstandard (method 93), which `zipfile` can't write, by changing headers."""
     packed = zstandard.ZstdCompressor().compress(data)
     info = zipfile.ZipInfo(name)
     at = archive.fp.tell()  # type: ignore[union-attr]

@@ -29,18 +29,21 @@ from recorded_runs.trials import transcripts_of, trials_of
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of a format's runs, without its reader; runs of a format without one can't be checked."""
+    """The layout of a format's runs, described independently of the format's reader.
+
+    Runs of a format without a layout can't be checked.
+    """
 
     said: tuple[str, ...]
     """The paths of messages, thoughts, calls and results, each of which must be in a step."""
     arrays: tuple[str, ...] = ()
-    """The possible keys of a run's array of records, the first present one counts; empty for lines."""
+    """The possible keys of a run's array of records; the first one present counts. Empty for lines."""
     said_of_run: tuple[str, ...] = ()
     """The same as `said`, for strings outside of the records."""
     repeated: tuple[str, ...] = ("\0",)
     """The paths of strings that every call of a model repeats, so their number does not count."""
     runs: Callable[[Path], list[Any]] | None = None
-    """Splits a file into runs, if that is not obvious: lists of records, or objects with an array."""
+    """Splits a file into runs: lists of records, or objects with an array. None if the split is obvious."""
 
 
 def side_agents_apart(path: Path) -> list[list[Any]]:
@@ -97,14 +100,14 @@ def rows(path: Path) -> list[Any]:
 
 def lines_of(path: Path) -> list[Any]:
     """Return the lines of a transcript as one run, without separators and headings."""
-    told = [
+    lines = [
         re.sub(r"^_?\*\*|\*\*_?$|</?[\w-]+[^>]*>", "", line)
         for line in path.read_text(encoding="utf-8").split("\n")
     ]
     return [
         [
             {"line": line}
-            for line in told
+            for line in lines
             if line.strip("-` ") and not line.startswith(("Agent", "User", "Thought", "Tool"))
         ]
     ]
@@ -115,17 +118,17 @@ def exported_lines_of(path: Path) -> list[Any]:
 
     Arguments are returned as strings.
     """
-    told: list[Any] = []
+    found: list[Any] = []
     for line in path.read_text(encoding="utf-8").split("\n"):
         if line.startswith("{"):
-            told += [{"line": text} for text in json.loads(line).values()]
+            found += [{"line": text} for text in json.loads(line).values()]
         elif (
             line.strip("-` ")
             and line != "```json"
             and not line.startswith(("## Assistant", "## User", "**Tool", "**Input", "**Output", "**Err"))
         ):
-            told.append({"line": line})
-    return [told]
+            found.append({"line": line})
+    return [found]
 
 
 def shown_by_cline(path: Path) -> list[Any]:
@@ -341,7 +344,7 @@ def tally_file(path: Path) -> Iterator[tuple[str, Tally]]:
 
 
 def tally(document: RunDocument, raw: Iterable[RawText]) -> Tally:
-    """Search for each string in the steps, in the header and in the list of strings that are not shown."""
+    """Count where strings are found: in the steps, in the header, or in the list of those not shown."""
     format = document.header.format
     fields, beside = _Shown(), _Shown()
     for step in document.steps():
@@ -351,30 +354,30 @@ def tally(document: RunDocument, raw: Iterable[RawText]) -> Tally:
     header = _Shown()
     header.add(*header_lines(document.header), document.header.submission, document.header.prompt)
     header.add(*(noted.text for noted in document.header.also))
-    told = Tally(1)
+    counts = Tally(1)
     often = {True: Counter[tuple[str, str]](), False: Counter[tuple[str, str]]()}
     for item in raw:
         if not item.text.strip():
             continue
-        told.texts += 1
-        told.said += item.said
+        counts.texts += 1
+        counts.said += item.said
         if item.said and not (not item.of_run and item.path.startswith(LAYOUTS[format].repeated)):
             often[item.of_run][item.path, item.text] += 1
         if fields.holds(item.text, often[item.of_run][item.path, item.text]) or (
             format == "swe-agent" and item.path == "action" and fields.holds_words(item.text)
         ):
-            told.found += 1
+            counts.found += 1
         elif beside.holds(item.text):
-            told.beside += 1
+            counts.beside += 1
         elif not item.said and header.holds(item.text):
-            told.heading += 1
+            counts.heading += 1
         elif not item.said and _is_listed(item, document.header.not_shown):
-            told.listed += 1
+            counts.listed += 1
         elif not item.said and ((not item.of_run and _is_label(item.path)) or OPAQUE.match(item.text)):
-            told.labels += 1
+            counts.labels += 1
         else:
-            told.lost.append((item.path, item.text))
-    return told
+            counts.lost.append((item.path, item.text))
+    return counts
 
 
 def _facts(step: Step) -> Iterator[str]:
@@ -410,7 +413,7 @@ class _Shown:
         if self._whole is None:
             self._whole = "\0".join(self._pieces)
         for shape in dict.fromkeys((text, text.strip(), json.dumps(text, ensure_ascii=False)[1:-1])):
-            if self._stands(shape, max(1, often)):
+            if self._occurs(shape, max(1, often)):
                 return True
         try:
             inner = json.loads(text) if text.lstrip()[:1] in ("{", "[") else None
@@ -421,10 +424,10 @@ class _Shown:
         )
 
     def holds_words(self, command: str) -> bool:
-        """Whether the words of a shell command are shown; options may be shown without their dashes."""
+        """Return whether all words of a shell command are shown; options may lose their dashes."""
         return all(self.holds(word.removeprefix("--")) for word in shlex.split(command))
 
-    def _stands(self, text: str, often: int) -> bool:
+    def _occurs(self, text: str, often: int) -> bool:
         """Return whether a string occurs that often; a short one counts only as a separate word."""
         assert self._whole is not None
         at = -1

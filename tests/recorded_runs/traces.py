@@ -176,7 +176,7 @@ def langsmith() -> dict[str, Any]:
     asked = [chain("System", content="You fix."), chain("Human", content="Fix the mean")]
     reply = chain("AI", content="I test", tool_calls=[{"id": "c1", "name": "bash", "args": {"command": "pytest -q"}}],
                   usage_metadata={"input_tokens": 9, "output_tokens": 3, "total_tokens": 12})  # fmt: skip
-    told = {"type": "tool", "content": "1 failed", "tool_call_id": "c1", "status": "error"}
+    result = {"type": "tool", "content": "1 failed", "tool_call_id": "c1", "status": "error"}
     done = {
         "choices": [{"message": {"role": "assistant", "content": "Done"}}],
         "usage": {"prompt_tokens": 20},
@@ -186,10 +186,10 @@ def langsmith() -> dict[str, Any]:
             half("a", "chain", 0, None, name="fixer", inputs={"question": "Fix the mean"}),
             half("b", "llm", 1, "a", name="ChatModel", inputs={"messages": [asked]}, extra=extra, outputs={}),
             half("c", "tool", 3, "a", name="bash", inputs={"input": '{"command": "pytest -q"}'}),
-            half("d", "llm", 5, "a", name="ChatModel", inputs={"messages": [[*asked, reply, told]]}, extra=extra),
+            half("d", "llm", 5, "a", name="ChatModel", inputs={"messages": [[*asked, reply, result]]}, extra=extra),
         ],
         "patch": [
-            end("d", 5, outputs=done), end("c", 3, outputs={"output": told}, error="exit code 1"),
+            end("d", 5, outputs=done), end("c", 3, outputs={"output": result}, error="exit code 1"),
             end("b", 1, outputs={"generations": [[{"text": "I test", "message": reply}]]}),
             end("a", 0, outputs={"answer": "Done"}),
         ],

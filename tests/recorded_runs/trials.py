@@ -85,8 +85,8 @@ def docent() -> list[Any]:
         {"id": "m3", "role": "tool", "tool_call_id": "c1", "function": "bash", "content": "a.py",
          "error": {"type": "timeout", "message": "too long"}},
     ]  # fmt: skip
-    told = {"scores": {"resolved": False}, "task_id": "fix", "model": "model-x"}
-    one = {"id": "r1", "name": "first", "metadata": told,
+    metadata = {"scores": {"resolved": False}, "task_id": "fix", "model": "model-x"}
+    one = {"id": "r1", "name": "first", "metadata": metadata,
            "transcripts": [{"id": "t1", "messages": said, "metadata": {}}]}  # fmt: skip
     two = [
         {"id": "t2", "name": "main", "messages": said[:3]},

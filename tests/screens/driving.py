@@ -103,8 +103,8 @@ async def driving(
             for screen in app.screen_stack:
                 if isinstance(screen, SolveScreen):
                     screen.stop()
-    told = "\n".join("".join(traceback.format_exception(error)) for error in app.crashes)
-    assert len(app.crashes) == crashes, told
+    tracebacks = "\n".join("".join(traceback.format_exception(error)) for error in app.crashes)
+    assert len(app.crashes) == crashes, tracebacks
 
 
 @asynccontextmanager

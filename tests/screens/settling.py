@@ -20,7 +20,7 @@ from textual.screen import Screen
 
 KEYS = {" ": "space", "\n": "enter"}
 PAUSE_S = 0.001
-"""Long enough for a thread that the key started to begin."""
+"""Seconds in which a thread that a key has started begins to run."""
 PAUSES = 3
 AT_WORK_S = 0.0005
 """Threads that request the processor for longer than this during a few pauses count as working."""
@@ -58,9 +58,9 @@ _draw = Screen._compositor_refresh
 async def settled(min_sleep: float = 0, max_sleep: float = 1) -> None:
     """Wait until the event loop and other threads have nothing to do, for at most `max_sleep` seconds.
 
-    Replaces Textual's `wait_for_idle`, which sleeps 20 ms at a time until the whole process, with its
-    threads, has been idle for that long, which is most of a screen test's time, twice a key (decision 66).
-    Pilot asks two or three times in a row, although everything is still quiet the second time.
+    Replaces Textual's `wait_for_idle`, which sleeps 20 ms at a time until all threads of the process have
+    been idle for that long. Twice for each key, this takes most of a screen test's time (decision 66). Pilot
+    waits two or three times in a row, although everything is still quiet the second time.
     """
     global _QUIET
     loop = asyncio.get_running_loop()
@@ -85,9 +85,9 @@ def _has_work(loop: asyncio.AbstractEventLoop) -> bool:
 async def answered(pilot: Pilot[Any], timeout: float = 30.0) -> bool:
     """Wait until the app and the visible widgets have handled their messages; return whether they have.
 
-    Replaces `Pilot._wait_for_screen`, which sends another message to each of a hundred widgets, twice a key,
-    so that each widget checks whether it must be drawn. Here, widgets without messages are left alone. Raises
-    `WaitForScreenTimeout` after `timeout` seconds.
+    Replaces `Pilot._wait_for_screen`, which sends another message to each of a hundred widgets, twice for
+    each key; every widget then checks whether it must be drawn. Here, widgets without messages are left
+    alone. Raises `WaitForScreenTimeout` after `timeout` seconds.
     """
     try:
         screen = pilot.app.screen
@@ -116,7 +116,7 @@ async def answered(pilot: Pilot[Any], timeout: float = 30.0) -> bool:
 
 
 def _is_behind(pump: MessagePump) -> bool:
-    """Whether a widget has messages waiting, or is handling one.
+    """Return whether a widget has messages waiting, or is handling one.
 
     A crashed widget will never answer, so it does not count.
     """

@@ -109,5 +109,5 @@ async def taking(
                 app._solving.stop()
             if app._taken is not None:
                 app._taken.opened.close()
-    told = "\n".join("".join(traceback.format_exception(error)) for error in app.crashes)
-    assert not app.crashes, told
+    tracebacks = "\n".join("".join(traceback.format_exception(error)) for error in app.crashes)
+    assert not app.crashes, tracebacks

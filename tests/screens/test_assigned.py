@@ -23,7 +23,7 @@ from gistpoint.tui.screens.solve.screen import SolveScreen
 
 
 class Lab:
-    """Two tasks of a participant, and attempts of others."""
+    """Two tasks of a participant, at one of which somebody else has an attempt."""
 
     def __init__(self, root: Path) -> None:
         self.clock, self.runner = FakeClock(), FakeRunner(CHECKS)

@@ -24,11 +24,11 @@ def change(number: int) -> ShownChange:
 async def test_each_change_is_judged_and_can_be_judged_again(size: tuple[int, int]) -> None:
     kept: list[tuple[int, MergeAnswer]] = []
     changes = [change(n) for n in range(3)]
-    said = {0: MergeAnswer(MergeDecision.MERGE)}
+    answers = {0: MergeAnswer(MergeDecision.MERGE)}
     app = OneScreenApp(
         Locations.of_user(),
         "screens/study/reading.tcss",
-        lambda: BlindReadingScreen(changes, said, lambda place, said: kept.append((place, said))),
+        lambda: BlindReadingScreen(changes, answers, lambda place, answer: kept.append((place, answer))),
     )
     async with app.run_test(size=size) as pilot:
         screen = app.screen

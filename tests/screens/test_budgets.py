@@ -13,7 +13,7 @@ from gistpoint.core.tasks.model import Mode
 from gistpoint.tui.widgets.budget_bar import BudgetBar
 
 
-async def test_the_price_is_told_before_a_call(tmp_path: Path) -> None:
+async def test_the_price_is_shown_before_a_call(tmp_path: Path) -> None:
     async with solving(tmp_path) as driver:
         await driver.press("f5")
         await driver.type("read_file shop/prices.py")

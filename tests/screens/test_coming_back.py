@@ -1,4 +1,4 @@
-"""Keys pressed while a call that runs nothing is pending, or while the thread of an answered one returns."""
+"""Keys pressed while a call that runs no code is pending, or while the thread of an answered one returns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ASKED, ANSWERED, TESTED = "a reading call is asked", "it is answered", "tests ar
 async def held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> AsyncIterator[tuple[Driver, threading.Event]]:
-    """Yield a driver of an attempt whose first call is held at some moment, and an event that releases it."""
+    """Yield a driver of an attempt whose first call is held at `moment`, and an event that releases it."""
     gate, begun = threading.Event(), threading.Event()
     async with solving(tmp_path) as driver:
         call = driver.attempt.call

@@ -67,8 +67,8 @@ async def test_the_result_follows_with_its_call(
     async with case.shown() as until:
         await until("being confirmed")
         gate.set()
-        for said in words:
-            await until(said)
+        for shown in words:
+            await until(shown)
     assert case.confirmation == confirmation
 
 

@@ -102,7 +102,7 @@ async def test_a_misspelt_submission_is_a_question_like_any_other(tmp_path: Path
         assert driver.state.calls == ()
 
 
-async def test_what_is_no_pattern_is_told_before_it_costs_and_is_found_as_text(tmp_path: Path) -> None:
+async def test_an_invalid_pattern_is_reported_before_it_costs_and_is_found_as_text(tmp_path: Path) -> None:
     async with solving(tmp_path) as driver:
         await driver.press("S")
         await driver.type("total(")

@@ -47,7 +47,7 @@ async def test_home(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "variables", [{"NO_COLOR": "1"}, {"TERM": "xterm-16color", "COLORTERM": ""}], ids=["none", "16"]
 )
-async def test_focus_and_the_chosen_row_are_told_by_shape(
+async def test_focus_and_the_chosen_row_are_shown_by_shape(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
 ) -> None:
     for name, value in variables.items():

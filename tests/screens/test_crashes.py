@@ -19,7 +19,7 @@ from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.screens.solve.screen import SolveScreen
 
 
-async def test_an_unexpected_exception_is_logged_told_and_costs_no_work(
+async def test_an_unexpected_exception_is_logged_and_reported_and_costs_no_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(self: SolveScreen) -> None:

@@ -86,7 +86,7 @@ async def test_a_key_on_its_way_is_no_answer_to_a_question_that_opened_by_itself
         assert answers == [True]
 
 
-async def test_what_is_told_in_passing_covers_no_dialog_and_is_told_once(tmp_path: Path) -> None:
+async def test_a_notification_covers_no_dialog_and_is_shown_once(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 1)
     async with validating(services, tasks, size=SMALL) as driver:
         driver.app.push_screen(ReasonDialog("Why?", "Say it.", [("a", "first"), ("b", "second")], yes="Say"))

@@ -12,7 +12,7 @@ from gistpoint.tui.screens.review.step_list import DrawnTogether
 
 
 class Pair(App[None]):
-    """Two lines, with all pictures that were drawn of them."""
+    """An app with two lines, which records the text of each picture that is drawn."""
 
     def __init__(self) -> None:
         super().__init__()

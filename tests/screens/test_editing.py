@@ -13,7 +13,7 @@ from gistpoint.core.demo.tasks import demo_task
 
 
 @pytest.mark.parametrize("size", at_sizes(SMALL, LARGE))
-async def test_the_frame_tells_how_the_code_stands(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_the_frame_shows_the_state_of_the_code(tmp_path: Path, size: tuple[int, int]) -> None:
     async with solving(tmp_path, size=size) as driver:
         await driver.press("f6", "ctrl+end", "up", "end", "enter")
         await driver.until(lambda: "✔ parses" in driver.text())

@@ -170,7 +170,7 @@ async def test_a_text_that_does_not_parse_is_named_with_its_line_and_not_scored(
         assert "does not parse: line" not in driver.screen.pane.figures.visual.plain
 
 
-async def test_nothing_is_said_of_the_text_where_scores_are_not_shown(tmp_path: Path) -> None:
+async def test_nothing_about_the_text_is_shown_where_scores_are_not_shown(tmp_path: Path) -> None:
     async with writing(tmp_path, role=Role.BASELINE) as driver:
         await driver.pilot.press("f6")
         driver.put("def f(:\n")
@@ -263,9 +263,9 @@ async def test_a_counted_attempt_gives_nothing_away_before_the_hand_in(tmp_path:
         assert not driver.screen.pane.evidence_gutter.marks
         assert driver.case.runner.runs == 0
         assert not gist_of(driver.state).trials
-    told = "\n".join(seen).lower()
+    everything = "\n".join(seen).lower()
     for word in ("faithful", "self-contained", " ran ", "stands", "not defined", "○+", "●="):
-        assert word not in told, word
+        assert word not in everything, word
 
 
 async def test_the_trace_is_a_tree_to_read_from(tmp_path: Path) -> None:
@@ -358,8 +358,8 @@ async def test_every_call_that_runs_code_can_be_cancelled(tmp_path: Path, line: 
         driver.app.screen.query_one("#yes", Button).press()
         await driver.until(lambda: driver.state.pending is None)
         call = driver.state.calls[-1]
-        said = driver.state.submissions[-1].status if call.tool == "submit_gist" else call.text
-        assert "cancelled" in (said or "").lower()
+        answer = driver.state.submissions[-1].status if call.tool == "submit_gist" else call.text
+        assert "cancelled" in (answer or "").lower()
 
 
 async def test_a_score_that_costs_nothing_is_cancelled_without_a_question(tmp_path: Path) -> None:

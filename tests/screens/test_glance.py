@@ -61,8 +61,8 @@ def glance_app(functions: Sequence[BlindItem], reader: GlanceReader, **settings:
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_set_is_read_and_then_judged(tmp_path: Path, size: tuple[int, int]) -> None:
     reader, (bad, good, second) = at_work(tmp_path), items("coc")
-    told: list[int] = []
-    app = glance_app([bad, good, second], reader, on_read=lambda: told.append(1))
+    calls: list[int] = []
+    app = glance_app([bad, good, second], reader, on_read=lambda: calls.append(1))
     async with app.run_test(size=size, notifications=True) as pilot:
         screen = app.screen
         assert isinstance(screen, GlanceScreen)
@@ -113,7 +113,7 @@ async def test_a_set_is_read_and_then_judged(tmp_path: Path, size: tuple[int, in
         await until(pilot, lambda: "Your verdict: at a glance: plain" in text_of(app))
         await pilot.press("q")
     assert app.crashes == []
-    assert len(told) == 4
+    assert len(calls) == 4
     answers = [
         [(r.answer, r.line, r.hit) for r in reader.glances(item.task).readings]
         for item in (bad, good, second)
@@ -197,7 +197,7 @@ async def test_a_round_is_resumed_where_it_was_left_and_a_diff_can_come_at_once(
     assert [len(known.glances(item.task).verdicts) for item in chosen] == [1, 0, 0]
 
 
-async def test_what_can_not_be_kept_is_told_and_asked_again(tmp_path: Path) -> None:
+async def test_what_can_not_be_saved_is_reported_and_asked_again(tmp_path: Path) -> None:
     (tmp_path / "glances").write_text("no folder")
     app = glance_app(items("c"), at_work(tmp_path))
     async with app.run_test(size=(80, 24)) as pilot:

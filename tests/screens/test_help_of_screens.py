@@ -107,7 +107,7 @@ def test_the_keys_of_no_scope_exceed_the_bottom_line() -> None:
 
 
 class Crowded(App[None]):
-    """A screen with more keys than the bottom line can show."""
+    """An app with more keys than the bottom line can show."""
 
     BINDINGS = [  # noqa: RUF012
         *[Binding(letter, f"do('{letter}')", letter.upper()) for letter in "abcdefghijklmn"],

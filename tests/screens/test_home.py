@@ -177,7 +177,7 @@ async def test_what_is_damaged_is_named_and_the_rest_is_shown(tmp_path: Path) ->
         assert "broken[∕x]" in driver.text()
 
 
-async def test_an_unknown_id_is_told_with_a_hint(tmp_path: Path) -> None:
+async def test_an_unknown_id_is_reported_with_a_hint(tmp_path: Path) -> None:
     clock = FakeClock()
     async with driving(build_services(tmp_path, clock=clock), clock, open="nonsense[/x]") as driver:
         await driver.until_screen("MessageDialog")
@@ -201,7 +201,7 @@ def test_rows_are_arranged_by_words_and_column() -> None:
     assert keys("A 1", None) == ["ab"]
 
 
-async def test_a_suspicious_pass_is_told_on_the_home_screen_and_in_its_summary(tmp_path: Path) -> None:
+async def test_a_suspicious_pass_is_shown_on_the_home_screen_and_in_its_summary(tmp_path: Path) -> None:
     clock = FakeClock()
     services = services_with_tasks(tmp_path, clock)
     task = next(t for t in services.tasks.tasks() if t.mode is Mode.REMOVE)  # type: ignore[union-attr]
@@ -348,7 +348,7 @@ async def test_a_damaged_attempt_and_one_that_was_played_open_for_reading_only(t
     clock = FakeClock()
     services = services_with_tasks(tmp_path, clock)
     task = next(task for task in services.tasks.tasks() if isinstance(task, Task))
-    for replay, said in ((False, "It was cut off"), (True, "It is a playback of a recorded attempt")):
+    for replay, message in ((False, "It was cut off"), (True, "It is a playback of a recorded attempt")):
         opened = services.start(task, replay=replay)
         opened.attempt.call("list_directory", {})
         opened.close()
@@ -359,7 +359,7 @@ async def test_a_damaged_attempt_and_one_that_was_played_open_for_reading_only(t
         before = journal.read_bytes()
         async with driving(services, clock, size=LARGE, open=identity) as driver:
             await driver.until_screen("MessageDialog")
-            assert said in driver.text()
+            assert message in driver.text()
             await driver.press("escape")
             await driver.until_screen("ReviewScreen")
             await driver.pilot.pause(0.2)
@@ -457,7 +457,7 @@ async def test_home_below_an_attempt_takes_any_size_of_the_terminal(tmp_path: Pa
         assert type(driver.screen).__name__ == "SolveScreen"
 
 
-async def test_home_tells_how_a_teams_store_stands(tmp_path: Path) -> None:
+async def test_home_shows_the_state_of_a_teams_store(tmp_path: Path) -> None:
     clock = FakeClock()
     services = services_with_tasks(tmp_path, clock)
     choose(services.locations.config, f"postgresql:///team?host={tmp_path}")  # without a server

@@ -27,7 +27,7 @@ WIDE_TITLE = "駅" * 30
 
 @contextmanager
 def drawn_cells(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Yield the list of the numbers of cells in each update that would be sent to the terminal."""
+    """Yield a list, to which the number of cells in each update for the terminal is added."""
     sent: list[int] = []
 
     def display(app: App[object], screen: Screen[object], update: object) -> None:

@@ -92,7 +92,7 @@ async def test_an_attempt_that_was_left_is_not_open_elsewhere(
 
 
 async def thinking(driver: Driver, ms: int = 121_000) -> None:
-    """Press no key for a while."""
+    """Let time pass without a key, until the attempt is in doubt whether it was work."""
     driver.clock.advance(ms)
     driver.solve._second()
     await driver.until(lambda: driver.state.doubt)

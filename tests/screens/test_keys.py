@@ -232,7 +232,7 @@ def test_the_guide_lists_every_key() -> None:
     assert page.read_text(encoding="utf-8") == keys_page()
 
 
-def test_settings_tell_what_is_wrong(tmp_path: Path) -> None:
+def test_invalid_settings_are_reported(tmp_path: Path) -> None:
     assert read_settings(tmp_path).keys == {}
     file = tmp_path / "config.toml"
     for text, words in (
@@ -321,7 +321,7 @@ async def test_themes_are_a_list_of_the_palette(tmp_path: Path) -> None:
         assert driver.app.theme == "gistpoint-light"
 
 
-async def test_a_theme_of_the_users_own_is_chosen_and_a_broken_one_is_told(tmp_path: Path) -> None:
+async def test_a_theme_of_the_users_own_is_chosen_and_a_broken_one_is_reported(tmp_path: Path) -> None:
     clock = FakeClock()
     services = build_services(tmp_path, clock=clock)
     folder = services.locations.config / "themes"
@@ -329,7 +329,7 @@ async def test_a_theme_of_the_users_own_is_chosen_and_a_broken_one_is_told(tmp_p
     (folder / "fjord.toml").write_text('primary = "#88C0D0"\nbackground = "#0B1E2D"\n')
     (folder / "odd.toml").write_text('primary = "#88C0D0"\ndrak = true\n')
     settings = services.locations.config / "config.toml"
-    for wanted, theme, said in (
+    for wanted, theme, message in (
         ("fjord", "fjord", "themes/odd.toml: the key 'drak'"),
         (
             "fjrd",
@@ -341,7 +341,7 @@ async def test_a_theme_of_the_users_own_is_chosen_and_a_broken_one_is_told(tmp_p
         async with driving(services, clock) as driver:
             await driver.until_screen("HomeScreen")
             await driver.until(
-                lambda said=said: any(said in told.message for told in driver.app._notifications)
+                lambda message=message: any(message in notice.message for notice in driver.app._notifications)
             )
             assert driver.app.theme == theme
             await driver.press("alt+t", *"fjord", "enter")
@@ -385,7 +385,7 @@ async def test_tabs_have_letters_too_and_none_stands_on_what_is_read(tmp_path: P
         await driver.until(lambda: "[F3 Files]" in driver.text())
 
 
-async def test_ctrl_c_tells_the_ways_out_and_zoom_is_offered_in_a_pane(tmp_path: Path) -> None:
+async def test_ctrl_c_shows_the_ways_out_and_zoom_is_offered_in_a_pane(tmp_path: Path) -> None:
     async with solving(tmp_path) as driver:
         await driver.press("f4", "ctrl+c")
         await driver.until(lambda: "Ctrl+L: Leave, Ctrl+Q: Quit" in driver.text())

@@ -156,7 +156,7 @@ async def test_disputed_claims_follow_with_their_quotes(tmp_path: Path, size: tu
         await pilot.press("slash", *"line 11", "enter")
         await until(pilot, lambda: screen.run_text.found[1] == 11)
         assert screen.run_text.match_place[0] == 1
-        await pilot.press("n")  # the next match while there is a search, else the next quote
+        await pilot.press("n")  # during a search, the next match; otherwise, the next quote
         await until(pilot, lambda: screen.run_text.match_place[0] == 2)
         await pilot.press("escape", "n")
         await until(pilot, lambda: "rm b.py" in text_of(app))

@@ -71,7 +71,7 @@ def post(driver: Driver, *keys: str) -> None:
 
 
 def is_held(driver: Driver, attempt_id: str) -> bool:
-    """Whether the attempt's journal is open."""
+    """Return whether the attempt's journal is open."""
     try:
         JournalWriter(driver.services.attempts.folder(attempt_id), FakeClock()).close()
     except AttemptError:
@@ -87,7 +87,7 @@ async def test_two_keys_at_once_close_one_dialog(tmp_path: Path, key: str) -> No
 
 
 async def press_twice(driver: Driver, dialog: Screen[Any], name: str, key: str) -> None:
-    """Press a key twice at once in a dialog above the attempt, which must remain open."""
+    """Press a key twice at once in a dialog, and require one answer and that the attempt stays open."""
     solve, answers = driver.solve, list[object]()
     driver.app.push_screen(dialog, answers.append)
     await driver.until(lambda: driver.screen is dialog and dialog.is_mounted)
@@ -152,7 +152,7 @@ async def write(driver: Driver, text: str) -> None:
 
 
 def typed(driver: Driver, attempt_id: str) -> list[str]:
-    """Return the versions of the text in the attempt's journal."""
+    """Return the text of each buffer, as the attempt's journal has it."""
     return list(driver.services.attempts.summary(attempt_id).state.buffers.values())
 
 
@@ -197,7 +197,7 @@ async def test_the_end_of_the_program_frees_the_attempt_and_keeps_what_was_typed
     assert typed(driver, attempt_id) == [TYPED]
 
 
-async def until_told(driver: Driver) -> None:
+async def until_message_is_shown(driver: Driver) -> None:
     """Wait for the message without the pilot, which would wait for the widgets of a dead screen."""
     for _ in range(500):
         await asyncio.sleep(0.02)
@@ -206,7 +206,7 @@ async def until_told(driver: Driver) -> None:
     await driver.until_screen("MessageDialog")
 
 
-async def test_a_crash_keeps_what_was_typed_and_tells_of_the_first_error_alone(
+async def test_a_crash_keeps_what_was_typed_and_reports_only_the_first_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with solving(tmp_path, crashes=3) as driver:
@@ -227,7 +227,7 @@ async def test_a_crash_keeps_what_was_typed_and_tells_of_the_first_error_alone(
             await asyncio.sleep(0.01)
         await solve.run_action("pane('notes')")
         post(driver, "f4", "enter", "escape")
-        await until_told(driver)
+        await until_message_is_shown(driver)
         await driver.pilot.pause()
         assert "the first" in driver.text()
         assert "what follows" not in driver.text()
@@ -238,7 +238,7 @@ async def test_a_crash_keeps_what_was_typed_and_tells_of_the_first_error_alone(
         await driver.until_screen("HomeScreen")
 
 
-async def test_a_second_crash_after_the_first_was_read_is_told_of_as_well(
+async def test_a_second_crash_after_the_first_was_read_is_reported_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(self: SolveScreen) -> None:
@@ -248,7 +248,7 @@ async def test_a_second_crash_after_the_first_was_read_is_told_of_as_well(
         with monkeypatch.context() as patched:
             patched.setattr(SolveScreen, "_draw", broken)
             driver.solve.post_message(StateChanged())
-            await until_told(driver)
+            await until_message_is_shown(driver)
         await driver.press("enter")
         await driver.until_screen("HomeScreen")
         await driver.until(lambda: "unfinished" in driver.text())
@@ -257,11 +257,11 @@ async def test_a_second_crash_after_the_first_was_read_is_told_of_as_well(
         with monkeypatch.context() as patched:
             patched.setattr(SolveScreen, "_draw", broken)
             driver.solve.post_message(StateChanged())
-            await until_told(driver)
+            await until_message_is_shown(driver)
         assert "again and again" in driver.text()
 
 
-async def test_no_pane_is_told_of_the_state_before_it_is_mounted(
+async def test_no_pane_gets_the_state_before_it_is_mounted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mount = Widget.mount_composed_widgets

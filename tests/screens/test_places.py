@@ -29,7 +29,7 @@ def test_tracebacks_and_names_of_tests_name_places() -> None:
     }
 
 
-def test_a_hit_leads_to_its_line_whatever_the_code_beside_it_says() -> None:
+def test_a_hit_leads_to_its_line_whatever_numbers_its_code_contains() -> None:
     text = """2 matching lines in 1 file.
 shop/board.py
     45: def test_board() -> None:
@@ -79,7 +79,7 @@ async def test_a_hit_costs_nothing_before_a_second_enter_and_nothing_once_it_was
         assert (driver.solve.code.view.cursor_line, driver.state.remaining.tool_uses) == (19, 14)
 
 
-async def test_a_click_selects_a_hit_and_further_ones_tell_its_price_and_pay_it(tmp_path: Path) -> None:
+async def test_a_click_selects_a_hit_and_further_ones_show_its_price_and_pay_it(tmp_path: Path) -> None:
     async with solving(tmp_path, Mode.DISCOVERY, size=SMALL) as driver:
         await searched(driver, "def total")
         answer = driver.solve.results.answer

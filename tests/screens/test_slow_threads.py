@@ -51,13 +51,13 @@ A_WHILE = 20
 
 
 class Gate:
-    """Threads that wait until the test opens the gate, as on a slow machine."""
+    """A gate at which threads wait until the test opens it, as on a slow machine."""
 
     def __init__(self) -> None:
         self.opened, self.reached = threading.Event(), threading.Event()
 
     def slowed(self, do: Callable[..., object]) -> Callable[..., object]:
-        """Return a function that waits before it does the same."""
+        """Return a function that waits at the gate before it calls `do`."""
 
         def slow(*given: Any, **named: Any) -> object:
             self.reached.set()
@@ -114,7 +114,7 @@ MAY_USE_THREADS = {
     *(f"{name}.py" for name in APPS),
     *(f"widgets/{name}.py" for name in COLOURS),  # they only colour visible text
     "screens/review/step_view.py",
-    "screens/dialogs/ask.py",  # `ConsentPrompt`, which nobody has requested
+    "screens/dialogs/ask.py",  # `ConsentPrompt`, whose dialog opens unasked
 }
 
 
@@ -125,7 +125,7 @@ class Case:
     at: Callable[[Path, Gate, pytest.MonkeyPatch], Opened]
     """A function that opens the screen on which the key is pressed."""
     key: str
-    comes: str
+    opened: str
     """The class of the screen that the thread opens."""
     asks: bool = False
     """Whether that screen has a field that gets the letters."""
@@ -253,7 +253,7 @@ async def test_what_is_typed_after_a_key_waits_for_what_a_thread_opens(
         assert typist.letters == [], "no screen gets what is for another one"
         gate.opened.set()
         await typist.until(lambda: len(typist.letters) == len(WORD))
-        assert typist.letters == [(letter, case.comes) for letter in WORD]
+        assert typist.letters == [(letter, case.opened) for letter in WORD]
         if case.asks:
             await typist.until(lambda: field_text(typist.app.focused) == WORD)
 
@@ -317,7 +317,7 @@ async def test_a_question_of_the_thread_itself_can_be_answered(
 
 
 def test_no_app_starts_a_thread_that_holds_nothing() -> None:
-    """What a thread opens after a key is opened by `in_thread`, by a job of a `HeldAction`, or asks unasked."""
+    """Threads open screens through `in_thread`, a job of a `HeldAction`, or an unasked dialog."""
     threads = re.compile(r"call_from_thread|thread=True")
     found = {
         str(source.relative_to(tui.__path__[0]))

@@ -257,9 +257,9 @@ async def test_notes_are_kept_if_the_screen_stops_before_their_message_arrives(t
         assert driver.state.notes == "why 100"
 
 
-@pytest.mark.parametrize(("role", "told"), [(Role.TRAINING, True), (Role.BASELINE, False)])
+@pytest.mark.parametrize(("role", "shows_failures"), [(Role.TRAINING, True), (Role.BASELINE, False)])
 async def test_a_submission_shows_what_changes_and_its_run_what_may_be_known(
-    tmp_path: Path, role: Role, told: bool
+    tmp_path: Path, role: Role, shows_failures: bool
 ) -> None:
     gate = threading.Event()
     async with solving(tmp_path, runner=FakeRunner(CHECKS, gate=gate), role=role, size=LARGE) as driver:
@@ -275,7 +275,7 @@ async def test_a_submission_shows_what_changes_and_its_run_what_may_be_known(
         await driver.until(lambda: "1 of 6" in driver.text())
         line = driver.solve.run_line.render().plain
         assert "Esc cancels (the submission is spent)" in line
-        assert ("✘" in line, "first: " in line) == (told, told)
+        assert ("✘" in line, "first: " in line) == (shows_failures, shows_failures)
         gate.set()
         await driver.until(lambda: driver.state.submissions and driver.state.pending is None)
 

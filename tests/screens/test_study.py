@@ -46,7 +46,10 @@ def joined(
 
 
 def until(machine: Machine, root: Path, kind: type[Step], skip: int = 0) -> Step:
-    """Do all steps before one of a kind without a screen, and return that one."""
+    """Carry out the steps before the first one of a kind without a screen, and return that one.
+
+    With `skip`, this many steps of the kind are carried out too.
+    """
     part = participation(machine, root)
     while not isinstance(step := part.step(), kind) or skip:
         skip -= isinstance(step, kind)

@@ -218,9 +218,9 @@ def test_aid(tmp_path: Path, snap_compare: Compare, name: str) -> None:
     step = until(machine, root, ReadyStep)
     assert isinstance(step, ReadyStep)
     write_help(root, step.assignment.task, HelpGist("def test_total():\n    assert total() == 3\n"))
-    said = "Perhaps [red]this[/]:\n\n```python\ndef discount(price):\n    return price\n```\nI am not sure."
+    reply = "Perhaps [red]this[/]:\n\n```python\ndef discount(price):\n    return price\n```\nI am not sure."
     model = ScriptedModel(
-        [ChatReply(ChatMessage("assistant", said), "stop", Usage(30, 10, cost_usd=0.01), "m-1")]
+        [ChatReply(ChatMessage("assistant", reply), "stop", Usage(30, 10, cost_usd=0.01), "m-1")]
     )
     app = app_of(machine, root, models={"m": model})
 

@@ -35,7 +35,7 @@ from gistpoint.tui.screens.solve.screen import SolveScreen
 
 
 class Held:
-    """Replies from a script, each when it is released."""
+    """A model that replies from a script, each time after the test has released the reply."""
 
     name = "held"
 
@@ -117,7 +117,7 @@ async def test_what_was_shown_can_be_read_and_nothing_can_be_called(home: Home) 
         await pilot.press("f4")
         await until(pilot, lambda: "F4 shop/prices.py  21 lines" in text_of(app))
         await pilot.press("full_stop")
-        await until(pilot, lambda: any("read-only here" in told.message for told in app._notifications))
+        await until(pilot, lambda: any("read-only here" in notice.message for notice in app._notifications))
         await pilot.press("f3", "down", "enter")
         await pilot.pause()
     assert home.attempts.summary(state.attempt).head == before
@@ -184,7 +184,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
         await pilot.press("f6")
         await until(pilot, lambda: "── taken over by a person (p07)" in text_of(app))
         assert text_of(app).index("── given back to the model") < text_of(app).index("hint")
-        assert any("`agent resume` continues" in told.message for told in app._notifications)
+        assert any("`agent resume` continues" in notice.message for notice in app._notifications)
         await pilot.press("escape")
         await until(pilot, lambda: "given back" in text_of(app))
     taken, given = home.attempts.summary(attempt).state.handovers
@@ -221,7 +221,7 @@ async def test_a_request_to_take_over_waits_for_the_call_under_way_and_can_be_wi
         await until(pilot, lambda: "Requested" in text_of(app))
         gate.set()
         await until(pilot, lambda: "✔ solved" in text_of(app))
-        await until(pilot, lambda: any("ended before" in told.message for told in app._notifications))
+        await until(pilot, lambda: any("ended before" in notice.message for notice in app._notifications))
         assert not app.taken
     thread.join(60)
     assert not thread.is_alive()
@@ -264,7 +264,7 @@ async def test_an_attempt_that_ended_is_not_taken_over(home: Home) -> None:
         assert isinstance(app.screen, AttemptWatchScreen)
 
 
-async def test_why_a_job_has_no_attempt_is_told_without_control_characters(home: Home) -> None:
+async def test_why_a_job_has_no_attempt_is_shown_without_control_characters(home: Home) -> None:
     run = home.run(home.task(1))
     (key,) = run.jobs
     run.append([JobHalted(job=key, problem="task", message="\x1b[31mred\x9b1m\u202e [bold]bold[/nope]")])
@@ -278,9 +278,9 @@ async def test_why_a_job_has_no_attempt_is_told_without_control_characters(home:
 
 async def test_the_recorded_attempt_of_the_demo_is_watched_like_any_other() -> None:
     run = open_recorded_run(Locations.of_user(), "test")
-    said = recorded_attempt().turns[0].content.splitlines()[1]
+    line = recorded_attempt().turns[0].content.splitlines()[1]
     app = AgentWatchApp(Locations.of_user(), run=run, services=not_needed)
     async with watching(app, (160, 48)) as pilot:
         await until(pilot, lambda: "token_cap" in text_of(app))
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, AttemptWatchScreen) and said[:30] in text_of(app))
+        await until(pilot, lambda: isinstance(app.screen, AttemptWatchScreen) and line[:30] in text_of(app))

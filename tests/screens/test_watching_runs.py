@@ -257,7 +257,7 @@ async def test_names_and_messages_from_outside_are_drawn_as_they_are(home: Home)
 
 
 def _only(run: AgentRun, key: str) -> AgentRun:
-    """Halt all jobs of a run except one."""
+    """Halt all jobs of a run except one, and return the run."""
     run.append([JobHalted(job=job, problem="x") for job in run.jobs if job != key])
     return run
 

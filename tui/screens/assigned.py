@@ -34,7 +34,7 @@ from gistpoint.tui.widgets.table import Table
 
 @dataclass(frozen=True, slots=True)
 class AssignedTask:
-    """A task assigned to a participant, and their attempt at it."""
+    """A task assigned to a participant, and their attempt at it, if there is one."""
 
     number: int
     """The position in the assignment, counted from 1."""
@@ -43,7 +43,7 @@ class AssignedTask:
 
     @property
     def ended(self) -> bool:
-        """Whether the attempt at the task is over."""
+        """Whether there is an attempt at the task that has ended."""
         return self.attempt is not None and self.attempt.state.ended
 
     @property
@@ -61,7 +61,7 @@ class AssignedTask:
 
     @property
     def words(self) -> str:
-        """The task's title and the effect of Enter."""
+        """The task's title, followed by the effect of Enter, or by advice if the saved work can't be read."""
         return f"{solver_title(self.task)}\n\n{self._next}"
 
     @property
@@ -154,7 +154,7 @@ class AssignedScreen(BaseScreen[None]):
         self.post_message(self.Shown())
 
     def show(self, rows: Sequence[AssignedTask]) -> None:
-        """Show the tasks, with the cursor on the first one that is not done."""
+        """Show the tasks, with the cursor on the first one without an ended attempt."""
         first = next((row.task.id for row in rows if not row.ended), None)
         self.table.show(rows, at=first)
         framed(self.table, "Tasks", f"{sum(row.ended for row in rows)} of {len(rows)} done")
@@ -171,11 +171,11 @@ class AssignedScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen)
     def choose(self, event: RecordList.Chosen) -> None:
-        """Open the task of the row."""
+        """Ask the app to open the task under the cursor."""
         event.stop()
         self.action_open()
 
     def action_open(self) -> None:
-        """Open the task under the cursor."""
+        """Ask the app to open the task under the cursor."""
         if self.table.chosen is not None:
             self.post_message(self.Asked(self.table.chosen))

@@ -111,7 +111,7 @@ class EditingPane(Vertical):
             self.editor.move_cursor((row, len(text) - len(text.lstrip())))
 
     def show_code(self, name: str, code: str) -> None:
-        """Show code that was written elsewhere as the buffer of a function."""
+        """Replace the text in the editor with code that was written elsewhere, as the buffer `name`."""
         self._load(name, code)
         self.show_writing()
         self.draw_frame()
@@ -127,7 +127,7 @@ class EditingPane(Vertical):
         self.draw_frame()
 
     def draw_frame(self) -> None:
-        """Show the function and the state of its code in the frame."""
+        """Show in the frame the name of the buffer with the state of its code, or how to leave the diff."""
         if not self.buffer:
             self.editor.placeholder = self.EMPTY
             self.frame("Editor")
@@ -186,7 +186,7 @@ class EditingPane(Vertical):
         self.draw_frame()
 
     def action_buffers(self) -> None:
-        """Choose among the buffers, and open one."""
+        """Let the user choose a buffer to open; with fewer than two, show a notice instead."""
         names = self.buffer_names()
         if len(names) < 2:
             self.app.notify("You have not begun any other function.")

@@ -36,7 +36,7 @@ _WIDEST = 18
 
 @dataclass(frozen=True, slots=True)
 class HelpRow:
-    """A row of the help: a key as displayed, its name, and its effect."""
+    """A row of the help: one or more keys as displayed, and the name and effect of their action."""
 
     spelt: str
     name: str
@@ -58,10 +58,10 @@ Sections = Sequence[Section]
 
 
 def sections(screen: Screen[object], keymap: Mapping[str, str]) -> Sections:
-    """Return the sections of keys that are not empty, each with its title.
+    """Return the sections of the help that contain any keys, each with its title.
 
-    The sections are the keys that work now, by scope, the other keys of the screen, the keys for typing, for
-    moving, and of the app. `keymap` contains the user's own keys by the ids of bindings.
+    In this order, they contain the keys that work now, by scope; the other keys of the screen; and the keys
+    for typing, for moving, and of the app. `keymap` contains the user's own keys by the ids of bindings.
     """
     here: dict[str, list[HelpRow]] = {}
     moving: list[HelpRow] = []
@@ -84,10 +84,10 @@ def sections(screen: Screen[object], keymap: Mapping[str, str]) -> Sections:
 
 
 def _never_here(screen: Screen[object]) -> set[tuple[KeyScope, str]]:
-    """Return the screen's keys that have another meaning there, by scope and action.
+    """Return the scope and the action of each key that the screen does not have, or uses for something else.
 
-    The keys of a more specific screen replace those of its base class. Of two pages with one key, a task has
-    only one.
+    A more specific screen can replace keys of its base class, and two pages can share a key if a task has
+    only one of them.
     """
     own = {binding.id for bindings in screen._bindings.key_to_bindings.values() for binding in bindings}
     used = {
@@ -110,7 +110,7 @@ _TYPED_IN: Mapping[str, type[Widget]] = {
     "pane.notes": WritingArea,
     "pane.console": WritingLine,
 }
-"""The widget for typing that a key opens, by the id of the binding."""
+"""The widget for typing that each of these keys opens, by the id of its binding."""
 
 
 def elsewhere(screen: Screen[object]) -> Sections:
@@ -130,7 +130,10 @@ def _taken(screen: Screen[object]) -> set[str]:
 
 
 def typing_rows(kind: type[Widget], taken: Iterable[str]) -> list[HelpRow]:
-    """Return the rows for a widget's own keys that are not in the table of keys, without those in `taken`."""
+    """Return the rows for the editing keys of a widget for typing, which are not in the table of keys.
+
+    Keys in `taken` and combinations with Super are left out.
+    """
     keys: dict[str, list[str]] = {}
     names: dict[str, str] = {}
     seen = {*taken}

@@ -42,7 +42,7 @@ _LOOK_S = 5.0
 SIDE_BY_SIDE = 150
 """The width in cells from which the details are next to the list rather than below it.
 
-In a narrower terminal, titles in the list and lines of the details would be cut next to empty rows.
+In a narrower terminal, two columns would cut off titles and details although there are empty rows below them.
 """
 
 
@@ -130,7 +130,7 @@ class HomeScreen(BaseScreen[None]):
     def __init__(self, services: Callable[[], Services]) -> None:
         """`services` returns the services.
 
-        It may have to make them, and is therefore first called in a thread.
+        It may have to create them first, which takes time, so it is first called in a thread.
         """
         super().__init__()
         self._services = services
@@ -222,7 +222,7 @@ class HomeScreen(BaseScreen[None]):
     def _show(self, rows: HomeRows) -> None:
         from gistpoint.tui.home_rows import TASK_COLUMNS
 
-        if rows is self.rows:  # they were handed over before their attempts' cells were made
+        if rows is self.rows:  # shown earlier, before the cells of their attempts were made
             return
         if self.rows is None:
             self.tasks.columns = TASK_COLUMNS
@@ -376,7 +376,7 @@ class HomeScreen(BaseScreen[None]):
         self._table.focus()
 
     def key_escape(self) -> None:
-        """Clear and hide the filter."""
+        """Clear and hide the filter, and focus the list."""
         for words in self.query("#filter").results(Input):
             words.value = ""
             words.display = False
@@ -386,7 +386,7 @@ class HomeScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen)
     def choose(self, event: RecordList.Chosen) -> None:
-        """Start the task, resume the attempt, or show its result."""
+        """Ask the app to start the task, to resume the attempt, or to show its result."""
         event.stop()
         if event.records is self.detail and self.detail.chosen:
             self.post_message(self.OpenAsked(self.detail.chosen))

@@ -42,13 +42,14 @@ Then press . here."""
 NO_ATTEMPTS = "There are no attempts yet: choose a task (F2) and press Enter."
 FIRST_TIME = "First time here? T starts a two-minute tour; nothing is counted."
 _SHOWN = 5
-"""The maximum number of the user's own attempts, and of failing tests, that are listed by name."""
+"""The maximum number of the user's own attempts, and of failing tests, that are listed."""
 
 
 def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
-    """Return the details of a task, without those that are hidden until it is attempted.
+    """Return the lines with the details of a task.
 
-    The lines for the user's own attempts link to them. `width` is in cells.
+    The names of the failing tests are hidden until the user has attempted the task, unless it is a demo. The
+    lines for the user's own attempts link to them. `width` is in cells.
     """
     task = row.task
     numbers = [
@@ -126,7 +127,7 @@ def _failing(row: TaskRow, width: int) -> Iterator[Line]:
 
 
 def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
-    """Return the details of an attempt."""
+    """Return the lines with the details of an attempt. `width` is in cells."""
     summary, state = entry.attempt, entry.attempt.state
     best, last = state.best, state.last
     scores = [] if last is None else [f"last {score_cell(last)}"]
@@ -164,9 +165,10 @@ class Described:
 def described(
     rows: HomeRows, chosen: TaskRow | AttemptEntry | None, now_ms: int, width: int, *, filtered: bool
 ) -> Described:
-    """Return the details of the chosen row, or the reason why there is none. `now_ms` is the time in UTC.
+    """Return the details of the chosen row, or the reason why there is none.
 
-    `filtered` says whether there are rows that the filter can hide.
+    `now_ms` is the current time in milliseconds since the epoch. `filtered` is set if the list has any rows,
+    so that only the filter can have hidden all of them.
     """
     if isinstance(chosen, AttemptEntry):
         return Described(chosen.title, f"{chosen.key} · y copies", attempt_lines(chosen, width))

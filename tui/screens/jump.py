@@ -37,9 +37,9 @@ class JumpTarget:
 def places(screen: Screen[object]) -> Mapping[str, JumpTarget]:
     """Return the targets by letter: the widgets in the order of Tab, followed by the tabs.
 
-    The letter of the only such widget in a pane is in the pane's frame. Any other widget's letter is in free
-    space next to it, where it covers no text, if there is some. Targets for which no letter is
-    left are dropped.
+    The letter of the only such widget in a pane is in the pane's frame. The letter of any other widget is in
+    or next to its first line, if possible where it covers no text. Targets for which no letter is left are
+    dropped.
     """
     seen = list(_in_sight(screen))
     panes = Counter(pane_around(widget) for widget, _ in seen)
@@ -92,7 +92,7 @@ def _free_place(region: Region, strips: Sequence[Strip]) -> tuple[Offset, int]:
 
 
 class JumpScreen(ModalScreen[JumpTarget], BaseScreen[JumpTarget]):
-    """The letters over the screen. Any key but a letter, or a click, removes them."""
+    """The letters over the screen. A letter goes to its target; any other key or a click removes them all."""
 
     DEFAULT_CSS = """
     JumpScreen { background: $background 20%; }

@@ -23,7 +23,7 @@ Play = tuple[Sequence[Mapping[str, Any]], float]
 
 
 class KindScreens:
-    """The screens for kinds whose code is edited and submitted."""
+    """The default screens, for kinds of tasks whose solvers submit code from an editor."""
 
     def solve(
         self, attempt: Attempt, clock: TimeSource, play: Play | None = None, terms: Terms | None = None

@@ -29,7 +29,7 @@ from gistpoint.tui.widgets.record_list import Piece, RecordList
 
 _ROWS = 14
 _SHORTEST_FUZZY = 3
-"""The length from which a query also matches names that contain its letters in order."""
+"""The minimum length of a query that also matches names with only its letters in the same order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ def count_use(path: Path, id: str) -> None:
 def matching(commands: Sequence[PaletteEntry], words: str) -> list[PaletteEntry]:
     """Return the commands that match a query, best matches first.
 
-    Matches in the name come before matches in the other text, and before names that contain only the letters
-    in order. An empty query matches all commands.
+    Matches in the name come first, those at its beginning before others. Matches in the other text follow,
+    then names that only contain the query's letters in the same order. An empty query matches all commands.
     """
     wanted = words.lower().split()
     if not wanted:

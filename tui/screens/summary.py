@@ -100,7 +100,7 @@ def _compared_text(code: str) -> str:
 
 
 def summary_rows(task: Task, state: AttemptState, accepted: bool | None = None) -> list[tuple[str, Rows]]:
-    """Return the outcome as titled groups of named values. `accepted` is as for `headline`."""
+    """Return the outcome as a list of one titled group of rows. `accepted` is as for `headline`."""
     return [("Outcome", _outcome(task, state, accepted))]
 
 
@@ -166,7 +166,7 @@ def _outcome(task: Task, state: AttemptState, accepted: bool | None) -> Rows:
 
 
 def _best(state: AttemptState) -> Rows:
-    """Return the row for the best submission; empty if the last one is as good."""
+    """Return the row for the best submission; empty unless its score is higher than that of the last one."""
     best, last = state.best, state.last
     if best is None or last is None or (best.score or 0) <= (last.score or 0):
         return []
@@ -263,7 +263,7 @@ class SummaryTextPage(TextView):
 
 
 class SummaryScreen(BaseScreen[AfterSummary]):
-    """The summary of an attempt of any kind that has ended."""
+    """The summary of an ended attempt at a task of any kind."""
 
     CSS_PATH = "summary.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.SUMMARY)]
@@ -281,7 +281,7 @@ class SummaryScreen(BaseScreen[AfterSummary]):
         *,
         accepted: bool | None = None,
     ) -> None:
-        """`groups` are shown on the first page, `pages` after it.
+        """`groups` are shown on the first page, `pages` between it and the notes.
 
         `accepted` is the reviewers' decision on a pass, None if there is none.
         """
@@ -331,7 +331,7 @@ class SummaryScreen(BaseScreen[AfterSummary]):
     def confirm_by(self, ask: AskConfirmation) -> None:
         """Use `ask` to confirm an unconfirmed pass, in the background while the screen is shown.
 
-        If the screen is left before the end, the next summary of the attempt asks again.
+        If the screen is left before that is finished, the next summary of the attempt asks again.
         """
         self._ask = ask
 

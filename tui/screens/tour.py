@@ -1,4 +1,4 @@
-"""The tour: a practice attempt that is not saved, its steps, and the screen with a card for each step."""
+"""The tour: a practice attempt that is not kept, its steps, and the screen with a card for each step."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ STEPS: tuple[TourStep, ...] = (
         lambda state: False,
     ),
 )
-"""The steps in their order. The last one ends the tour."""
+"""The steps in their order. The last one is never done, because leaving the attempt ends the tour."""
 END = (
     "You have read, searched, edited, submitted and paused: that is all there is to an attempt. Choose a task"
     " and press Enter to start one; those at the demo's tasks never count. F1 explains the keys of any"
@@ -113,7 +113,7 @@ def step_at(state: AttemptState) -> int:
 
 
 def with_keys(words: str, keymap: Mapping[str, str]) -> str:
-    """Return the text of a card with the user's keys in place of binding ids in angle brackets."""
+    """Return the text of a card, with each binding id in angle brackets replaced by the user's first key."""
 
     def shown(match: re.Match[str]) -> str:
         id = match.group(1)
@@ -152,7 +152,7 @@ class Tour:
 
 
 class TourCard(Plain):
-    """The card with the current step, in the whole width. If there is room, a line lists all steps."""
+    """The card with the current step, across the whole width. If there is room, a line lists all steps."""
 
     def __init__(self) -> None:
         super().__init__("", id="tour-card")
@@ -186,7 +186,7 @@ class TourCard(Plain):
 class TourScreen(SolveScreen):
     """The solve screen with a practice attempt.
 
-    Idle times are not asked about, because nothing is counted.
+    The user is not asked about periods without input, because nothing is counted.
     """
 
     CSS_PATH: ClassVar[Any] = ["solve/solve.tcss", "tour.tcss"]

@@ -8,7 +8,7 @@ from gistpoint.tui.widgets.text_view import TextView
 
 
 class WordsPage(RunPage[int], TextView):
-    """The number of words in a step."""
+    """The page with the number of words in a step."""
 
     def read(self, context: PageContext, job: Job) -> int:
         """Count the words."""

@@ -91,8 +91,8 @@ async def reviewing(
     async with app.run_test(size=size, notifications=True, tooltips=True) as pilot:
         await until(pilot, lambda: app.is_open)
         yield Reviewing(app, pilot)
-    told = "\n".join("".join(traceback.format_exception(error)) for error in app.crashes)
-    assert not app.crashes, told
+    tracebacks = "\n".join("".join(traceback.format_exception(error)) for error in app.crashes)
+    assert not app.crashes, tracebacks
 
 
 def command(text: str, output: str, *, thought: str = "", returncode: int = 0) -> list[dict[str, Any]]:

@@ -71,7 +71,10 @@ def _once(step: Step, number: int, text: str) -> str:
 
 
 async def check_steps(driver: Reviewing, most: int | None = None) -> int:
-    """Unfold each step of a run, require all of its strings on the screen, and return their number."""
+    """Unfold each step of a run, require its strings on the screen, and return the number of strings.
+
+    Strings of more than `MOST` characters are left out. With `most`, only this many steps are checked.
+    """
     compared = 0
     driver.review.steps.action_list(EVERY)
     driver.review.steps.cursor = 0

@@ -133,7 +133,7 @@ async def test_scoring_stops_and_leaves_what_was_known(journal: Path) -> None:
         assert "not scored at this step" in driver.text()
 
 
-async def test_why_it_can_not_be_scored_is_told(journal: Path) -> None:
+async def test_why_it_can_not_be_scored_is_shown(journal: Path) -> None:
     def nowhere(task: Task) -> FakeGistJudge:
         raise UserError("Nothing isolates its code.", hint="Install bubblewrap.")
 
@@ -168,7 +168,7 @@ async def test_without_its_task_what_was_recorded_is_shown(journal: Path, task: 
         await driver.until(lambda: "can't be scored" in driver.text().splitlines()[-2])
 
 
-async def test_nothing_is_told_of_its_worth_to_a_blind_reviewer(journal: Path) -> None:
+async def test_its_score_is_hidden_from_a_blind_reviewer(journal: Path) -> None:
     async with reviewing(journal, size=(140, 40), blind=True, judging=judging(FakeEntrypoints())) as driver:
         await driver.until_read(0)
         await go_to(driver, "submit_gist")

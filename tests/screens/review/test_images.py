@@ -14,7 +14,7 @@ DOT = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(60)).decode()
 
 
 @pytest.mark.parametrize("has_viewer", [True, False])
-async def test_enter_on_an_image_opens_it_or_tells_its_file(
+async def test_enter_on_an_image_opens_it_or_names_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_viewer: bool
 ) -> None:
     shot = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{DOT}"}}
@@ -23,11 +23,14 @@ async def test_enter_on_an_image_opens_it_or_tells_its_file(
     linked = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
     drawing = base64.b64encode(b"<svg/>").decode()
     drawn = {"type": "image_url", "image_url": {"url": f"data:image/svg+xml;base64,{drawing}"}}
-    says = [{"type": "text", "text": "Look:"}, linked, drawn, too_large, shot]
+    content = [{"type": "text", "text": "Look:"}, linked, drawn, too_large, shot]
     run = tmp_path / "a.json"
     call = {"id": "c", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
-    told = [{"role": "user", "content": says}, {"role": "assistant", "content": "I", "tool_calls": [call]}]
-    run.write_text(json.dumps({"messages": told}))
+    messages = [
+        {"role": "user", "content": content},
+        {"role": "assistant", "content": "I", "tool_calls": [call]},
+    ]
+    run.write_text(json.dumps({"messages": messages}))
     programs = tmp_path / "programs"
     programs.mkdir()
     (programs / "xdg-open").write_text(

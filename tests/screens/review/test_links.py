@@ -34,9 +34,9 @@ def session(tmp_path: Path) -> Path:
     ]) + "\n", encoding="utf-8")  # fmt: skip
     side = tmp_path / "s1" / "subagents" / "agent-abc123.jsonl"
     side.parent.mkdir(parents=True)
-    said = [{"type": "text", "text": "words of the side agent"}]
+    content = [{"type": "text", "text": "words of the side agent"}]
     side.write_text(
-        line("b1", "assistant", said, agentId="abc123", isSidechain=True) + "\n", encoding="utf-8"
+        line("b1", "assistant", content, agentId="abc123", isSidechain=True) + "\n", encoding="utf-8"
     )
     return path
 

@@ -97,8 +97,8 @@ async def test_dragging_through_the_course_goes_from_step_to_step(tmp_path: Path
 
 
 async def test_a_command_that_is_quoted_stands_there_once_and_code_is_coloured(tmp_path: Path) -> None:
-    said = [command(f"for x in 1 2; do echo {word}; done", "1") for word in ("needle", "thread")]
-    async with reviewing(mini_run(tmp_path / "a.traj.json", said), size=(120, 40)) as driver:
+    turns = [command(f"for x in 1 2; do echo {word}; done", "1") for word in ("needle", "thread")]
+    async with reviewing(mini_run(tmp_path / "a.traj.json", turns), size=(120, 40)) as driver:
         await driver.until_read(0)
         await driver.press("right_square_bracket", "right_square_bracket", "f2")
         await driver.until_read(2)

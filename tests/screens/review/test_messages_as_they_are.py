@@ -18,7 +18,7 @@ from gistpoint.tui.screens.review.screen import ReviewScreen
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
 STEPS = 12
-"""Steps of each sample that are checked here; `tests/studies/messages_on_screen.py` checks all."""
+"""The number of steps of each sample that are checked here; `studies/messages_on_screen.py` checks all."""
 
 
 def sample_files() -> list[Path]:

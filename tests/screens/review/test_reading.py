@@ -291,7 +291,7 @@ async def test_a_run_plays_by_itself(run: Path) -> None:
         await driver.until(lambda: not driver.review.run.navigation.player.playing)
 
 
-async def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+async def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     odd = tmp_path / "odd.json"
     odd.write_text('{"nothing": "of ours"}')
     async with reviewing(odd) as driver:

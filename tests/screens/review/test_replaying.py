@@ -50,7 +50,7 @@ def replaying_on(task: Task, runner: FakeRunner):
     return lambda document: Replay(document, RepairJudge(task, read_answer(task), runner), FakeClock())
 
 
-async def test_badges_appear_and_the_step_that_differs_tells_how(journal: Path, task: Task) -> None:
+async def test_badges_appear_and_the_step_that_differs_shows_how(journal: Path, task: Task) -> None:
     async with reviewing(journal, size=(140, 40), replaying=replaying_on(task, FakeRunner(CHECKS))) as driver:
         await driver.until_read(0)
         await driver.press("a")
@@ -91,7 +91,7 @@ async def test_a_replay_stops_at_once_and_keeps_what_it_found(journal: Path, tas
         assert len(driver.review.steps.badges) == 2
 
 
-async def test_why_nothing_can_be_made_again_is_told(journal: Path) -> None:
+async def test_why_nothing_can_be_made_again_is_shown(journal: Path) -> None:
     def nowhere(document: object) -> Replay:
         raise UserError("The task is not here.", hint="Get it.")
 

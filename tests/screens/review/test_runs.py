@@ -95,8 +95,8 @@ def test_rows_are_sorted_and_grouped() -> None:
     headings = [found for found in grouped if isinstance(found, Heading)]
     assert headings == ["2× m-1"], "a run that is alone in its group has no heading"
     assert grouped[-1] is ROWS[1]
-    said = {column.name: column.summary(headings[0].rows)[1] for column in COLUMNS if column.summary}
-    assert (said["outcome"], said["steps"], said["cost"], said["solver"]) == (
+    summaries = {column.name: column.summary(headings[0].rows)[1] for column in COLUMNS if column.summary}
+    assert (summaries["outcome"], summaries["steps"], summaries["cost"], summaries["solver"]) == (
         "✔ 1 of 1",
         "25",
         "Σ$0.50",
@@ -241,7 +241,7 @@ async def test_three_picked_runs_can_be_compared(tmp_path: Path) -> None:
         await driver.until_on(CompareScreen)
 
 
-async def test_runs_to_compare_with_are_told_apart_by_what_differs(tmp_path: Path) -> None:
+async def test_runs_to_compare_with_are_distinguished_by_what_differs(tmp_path: Path) -> None:
     for name in "abc":
         (tmp_path / name).mkdir()
         mini_run(tmp_path / name / "run.traj.json", TURNS[2:], model=name)

@@ -57,10 +57,10 @@ async def test_a_queue_is_judged_with_the_keyboard_alone(tmp_path: Path, size: t
         await driver.press("q")
     async with validating(services, tasks, size=size) as driver:
         validator = driver.screen.session.validator
-        said = [validator.validation(task.id) for task in tasks]
-        verdicts = [one.verdict and one.verdict.verdict for one in said]
+        validations = [validator.validation(task.id) for task in tasks]
+        verdicts = [one.verdict and one.verdict.verdict for one in validations]
         assert verdicts == [TaskVerdict.ACCEPT, TaskVerdict.REJECT_LEAK, TaskVerdict.REJECT_TOO_EASY]
-        assert [comment.text for comment in said[1].comments] == ["a file names it"]
+        assert [comment.text for comment in validations[1].comments] == ["a file names it"]
         assert "3 judged, 1 accepted" in driver.text()
         assert "leak" in driver.text()
 
@@ -276,7 +276,7 @@ async def test_a_run_is_stopped_and_goes_on_for_its_own_task(tmp_path: Path) -> 
         assert validator.validation(tasks[1].id).trials == ()
 
 
-async def test_what_can_not_run_is_told(tmp_path: Path) -> None:
+async def test_what_can_not_run_is_reported(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 1)
     async with validating(services, tasks, runner=FakeRunner(CHECKS, status=RunStatus.TIMED_OUT)) as driver:
         await driver.press("r")
@@ -316,7 +316,7 @@ async def test_the_check_is_run_and_kept(tmp_path: Path) -> None:
             (
                 "passes can be confirmed",
                 True,
-            ),  # unknown for an older task; reported, and not a fault of it
+            ),  # unknown for an older task, which is reported but is no fault
         ]
         await driver.until(lambda: "NOT CLEAN" in driver.text())
 
@@ -427,7 +427,7 @@ async def test_a_damaged_task_stops_nobody(tmp_path: Path) -> None:
         await driver.shows(tasks[0].id)
 
 
-async def test_a_disk_that_takes_nothing_is_told(tmp_path: Path) -> None:
+async def test_a_verdict_that_can_not_be_saved_is_reported(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 1)
     async with validating(services, tasks) as driver:
         path = driver.screen.session.validator.store.path_of("ada")
@@ -493,11 +493,11 @@ async def test_what_is_pressed_too_soon_hits_no_other_task(tmp_path: Path) -> No
         screen.action_trial("corrupted", 1)
         await driver.shows(tasks[1].id)
         for task in tasks:
-            said = screen.session.validator.validation(task.id)
-            assert (said.verdict, said.trials) == (None, ())
+            validation = screen.session.validator.validation(task.id)
+            assert (validation.verdict, validation.trials) == (None, ())
 
 
-async def test_a_bug_in_a_thread_is_told_and_what_was_typed_is_kept(tmp_path: Path) -> None:
+async def test_a_bug_in_a_thread_is_reported_and_what_was_typed_is_kept(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 1)
     async with validating(services, tasks, crashes=1) as driver:
         await driver.press("f8")

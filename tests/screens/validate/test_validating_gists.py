@@ -55,7 +55,7 @@ def write(driver: Validating, text: str) -> None:
     editor.flush()
 
 
-async def test_the_overview_tells_what_is_asked_and_what_was_recorded(tmp_path: Path) -> None:
+async def test_the_overview_shows_what_is_asked_and_what_was_recorded(tmp_path: Path) -> None:
     async with gists(tmp_path) as driver:
         await driver.until(lambda: ENTRYPOINT in driver.text())
         text = driver.text()
@@ -151,7 +151,7 @@ async def test_the_original_is_run_again_and_compared_with_what_was_recorded(tmp
         await driver.until(lambda: "NOT as recorded: test_total" in driver.text())
 
 
-async def test_the_check_is_made_and_a_failure_is_told(tmp_path: Path) -> None:
+async def test_the_check_is_made_and_a_failure_is_reported(tmp_path: Path) -> None:
     async with gists(tmp_path) as driver:
         await driver.press("exclamation_mark")
         await driver.idle()

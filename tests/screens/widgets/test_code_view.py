@@ -129,7 +129,7 @@ async def test_search_counts_shows_and_goes_round() -> None:
         assert [m.kind for m in app.heard if isinstance(m, AffordanceTaken)] == ["search"]
 
 
-async def test_scrolling_by_hand_is_told_once_and_going_somewhere_is_not() -> None:
+async def test_scrolling_by_hand_is_reported_once_and_going_somewhere_is_not() -> None:
     view = CodeView()
     app = Listening(view)
     async with app.run_test(size=(60, 10)) as pilot:

@@ -29,7 +29,7 @@ class Heard(Stage):
         yield
 
 
-async def test_edits_are_told_soon_and_at_once_on_request() -> None:
+async def test_edits_are_reported_soon_and_at_once_on_request() -> None:
     editor = FunctionEditor()
     app = Heard(editor)
     async with app.run_test() as pilot:
@@ -46,7 +46,7 @@ async def test_edits_are_told_soon_and_at_once_on_request() -> None:
         assert app.heard == [("a.py::f", "xyz")]
 
 
-async def test_another_buffer_tells_the_first_and_has_a_history_of_its_own() -> None:
+async def test_another_buffer_reports_the_first_and_has_a_separate_history() -> None:
     editor = FunctionEditor()
     app = Heard(editor)
     async with app.run_test() as pilot:
@@ -118,7 +118,7 @@ async def test_the_users_own_editor_gets_and_gives_the_text(
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "problem"),
     [
         ("exit 3", "ended with exit status 3. Your text here was not changed"),
         ('echo lost > "$2"; exit 1', "The text that it saved is in"),
@@ -127,7 +127,7 @@ async def test_the_users_own_editor_gets_and_gives_the_text(
     ],
 )
 async def test_an_editor_that_fails_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, problem: str
 ) -> None:
     monkeypatch.setenv("VISUAL", an_editor(tmp_path, body))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -135,7 +135,7 @@ async def test_an_editor_that_fails_loses_nothing(
     editor = FunctionEditor()
     async with Heard(editor).run_test():
         editor.load_buffer("a", "kept")
-        with pytest.raises(ExternalEditorError, match=said) as caught:
+        with pytest.raises(ExternalEditorError, match=problem) as caught:
             editor.edit_in_external_editor()
         assert editor.code == "kept"
     left = [path for path in tmp_path.iterdir() if path.name.startswith("gistpoint-")]
@@ -144,30 +144,32 @@ async def test_an_editor_that_fails_loses_nothing(
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [("", "No editor is set"), ("/no/such", "can't be started"), ("'", "quotes")]
+    ("value", "problem"), [("", "No editor is set"), ("/no/such", "can't be started"), ("'", "quotes")]
 )
-async def test_a_missing_editor_is_told(monkeypatch: pytest.MonkeyPatch, value: str, said: str) -> None:
+async def test_a_missing_editor_is_reported(
+    monkeypatch: pytest.MonkeyPatch, value: str, problem: str
+) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", value)
     editor = FunctionEditor()
     async with Heard(editor).run_test():
-        with pytest.raises(ExternalEditorError, match=said):
+        with pytest.raises(ExternalEditorError, match=problem):
             editor.edit_in_external_editor()
 
 
-async def test_each_save_of_the_other_editor_is_told_while_it_is_open(
+async def test_each_save_of_the_other_editor_is_reported_while_it_is_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = tmp_path / "told"
-    until_told = f'while [ ! -e {shlex.quote(str(told))}."$word" ]; do sleep 0.05; done'
+    marker = tmp_path / "seen"
+    wait_for_marker = f'while [ ! -e {shlex.quote(str(marker))}."$word" ]; do sleep 0.05; done'
     monkeypatch.setenv(
-        "VISUAL", an_editor(tmp_path, f'for word in one two; do echo $word > "$2"; {until_told}; done')
+        "VISUAL", an_editor(tmp_path, f'for word in one two; do echo $word > "$2"; {wait_for_marker}; done')
     )
     saved: list[str] = []
 
     def save(text: str) -> None:
         saved.append(text)
-        told.with_suffix(f".{text.strip()}").touch()
+        marker.with_suffix(f".{text.strip()}").touch()
 
     editor = FunctionEditor()
     app = Heard(editor)
@@ -334,7 +336,7 @@ async def test_a_pasted_text_keeps_its_odd_characters() -> None:
         assert editor.code == "a = '\x0c\x1b'\nb\nx"
 
 
-async def test_a_row_tells_that_its_line_goes_on() -> None:
+async def test_a_row_shows_that_its_line_goes_on() -> None:
     editor = FunctionEditor("x = '" + "a" * 100 + "z'")
     app = Heard(editor)
     async with app.run_test(size=(40, 5)) as pilot:

@@ -144,7 +144,7 @@ def _place(area: WritingArea, chance: random.Random) -> tuple[int, int]:
     return row, chance.randint(0, len(area.document.get_line(row)))
 
 
-async def test_a_line_tells_what_was_pasted_into_it() -> None:
+async def test_a_line_reports_what_was_pasted_into_it() -> None:
     line = WritingLine()
     app = Heard(line)
     async with app.run_test() as pilot:

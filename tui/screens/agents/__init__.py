@@ -1,1 +1,1 @@
-"""Screens that watch agents' runs."""
+"""The screens for watching agents' runs."""

@@ -1,4 +1,4 @@
-"""The screen that watches a model's attempt: read-only solve panes, redrawn as the journal grows."""
+"""The screen for watching a model's attempt: read-only solve panes, redrawn as the journal grows."""
 
 from __future__ import annotations
 
@@ -141,7 +141,10 @@ def turn_words(turn: ModelTurn) -> str:
 
 
 class TakeAsked(Message):
-    """A request to the app to continue an attempt that no process has open. `by` is a pseudonym."""
+    """A request to the app to continue an attempt that no process has open.
+
+    `by` is the pseudonym of the person who takes it over; it may be empty.
+    """
 
     def __init__(self, attempt_id: str, by: str = "") -> None:
         super().__init__()
@@ -364,7 +367,8 @@ class AttemptWatchScreen(BaseScreen[None]):
     def action_take(self) -> None:
         """Take the attempt over, after a question that explains the consequences.
 
-        While a request is pending, withdraw it instead. If the attempt can't be taken over, show why.
+        An attempt that a person already has is continued without a question. While a request is pending,
+        withdraw it instead. If the attempt can't be taken over, show why.
         """
         state = self._follower.state
         if self._asking is not None:
@@ -403,9 +407,10 @@ class AttemptWatchScreen(BaseScreen[None]):
             show_error(self.app, error if isinstance(error, AttemptError) else AttemptError(str(error)))
 
     def _step_in(self, state: AttemptState) -> None:
-        """Take over a requested attempt once it is free; ask once whether to give back one just left.
+        """Ask the app to continue a requested attempt once the run has released it.
 
-        If the attempt has ended, the request is withdrawn.
+        If the attempt has ended, withdraw the request. If a person has just left it, ask once whether to give
+        it back.
         """
         if self._asking is not None and state.ended:
             self._withdraw()
@@ -424,7 +429,7 @@ class AttemptWatchScreen(BaseScreen[None]):
             self._asking = None
 
     def action_give(self) -> None:
-        """Give the attempt back, after asking for a note."""
+        """Give the attempt back after asking for a note, unless a person is working on it."""
         if self._live:
             self.app.notify("A person is working on it: it can be given back after the person has left it.")
         else:

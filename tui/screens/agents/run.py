@@ -1,4 +1,4 @@
-"""The screen that watches an agent's run: its figures, the attempts at work as tiles, and all jobs."""
+"""The screen for watching an agent's run: its figures, the attempts at work as tiles, and all jobs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RunReading(NamedTuple):
 
     jobs: Sequence[FollowedJob]
     titles: Sequence[str]
-    """The titles of the jobs' tasks."""
+    """The titles of the jobs' tasks; empty if nothing has changed."""
     at_work: bool
     """Whether a process is working on the run."""
     totals: RunFigures | None
@@ -98,7 +98,7 @@ class RunWatchScreen(BaseScreen[None]):
         self._read_before: tuple[Sequence[FollowedJob], bool] = ((), False)
         """The jobs of the last reading, and whether a process was at work."""
         self._found: dict[FollowedJob, JobRow] = {}
-        """The row of each job as it was followed last; equal ones are drawn only once."""
+        """The row of each job in the last reading, used again while the job is unchanged."""
         self._rows: dict[str, JobRow] = {}
         self._places: list[str] = []
         """The keys of the jobs in the tiles."""
@@ -136,7 +136,7 @@ class RunWatchScreen(BaseScreen[None]):
         self._jobs.stop()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay out the head and the tiles for the new size."""
+        """Lay out the head, the note and the tiles for the new size."""
         self.head.fit()
         self._show_note()
         self._fit_tiles(event.size.width, event.size.height)

@@ -192,7 +192,7 @@ class AttemptTiles(LineCanvas):
         return "" if self.app.no_color or self.app.native_ansi_color else "on $block-cursor-background"
 
     def tile(self, index: int, width: int) -> list[list[Piece]]:
-        """Return the lines of a tile as pieces, whose control characters are visible."""
+        """Return the lines of a tile as styled pieces, with visible signs for control characters."""
         row = self.rows[index]
         shown = row.shown
         room = max(1, width - _MARGIN)
@@ -233,7 +233,7 @@ class AttemptTiles(LineCanvas):
     # The cursor
 
     def validate_cursor(self, index: int) -> int:
-        """Return the nearest tile."""
+        """Return the index of the nearest tile; 0 if there are none."""
         return min(max(0, index), max(0, len(self.rows) - 1))
 
     def watch_cursor(self, old: int, new: int) -> None:

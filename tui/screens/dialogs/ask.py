@@ -34,7 +34,7 @@ Answer = TypeVar("Answer")
 _FILTER = "0"
 """The name of a list's filter among a dialog's drafts."""
 ON_THEIR_WAY_S = 1.0
-"""The seconds for which a dialog opened unasked ignores keys: they were meant for another screen."""
+"""Seconds for which a screen that opens unasked ignores keys, which were meant for the previous screen."""
 
 
 class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
@@ -113,7 +113,10 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         self._drafts.write(changed)
 
     def on_key(self, event: events.Key) -> None:
-        """Write a typed letter into the last field if no field has the focus, so that it is not lost."""
+        """Write a typed character into the last field if no field has the focus, so that it is not lost.
+
+        Spaces and keys with a binding are left alone.
+        """
         means_something = event.key in self.active_bindings
         if event.is_printable and event.character != " " and not means_something:
             self._write(event, event.character or "")
@@ -217,8 +220,8 @@ class ConfirmDialog(Dialog[bool]):
     ) -> None:
         """Ask `text`, with `yes` and `no` as the labels of the buttons.
 
-        `careful` makes refusal the default. The widgets in `shown` are shown above the text. A `drawer` takes
-        the whole width at the bottom.
+        `careful` makes refusal the default. The widgets in `shown` are shown above the text. With `drawer`,
+        the dialog takes the whole width at the bottom.
         """
         super().__init__(title)
         self._text, self._yes, self._no, self._careful = text, yes, no, careful
@@ -257,7 +260,7 @@ class MessageDialog(Dialog[bool]):
         self._text, self._hint, self._instead = text, hint, instead
 
     def takes(self, event: events.Event) -> bool:
-        """Return whether the message accepts an event."""
+        """Return whether the message accepts an event; with `instead`, not one from before it was opened."""
         too_early = self._instead and event.time < self.opened_at
         return not too_early and super().takes(event)
 
@@ -538,7 +541,7 @@ class ConsentPrompt:
     def ask(self, why_not: str) -> bool:
         """Ask the question, with `why_not` as the reason, and return whether the user consents.
 
-        This waits for the answer. The result is False if the app closes first.
+        This waits for the answer. The result is also False on Escape, and if the app closes first.
         """
         answered = threading.Event()
         answers: list[bool | None] = []

@@ -57,9 +57,10 @@ class LabellingScreen(BaseScreen[None]):
         labels: Sequence[RubricLabel],
         addressing: Collection[str] = (),
     ) -> None:
-        """`texts` are by the run's own key; `answers`, given by the judge, by that key and the label's id.
+        """`texts` contains the text of each run, by the run's own key.
 
-        `addressing` are the runs with text that seems to address a judge.
+        `answers` contains the judge's answers, by that key and the id of the label. `addressing` contains the
+        runs with text that seems to address a judge.
         """
         super().__init__()
         self._addressing = addressing
@@ -112,7 +113,7 @@ class LabellingScreen(BaseScreen[None]):
         self._go_on()
 
     def action_take_back(self) -> None:
-        """Take back the answer to the question that is shown, or else to the one before."""
+        """Take back the answer to the current question or, if it has none, to the previous one."""
         try:
             self._reader.look_again()
             question = self._question
@@ -265,7 +266,7 @@ class LabellingScreen(BaseScreen[None]):
         return found
 
     def _show_quote(self, place: QuotePlace) -> None:
-        """Move the cursor to a quote, or to the step of a computed fact, in the upper third of the view."""
+        """Move the cursor to a quote, or to the step of a computed fact, and scroll it to the upper third."""
         view = self.run_text
         marked = self._lines_of(place)
         steps = [line - 1 for (step, _, _), line in self._starts.items() if step == place.step]

@@ -127,9 +127,10 @@ class TracePane(StatePane):
 
 
 class GistSolving(SolvingKind):
-    """The solving of a gist: one file, which is saved before each call, for one step, and handed in once.
+    """The part of the solve screen for gists. A gist is one file, which is handed in once.
 
-    It is scored before the hand-in only if the attempt allows that.
+    Changed text is saved before each call, which costs one step. The gist is scored before the hand-in only
+    if the attempt allows that.
     """
 
     in_place: Mapping[str, str] = {"list_directory": "files", TRACE.name: "trace", SCORE_GIST.name: ""}
@@ -160,7 +161,7 @@ class GistSolving(SolvingKind):
         self._controller.make_way(keep)
 
     def warning(self, tool: Tool, price: Price) -> str:
-        """Return a warning about a budget that the call would use up; empty if there is none."""
+        """Return a warning if the attempt would end with the call; otherwise, an empty string."""
         if tool is SUBMIT_GIST:
             return "There is one hand-in: the attempt ends with it."
         if price.last_tool_use:

@@ -52,8 +52,8 @@ class _Phase(Enum):
 class GlanceScreen(BaseScreen[None]):
     """A screen that shows functions one by one, without revealing their versions, and saves answers at once.
 
-    With a limit, the code is hidden after that many seconds. The diffs follow after the whole set, or after
-    each answer if `at_once` is set.
+    With a limit, the code is hidden after that many seconds. The diffs of the corrupted functions follow
+    after the whole set, or each one right after its answer if `at_once` is set.
     """
 
     CSS_PATH = "glance.tcss"

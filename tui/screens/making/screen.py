@@ -97,7 +97,7 @@ class MakingScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen)
     def open_task(self) -> None:
-        """Open the task under the cursor. The work continues."""
+        """Ask the app to open the task under the cursor. The work continues."""
         task = self.kept.chosen
         if task is not None:
             self.post_message(self.TaskAsked(task.id))

@@ -53,7 +53,7 @@ _MARKS = {"solved": (signs.GOOD, "$text-success"), "unsolved": (signs.BAD, "$tex
 
 @dataclass(frozen=True, slots=True)
 class ReadRuns:
-    """The runs read so far with their short names, and the tree of their actions."""
+    """The runs read so far with their short names and the tree of their actions, and the number unread."""
 
     runs: Sequence[RunActions]
     names: Sequence[str]
@@ -62,7 +62,7 @@ class ReadRuns:
 
 
 class ActionTree(RecordList):
-    """The rows of the tree: the number of runs, their endings, and their actions."""
+    """The rows of the tree: the number of runs, their outcomes, and their actions."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -79,7 +79,7 @@ class ActionTree(RecordList):
         self.list_rows()
 
     def list_rows(self, at: int | None = None) -> None:
-        """List the rows that are not folded away, with the cursor on the node with the number `at`."""
+        """List the rows that are not folded away. `at` is the number of the node for the cursor, if any."""
         self.rows = rows_of(self.read.root, self.folded)
         row = next((n for n, row in enumerate(self.rows) if row.number == at), None)
         self.set_count(len(self.rows), cursor=row)

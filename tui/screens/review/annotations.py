@@ -462,7 +462,7 @@ class ReviewAnnotations:
             self._run.loader.do(job, then, keeps=True)
 
     def _selected(self) -> TextRange | None:
-        """Return the selected range of the step's text; None if there is none, or not in one raw field."""
+        """Return the selected range of the step's text; None unless the selection is within one field."""
         view = self._view.step_page
         selection = view.text_selection
         if selection is None or view.terminal or selection.start is None or selection.end is None:

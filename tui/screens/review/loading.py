@@ -222,7 +222,7 @@ class IndexGrew(Message):
     """A message that more steps have been indexed or surveyed."""
 
     def can_replace(self, message: Message) -> bool:
-        """Return whether a message of the same kind can be dropped: only the latest counts matter."""
+        """Return whether `message` makes this one superfluous: only the latest counts matter."""
         return isinstance(message, IndexGrew)
 
 
@@ -296,7 +296,7 @@ class RunLoader:
         """The step at which the run opens; valid only after it is open."""
         self.document: RunDocument | None = None
         self.survey: Survey | None = None
-        """The facts about every step; None until all steps have been surveyed."""
+        """The facts about the steps surveyed so far; None before the first ones are surveyed."""
         self.rows: OrderedDict[int, RowFact] = OrderedDict()
         self._history: RunHistory | None = None
         self._looked_at = self._grown_from = 0

@@ -66,7 +66,10 @@ def next_step(survey: Survey, here: int, by: int, count: int, kind: str) -> tupl
 
 
 def next_turn(survey: Survey, here: int, by: int, count: int) -> tuple[int | None, bool]:
-    """Return the nearest step of the solver, and whether all steps on the way were surveyed."""
+    """Return the nearest step of the solver, and whether all steps on the way were surveyed.
+
+    The step is None if none is found.
+    """
     return _next_surveyed(survey, here, by, count, lambda index: bool(survey.turns[index]))
 
 
@@ -332,7 +335,7 @@ class Navigation:
         return True
 
     def run_grew(self) -> None:
-        """Move to a milestone, or to the end if that was requested or is followed, once the end is known."""
+        """Once the end of the run is known, move to a milestone, or to the end if requested or followed."""
         document, steps = self._run.loader.document, self._view.steps
         self.arrive()
         if document is not None and document.finished and (self.following or self._to_end):

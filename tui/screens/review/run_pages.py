@@ -50,8 +50,8 @@ class RunPage(Generic[Content]):
     def read(self, context: PageContext, job: Job) -> Content:
         """Return the page's content for a step.
 
-        This runs in the loader's thread. After it has given way to another job, it is called again from the
-        start.
+        This runs in the loader's thread. If `job` gives way to another one, the call ends, and `read` is
+        called again later.
         """
         raise NotImplementedError
 

@@ -361,7 +361,7 @@ GROUPS = (None, *(column for name in _KINDS for column in COLUMNS if column.name
 
 
 def solved(rows: Sequence[RunRow]) -> str:
-    """Return how many runs with an outcome were solved, as text; empty if none has one."""
+    """Return how many of the runs with a visible outcome were solved, as text; empty if there are none."""
     outcomes = known_outcomes(rows)
     shown = [row.header for row in rows if row.header.verdict and not row.hides]
     return solved_and_by_tests(outcomes, [header.confirmation for header in shown])

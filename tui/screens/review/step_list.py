@@ -113,7 +113,7 @@ class StepList(RecordList):
             self.rows = rows
 
         def can_replace(self, message: Message) -> bool:
-            """Return whether a message of the same kind can be dropped: only the latest rows matter."""
+            """Return whether `message` makes this one superfluous: only the latest rows matter."""
             return isinstance(message, StepList.RowsWanted)
 
     class NothingToList(Message):
@@ -251,7 +251,7 @@ class StepList(RecordList):
         )
 
     def _chosen(self, listing: str) -> list[int] | None:
-        """Return the steps of a choice; None if it contains all steps."""
+        """Return the steps of a choice; None if it contains all steps or if nothing is known about them."""
         survey = self.survey
         if survey is None or listing == EVERY or (listing == ALL and not self._hidden_counts()):
             return None
@@ -318,7 +318,10 @@ class StepList(RecordList):
         return (f"{signs.FOLLOWS} " if fact.starts else "") + fact.words
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return the row of a step: its marks, number, symbol, kind, text and, at the right, its ending."""
+        """Return the row of a step: its marks, number, symbol, kind, text and, at the right, its ending.
+
+        A step that has not been read yet is requested, and its row has an ellipsis instead of the text.
+        """
         fact = self.facts.get(index)
         digits = max(3, len(str(self.count)))
         here = signs.HERE if index == self.cursor else " "

@@ -113,8 +113,8 @@ def compose(
     """Compose the text of a step.
 
     `whole` contains the parts to show in full, `annotations` the text of a reviewer's annotations. A command
-    that the step's text quotes is not shown a second time. If `hides` is set, a step that reveals the outcome
-    is left empty, and unknown fields are omitted.
+    that the step's text quotes is not shown a second time. If `hides` is set, unknown fields are omitted, and
+    a step that reveals the outcome has only headings.
     """
     builder = _Builder(whole)
     builder.heading("  ".join(step_facts(step)))

@@ -96,7 +96,7 @@ class GivenVerdict:
     note: str = ""
     corrected_s: float | None = None
     words: str = ""
-    """The name of the verdict's key in `review.toml`; empty if it was chosen in the dialog."""
+    """The words of the `VerdictWord` whose key was pressed; empty if the verdict was given in the dialog."""
 
     @classmethod
     def of(cls, recorded: RunVerdictGiven) -> GivenVerdict:

@@ -18,7 +18,7 @@ from gistpoint.tui.screens.review.run_rows import RunRow
 from gistpoint.tui.screens.review.settings import ReviewSettings
 
 RowReader = Callable[[ReviewSettings], Callable[[RunRow, RunDocument], RunRow]]
-"""A function that returns another, which completes rows with the annotations as they are when it is made."""
+"""A function that returns a reader of rows, which adds the annotations that exist when the reader is made."""
 _LOOK_S = 1.0
 """Seconds between two checks of the files."""
 _STATES = {
@@ -31,7 +31,10 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class WatchedRows:
-    """All rows in their order, and the file names of the runs that have failed since the previous rows."""
+    """All rows in their order, and the file names of the runs that have failed since the previous rows.
+
+    Failures that a blind review hides are left out.
+    """
 
     rows: Sequence[RunRow]
     complete: bool
@@ -43,7 +46,7 @@ class WatchedRows:
 
     @property
     def words(self) -> str:
-        """What the watch is doing, how many runs are being written, and how many files are left out."""
+        """The word `watching`, and the numbers of runs being written and of files left out, if any."""
         writing = f"{self.writing:,} being written" if self.writing else ""
         left_out = f"{plural(self.left_out, 'file')} left out" if self.left_out else ""
         return ", ".join(filter(None, ["watching", writing, left_out]))
@@ -66,11 +69,11 @@ class ListWatch:
         self._rows: dict[str, RunRow] = {}
         """The rows as they were last read, with the reviewer's annotations, by name."""
         self._read: Callable[[RunRow, RunDocument], RunRow] | None = None
-        """Completes rows with the annotations as they were at the beginning of the current look."""
+        """A function that adds annotations to rows; made at most once in each check, None before that."""
         self._shown = (False, 0)
         """Whether everything has been read, and the number of files left out, as they were last shown."""
         self._asked: Sequence[str] = ()
-        """The runs that were asked for since the last look."""
+        """The names of the runs to be read again at the next check."""
 
     def begin(self, jobs: Jobs, take: Callable[[WatchedRows], object]) -> None:
         """Begin to watch. `take` is called on the UI thread whenever something has changed."""

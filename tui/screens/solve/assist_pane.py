@@ -26,7 +26,7 @@ from gistpoint.tui.widgets.text_view import TextView
 from gistpoint.tui.widgets.writing_area import WritingLine
 
 _LINE = "line"
-"""The name of the line among the drafts."""
+"""The name of the input line's text among the drafts."""
 _FENCED = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _PROBLEM = "The assistant did not answer ({}). Ask again, or continue without it."
 
@@ -72,7 +72,7 @@ class AssistPane(StatePane):
 
     @on(Input.Changed, "#assist-line")
     def keep(self, event: Input.Changed) -> None:
-        """Keep the question while it is typed."""
+        """Save the question as a draft while it is typed."""
         event.stop()
         self._drafts.write({_LINE: event.value})
 
@@ -120,9 +120,9 @@ class AssistPane(StatePane):
 
     @on(Input.Submitted, "#assist-line")
     def ask(self, event: Input.Submitted) -> None:
-        """Ask the typed question together with the editor's code.
+        """Send the typed question to the assistant, along with the editor's code.
 
-        If the question is refused, it is put back into the line.
+        If the question is refused, it is put back into the line. While an answer is awaited, do nothing.
         """
         event.stop()
         question = event.value

@@ -33,7 +33,7 @@ from gistpoint.tui.widgets.writing_area import WritingLine
 SEARCH = "search_code"
 _CALL, _PATTERN = f"{signs.PROMPT} ", f"search {signs.PROMPT} "
 _LINE = "line"
-"""The name of the line among the drafts."""
+"""The name of the input line's text among the drafts."""
 _PLACEHOLDER = f"a tool call, such as search_code total — Tab completes, {signs.UP_KEY} repeats"
 
 
@@ -58,7 +58,7 @@ def lines_from(attempt: Attempt, value: str) -> list[str]:
 
 
 class Console(Vertical):
-    """The line, below the price of the typed call or the reason why it can't be made."""
+    """The input line, below the price of the typed call or the reason why it can't be made."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.CONSOLE)]
 
@@ -193,7 +193,7 @@ class Console(Vertical):
 
     @on(Input.Changed, "#console-line")
     def explain(self, event: Input.Changed) -> None:
-        """Show the price of the typed call, or how to call its tool."""
+        """Save the typed text as a draft, and show the price of the call or how to call its tool."""
         event.stop()
         self.refresh_bindings()
         # If they differ, a later key has already emptied the line, or switched between calls and patterns.
@@ -202,9 +202,9 @@ class Console(Vertical):
         self.explain_line(event.value.strip())
 
     def explain_line(self, value: str) -> None:
-        """Show the price of the call in a line, or how to call its tool; for an empty line, list the tools.
+        """Show the price of the call in a line; if the call is unclear, its tool's usage or completions.
 
-        While a search is being typed, explain the search instead.
+        For an empty line, list the tools. While a search is being typed, explain the search instead.
         """
         if self.searching:
             self._explain_search()

@@ -34,14 +34,14 @@ HEARTBEAT_SECONDS = 5.0
 """Seconds of working time that a crash can lose, even while an external editor has the terminal."""
 
 _CLOSE_S = 10.0
-"""The maximum number of seconds for which closing waits for pending writes."""
+"""The maximum number of seconds for which closing waits for a playback, and again for pending writes."""
 
 
 class StateChanged(Message):
     """A message that the attempt's state has changed."""
 
     def can_replace(self, message: Message) -> bool:
-        """Return whether a message of the same kind can be dropped: each handler reads the state."""
+        """Return whether `message` makes this one superfluous: handlers read the current state."""
         return isinstance(message, StateChanged)
 
 
@@ -75,7 +75,7 @@ class CallProgressed(Message):
         self.failed = failed
 
     def can_replace(self, message: Message) -> bool:
-        """Return whether a message of the same kind can be dropped: only the latest progress counts."""
+        """Return whether `message` makes this one superfluous: only the latest progress counts."""
         return isinstance(message, CallProgressed)
 
 
@@ -263,12 +263,12 @@ class AttemptController:
         self._begin(self.tool, "finishing the call under way", self.attempt.finish_pending)
 
     def cancel(self) -> None:
-        """Request that the call under way stop."""
+        """Ask the call under way to stop."""
         if self._call is not None:
             self._call.stop()
 
     def judgement_of(self, call_id: str) -> Judged | None:
-        """Return the test run of a submission; None if it took place in an earlier process."""
+        """Return the test run of a call in this process; None if there is none."""
         return self.attempt.found.get(call_id)
 
     def _begin(self, tool: Tool | None, words: str, call: EngineCall, *, yields: bool = False) -> None:
@@ -383,8 +383,8 @@ class AttemptController:
     def close(self) -> None:
         """Record everything pending, and post no more messages.
 
-        A call under way is stopped without an answer, so the next process repeats it, because nobody has
-        cancelled it.
+        A call under way is stopped without an answer. Nobody has cancelled it, so the next process repeats
+        it.
         """
         if self._closed:
             return

@@ -183,7 +183,7 @@ class CallQuestion:
     careful: bool = True
     """Whether refusal is the default answer."""
     change: tuple[str, str] | None = None
-    """The text before and after the call; None if the call changes none."""
+    """The text before and after the call; None if the call changes no text."""
     first_line: int = 1
     """The line of the file at which both versions start."""
 
@@ -231,7 +231,7 @@ class SolvingKind:
         then()
 
     def warning(self, tool: Tool, price: Price) -> str:
-        """Return a warning about a budget that the call would use up; empty if there is none."""
+        """Return a warning if the call would use up a budget, or leave only a submission; otherwise empty."""
         if price.last_submission:
             return "This is the last submission: the attempt ends with it."
         if price.last_tool_use:
@@ -416,7 +416,10 @@ class CallAsking:
             self._screen.query_one(Console).unsay(self._offer)
 
     def price_at(self, name: str) -> str:
-        """Return the price of opening a row of the file tree; empty if no tool can be called now."""
+        """Return a line with the price of opening a row of the file tree.
+
+        Empty if no tool other than a submission can be called now.
+        """
         tool = next((tool for tool in self._attempt.offered() if not tool.submits), None)
         if tool is None:
             return ""

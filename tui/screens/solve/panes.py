@@ -268,7 +268,7 @@ class PaneArea(Splits):
             self._fit_all(at_side=at_side)
 
     def _fitting(self) -> tuple[bool, bool, bool]:
-        """Return three booleans: wide, wide and high, and with the editor at the side."""
+        """Return whether the area is wide, whether it is also high, and whether the editor is at the side."""
         size = self.app.size
         wide = size.width >= WIDE and not self.brief_alone
         return wide, wide and size.height >= HIGH, wide and size.width >= VERY_WIDE and self._wants_side
@@ -327,7 +327,7 @@ class PaneArea(Splits):
 
 
 def pane_key(pane: str) -> str:
-    """Return the readable key of a pane; empty if it has none."""
+    """Return the default key of a pane in readable form; empty if it has none."""
     return next((shown_key(key.keys.split(",")[0]) for key in KEYS if key.id == f"pane.{pane}"), "")
 
 

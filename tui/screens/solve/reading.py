@@ -108,7 +108,7 @@ class FilesPane(StatePane):
 
     @on(KnowledgeTree.OpenFunction)
     def open_function(self, message: KnowledgeTree.OpenFunction) -> None:
-        """Request a function, which a file that was already read may contain."""
+        """Ask to show a function, which is free if a file that was already read contains it."""
         self.post_message(SourceAsked(message.function, priced=True))
 
     @on(KnowledgeTree.ShowAgain)
@@ -262,7 +262,10 @@ class CodePane(StatePane):
         self.app.push_screen(TextDialog("Go to line", placeholder="number", replaces=True), answered)
 
     def action_definition(self) -> None:
-        """Show the definition of the name at the cursor, or choose among those of the names in its line."""
+        """Show the definition of the name at the cursor, or let the user choose if it has several.
+
+        If no result has shown one, go on to the definitions of the other names in the line.
+        """
         if self._shown is None:
             return
         path, word = self._shown.path, self.view.word_at_cursor()

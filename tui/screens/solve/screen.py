@@ -155,7 +155,7 @@ class SolveScreen(BaseScreen[How]):
         yield KeyBar()
 
     async def on_mount(self) -> None:
-        """Show the attempt's last pane, or only the brief; continue a pause, a call or a recording."""
+        """Show the attempt's last pane, or only the brief; continue a pause or a call; play a recording."""
         self._show_locked()
         self.area.repeats = lambda: self.code.shows_only(self.editor.buffer)
         self.editor.keep = self.controller.edited
@@ -595,6 +595,6 @@ class SolveScreen(BaseScreen[How]):
                 if self.editor.changed:
                     self.controller.edited(self.editor.buffer, self.editor.code)
             self._places.keep(self.code, self.editor)
-            if self.notes_pane.is_mounted:  # whether posted or not, because the message may not have arrived
+            if self.notes_pane.is_mounted:  # the message about the last edit may not have arrived yet
                 self.controller.noted(self.notes.text)
             self.controller.close()

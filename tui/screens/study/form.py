@@ -77,7 +77,7 @@ class FormPage(StudyPage):
         framed(self.form, words, "Tab: next question · F9: done")
 
     def action_next(self) -> None:
-        """Finish the form, after a question if some answers are missing."""
+        """Finish the form if its answers are valid, after a question if some are missing."""
         if not self.form.check():
             return
         left_out = self.form.left_out

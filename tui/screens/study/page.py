@@ -69,7 +69,7 @@ class StudyPage(BaseScreen[str]):
 
     @property
     def key_names(self) -> Mapping[str, str]:
-        """The name of the key that chooses the first answer: what it does on this page, such as "I agree"."""
+        """The label of the first answer, such as "I agree", as the name of its key; empty without answers."""
         first = next(iter(self.buttons()), None)
         return {} if first is None else {"next": first[1][:SHORT]}
 
@@ -92,7 +92,7 @@ class StudyPage(BaseScreen[str]):
         return next(iter(self.query(Button)), None)
 
     def may_go_on(self) -> bool:
-        """Return whether the first answer is possible. If it is not, show the missing parts."""
+        """Return whether the first answer is possible. Overrides of this also show what is missing."""
         return True
 
     def answer(self, answer: str) -> None:

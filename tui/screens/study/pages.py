@@ -109,9 +109,9 @@ class ConsentPage(StudyPage):
         self.app.push_screen(question, answered)
 
     def may_go_on(self) -> bool:
-        """Return whether the text was read to its end and all required items are ticked.
+        """Return whether the end of the text was on the screen and all required items are ticked.
 
-        If not, show the missing parts.
+        If not, show and focus the part that is missing.
         """
         text = self.query_one(StudyText)
         # A key pressed right after the page was drawn arrives before the drawing is recorded.
@@ -255,7 +255,7 @@ _CHOICES = (
 
 
 class WithdrawDialog(Dialog[Reasoned]):
-    """The question about withdrawing. The answer is `keep` or `erase` for the data, with a reason.
+    """The question about withdrawing. The answer is `keep` or `erase` for the data, with an optional reason.
 
     Escape and the default button answer None, and the person continues to take part.
     """

@@ -31,7 +31,7 @@ WORDS: Mapping[MergeDecision, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ShownChange:
-    """A change as a reader may see it: its code and the failing tests it is for, but not its author."""
+    """A change as a reader may see it, without its author: its library, code, and the tests that failed."""
 
     library: str
     failing: Sequence[str]
@@ -40,7 +40,7 @@ class ShownChange:
 
 @dataclass(frozen=True, slots=True)
 class MergeAnswer:
-    """A reader's decision on a change, with the reason."""
+    """A reader's decision on a change, with the reason, which is empty for a change to be merged."""
 
     decision: MergeDecision
     why: str = ""

@@ -156,11 +156,11 @@ class CodePage(TaskPage, Vertical):
         )
 
     def action_callers(self) -> None:
-        """Go to a function that calls the one at the cursor."""
+        """Go to the function that calls the one at the cursor; if there are several, choose one."""
         self._along("callers")
 
     def action_callees(self) -> None:
-        """Go to a function that the one at the cursor calls."""
+        """Go to the function that the one at the cursor calls; if there are several, choose one."""
         self._along("callees")
 
     def action_definition(self) -> None:

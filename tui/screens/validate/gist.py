@@ -137,7 +137,7 @@ class GistPage(TaskPage, EditingPane):
     # Overrides of EditingPane
 
     def start_of(self, name: str) -> str:
-        """Return the reference gist; if there is none, the original test."""
+        """Return the reference gist; without one, the original test; empty if the task has neither."""
         answer = self._answer
         if self.reference or answer is None or answer.test is None:
             return self.reference

@@ -313,7 +313,7 @@ def _metric(standing: MetricRank, cells: int) -> Line:
 
 
 def _subtlety(known: Known) -> list[Line]:
-    """Return lines on each corruption's subtlety, from the provenance or from each of its `parts`."""
+    """Return lines on each corruption's subtlety, from the provenance and from each of its `parts`."""
     provenance, targets = known.dossier.answer.provenance, list(known.standings)
     parts = provenance.get("parts")
     scored = [provenance, *(parts if isinstance(parts, list) else [])]

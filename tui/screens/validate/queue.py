@@ -165,7 +165,10 @@ class QueueList(Table[QueueRow]):
         self._room_wanted = 0
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
-        """Return the width that the rows need, if the pages next to them keep enough; see `validate.tcss`."""
+        """Return the width that the rows need, but leave `PAGE_WIDTH` cells to the pages.
+
+        `validate.tcss` sets the minimum.
+        """
         return min(self._room_wanted, viewport.width - PAGE_WIDTH - self.gutter.width)
 
     def _draw(self, cursor: int | None = None) -> None:

@@ -541,7 +541,10 @@ class ValidateScreen(BaseScreen[None]):
             await self.run_action(f"screen.{link}")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave Escape to the editor, unless a run can be stopped; of two pages, offer the existing one."""
+        """Leave Escape to the editor unless a run can be stopped.
+
+        Of the fix page and the gist page, offer only those that the task has.
+        """
         if action == "page" and parameters and parameters[0] in ("fix", "gist"):
             return self.dossier is None or self.pages.applies(str(parameters[0]))
         if action == "back" and not self.trial_queue.busy:

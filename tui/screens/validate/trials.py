@@ -65,7 +65,7 @@ class RunMoved(Message):
         self.run, self.words = run, words
 
     def can_replace(self, message: Message) -> bool:
-        """Return whether a message of the same kind can be dropped: only the latest progress matters."""
+        """Return whether `message` makes this one superfluous: only the latest progress matters."""
         return isinstance(message, RunMoved)
 
 

@@ -99,9 +99,11 @@ def state_note(state: RepositoryState) -> str:
 
 
 def step_diff(step: Step, before: str | None) -> DiffContent:
-    """Return the changes of a step, as recorded, otherwise as described by the arguments of its edits.
+    """Return the changes of a step with a note on their source, or on why there are none.
 
-    `before` is the recorded diff of all earlier steps; None if there is none.
+    The changes are those that the step records, otherwise the difference between two recorded diffs of all
+    steps so far, otherwise those in the arguments of the step's edits. `before` is the recorded diff of all
+    earlier steps; None if there is none.
     """
     if step.diff is not None:
         files = parsed(step.diff)

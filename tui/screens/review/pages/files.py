@@ -20,7 +20,7 @@ from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 
 _LARGEST = 5_000_000
-"""The maximum number of bytes in a file that are shown."""
+"""At most this many bytes of a file are shown."""
 _MANY = 200
 """The number of entries above which all folders are closed at first, except those with changes."""
 
