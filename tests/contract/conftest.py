@@ -40,7 +40,7 @@ SAME_LAUNCHER = {
     "test_outcomes.py",
     "test_protection.py",
 }
-"""Files whose tests on Landlock cover `plain` too: the launcher is the same, and only confines itself."""
+"""Files whose tests on Landlock cover `plain` too: its launcher only differs in that it confines itself."""
 
 
 OF_CONFIRMATION = {
@@ -53,12 +53,12 @@ OF_CONFIRMATION = {
     "test_odd_repairs.py",
     "test_other_functions.py",
 }
-"""Files that a second worker runs on the first backend, whose tests would otherwise be the last to end."""
+"""Files whose tests have a separate group on each backend, because in one worker they would end last."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Give the tests of confirmation a group of their own on each backend."""
+    """Put the tests of confirmation on each backend into a separate group."""
     backend = _backend_of(item)
     if item.path.name in OF_CONFIRMATION and backend is not None:
         item.add_marker(pytest.mark.xdist_group(f"{backend} confirmation"), append=False)

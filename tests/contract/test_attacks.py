@@ -66,9 +66,9 @@ def test_one_that_is_not_stopped_is_marked(attack, backend, stage, environments)
 
 
 def bare(attack: Attack, stage: Stage, seconds: float, **more: object) -> tuple[bytes, int | None]:
-    """Run an attack without any limit; return its output to the pipe, and its exit status.
+    """Run an attack without a backend; return the bytes that it wrote to the pipe, and its exit status.
 
-    The status is None if it was still running at the end.
+    It is killed after `seconds` or more than 2 MiB; the status is None if it was still running then.
     """
     reading, writing = os.pipe()
     given = {"results": writing, "token": stage.token, **attack.given, **more}
@@ -126,7 +126,7 @@ CAUGHT = [attack for attack in REPORTS if attack.expected(PlainBackend()) is Exp
 
 
 class Overheard(PlainBackend):
-    """Records the lines that come over the pipe."""
+    """A plain backend that records the lines that come over the pipe."""
 
     lines: list[bytes]
 
@@ -160,7 +160,7 @@ def pytest_configure(config):
 
 @pytest.mark.parametrize("attack", CAUGHT, ids=lambda attack: attack.name)
 def test_an_attack_on_the_report_deceives_a_naive_judge(attack, tmp_path, environments):
-    """The judge trusts the exit status, the report file, a plugin's records, or a pipe without failures."""
+    """Each judge trusts one thing: the exit status, the report file, a plugin's records, or the pipe."""
     repository = tmp_path / "repository"
     repository.mkdir()
     for path, text in suite_files(attack).items():

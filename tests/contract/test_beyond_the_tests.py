@@ -1,4 +1,4 @@
-"""Behaviour of passes beyond the tests: notes on passes, and further questions (decision 131)."""
+"""Submissions that pass are compared beyond the tests: notes on a pass, and further inputs (decision 131)."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def store(tmp_path: Path) -> EnvironmentStore:
 
 @pytest.fixture
 def curious(tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Code that makes a build look around."""
+    """Arguments of `built_by_itself`: code that reports as requirements what the build could reach."""
     monkeypatch.setenv("UV_INDEX_OURS_PASSWORD", SECRET)
     monkeypatch.setenv("NETRC", f"/nowhere/{SECRET}")
     before = CURIOUS.format(canary=str(tmp_path / "canary"), port=port, secret=SECRET)

@@ -401,7 +401,7 @@ CORRUPTED = {
 
 @dataclass(frozen=True)
 class Bench:
-    """A backend with a task on the library, from which tasks for other functions are made without a run."""
+    """A task on one backend; tasks for other functions are made from it without running the suite again."""
 
     task: Task
     answer: Answer
@@ -414,7 +414,7 @@ class Bench:
         return repaired_tree(SourceTree.open(self.task.tree_path), self.answer.targets)
 
     def case(self, path: str, bodies: Mapping[str, str]) -> tuple[Task, Answer, Controls]:
-        """Return a task whose functions have these bodies, with its answer and its controls."""
+        """Return a task with these bodies (`pass` removes the function's), its answer and its controls."""
         key = (path, *bodies, *bodies.values())
         if key not in self.known:
             tree = self.original

@@ -264,7 +264,7 @@ REPLAYER = """def clamp(value, low, high):
     order, put = frame.f_locals["order"], frame.f_locals["put"]
     {does}
     return max(low, min(high, value))"""
-"""A repair that answers rightly, and does something in the frame of the program that calls it."""
+"""A repair that answers correctly and does something in the frame of the program that calls it."""
 ENDING = {
     "the process ends": ("def clamp(value, low, high):\n    import os\n    os._exit(0)", 3),
     "the run is reported as finished": (REPLAYER.format(does="put('finish', slowest=0.0); os._exit(0)"), 3),

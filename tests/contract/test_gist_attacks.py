@@ -1,4 +1,7 @@
-"""Gists that try to score without doing the work, on each backend; the table is in docs/guide/gists.md."""
+"""Gists that try to score without doing the work; those that reach out of their process run on each backend.
+
+The table is in docs/guide/gists.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entrypoints that make tasks, and the reasons why others do not, decided by runs on each backend."""
+"""The entrypoints that become tasks, and the reasons for refusing others, decided by runs of the original."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_a_shell_reads_without_execution_and_runs_with_it(examination: Examinati
 
 @on_one_backend
 def test_a_gist_of_any_size_is_run_although_a_command_line_has_a_limit(examination: Examination) -> None:
-    """What is watched grows with the lines of a gist, and the order of a run contains it."""
+    """The watched lines grow with the gist, and the order for a run contains them."""
     text = "def test_good():\n    assert True\n" + "spare = 1\n" * 60_000
     watched = Watched(("pkg",), tuple(range(3, 60_000)), (1, 2))
     entrypoint = parse_entrypoint("pytest tests/test_all.py::test_good")

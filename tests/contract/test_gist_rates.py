@@ -22,7 +22,7 @@ Line = tuple[str, str]
 
 
 def statements(body: list[ast.stmt], block: str = "") -> Iterator[tuple[Line, ast.stmt | ast.expr]]:
-    """Yield every statement's header with its block, and every decorator, without bare strings."""
+    """Yield the block, the header and the node of every statement, without bare strings, and decorator."""
     for one in body:
         if (
             isinstance(one, ast.Expr)

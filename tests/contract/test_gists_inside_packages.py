@@ -48,7 +48,7 @@ def package_as_installed(name: str) -> dict[str, str]:
 def test_a_test_inside_of_a_published_package_has_a_faithful_gist(
     test: str, examining: Examine, make_tree: MakeTree, tmp_path: Path
 ) -> None:
-    """They import with `from ..ansi import Fore`, and their helpers with `from .utils import StreamTTY`."""
+    """The tests import with `from ..ansi import Fore`, and helpers with `from .utils import StreamTTY`."""
     examination = examining(make_tree(package_as_installed("colorama")))
     entrypoint = parse_entrypoint(f"pytest colorama/tests/{test}")
     answer = examination.examine(entrypoint)

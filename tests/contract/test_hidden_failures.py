@@ -1,4 +1,4 @@
-"""Passes in which the run hides a failed check or a missing answer by doing something besides answering."""
+"""Passes in which a failed check or a missing answer is hidden by something else that the run does."""
 
 from __future__ import annotations
 

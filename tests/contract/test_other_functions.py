@@ -71,9 +71,9 @@ Confirm = Callable[[str, str, Mapping[str, str]], Confirmation]
 
 @pytest.fixture
 def confirm(backend: Backend, environments: EnvironmentStore, tmp_path_factory: Any) -> Confirm:
-    """A function that confirms bodies of functions in a task with one corrupted function.
+    """A function that returns the confirmation of new bodies in a task with one corrupted function.
 
-    It is given the corrupted function and its corrupted body; if the body is empty, it is removed.
+    Its arguments are the corrupted function, its body (removed if empty), and the new bodies by function.
     """
     folder = tmp_path_factory.mktemp("kit")
     files = {"kit.py": KIT, "tests/test_kit.py": TESTS}

@@ -264,7 +264,7 @@ def test_passes():
 
 @on_one_backend
 def test_code_that_disturbs_pytests_parser_does_not_end_the_run(run):
-    """Python 3.11 miscounts if a tree is built within another; threads that die can cause that."""
+    """Python 3.11 miscounts the depth of a tree if another is built meanwhile, as threads that die may do."""
     report = run({"test_a.py": DISTURBED + "\nx = 1" * 300})
     assert (report.status, report.reason) == (RunStatus.FINISHED, "")
     assert [result.outcome for result in report.results.values()] == [Outcome.FAILED, Outcome.PASSED]

@@ -135,7 +135,7 @@ def test_a_test_that_a_submission_breaks_fails_in_both_orders(maker):
 
 @pytest.mark.parametrize("leaves", [0, 1])
 def test_a_test_that_fails_only_behind_another_is_not_moved_to_where_it_passes(maker, leaves):
-    """A test notices what the corrupted function leaves only after another test that passes or fails."""
+    """One test fails because of what an earlier one made the function leave; that one passes or fails."""
     files = {
         "pkg.py": "LEFT = []\n\n\ndef double(n):\n    return 2 * n\n",
         "tests/test_pkg.py": FILES["tests/test_pkg.py"]

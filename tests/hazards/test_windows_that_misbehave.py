@@ -84,7 +84,7 @@ class Served:
 
 
 async def cut(socket: aiohttp.ClientWebSocketResponse) -> None:
-    """Close a client without waiting."""
+    """Abort the connection of a client without waiting."""
     connection = socket._response.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()

@@ -1,9 +1,10 @@
-"""Makes many simultaneous attempts against an endpoint that sometimes fails: all end as if undisturbed.
+"""Makes many simultaneous attempts against an endpoint that sometimes fails, and checks that all are solved.
 
 Usage: PYTHONPATH=src:tests python tests/studies/agent_crowd.py [ATTEMPTS [AT_ONCE [SANDBOX]]] (default: 100,
 8, the strongest isolation). 5% of the requests are answered with 429 and 2% with 500, each reply after 0.2
 s. Then the same is done one attempt after the other. Prints both wall times, their ratio, and the maximum
-memory of the process. Exit code 1 if an attempt did not end, or ended differently from an undisturbed one.
+memory of the process until the first run ended. Exit code 1 if an attempt of the first run did not end, or
+was not solved as an undisturbed one is.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ LATENCY_S = 0.2
 
 
 def crowded(tasks: list[Path], seed: int) -> tuple[Any, Counter[int]]:
-    """Return a step that answers according to the conversation or fails at random, and its status counts."""
+    """Return an endpoint's step that replies by script or fails at random, and the counts of its statuses."""
     chance, lock, statuses, step = random.Random(seed), threading.Lock(), Counter[int](), scripted(tasks)
 
     def answer(request: Mapping[str, Any], headers: Mapping[str, str]) -> Answer:

@@ -2,7 +2,7 @@
 
 Usage: PYTHONPATH=tests python tests/studies/agent_hardships.py [network|clock|disk|second ...] [--repeats 3]
 
-Needs Debian's faketime for `clock`, and root for `disk`, which mounts a file system of a few hundred KiB.
+Needs Debian's faketime for `clock`, and root for `disk`, which mounts a file system of 16 KiB.
 Each hardship gets a run of `gistpoint agent run` with prices on a task of the demo, against a scripted
 endpoint, and is continued by `gistpoint agent resume` until nothing is left. The endpoint independently
 counts the requests that it received and answered. Prints the figures; exit code 1 unless all jobs end as in
@@ -52,7 +52,7 @@ SMALL_DISK_KIB = 16
 
 @dataclass
 class Script:
-    """A scripted model that looks many times and then submits the right code; it may not reply."""
+    """A scripted model that looks around four times, then submits the right code; it can drop requests."""
 
     task: Task
     delay: float = 0.05
@@ -181,7 +181,7 @@ def undisturbed(trial: Trial, url: str) -> None:
 
 
 def network(trial: Trial, url: str) -> None:
-    """Leave about every fifth request unanswered; continue whenever too many have failed."""
+    """Continue the run until nothing is left; about a third of its requests are dropped (`SETTINGS`)."""
     trial.finish(url)
 
 
@@ -196,7 +196,7 @@ def clock(trial: Trial, url: str) -> None:
 
 
 def disk(trial: Trial, url: str) -> None:
-    """Fill the disk with the attempts, and free it again."""
+    """Run until the attempts fill a small disk, copy them to a large one, and continue there."""
     data = trial.locations.attempts
     data.mkdir(parents=True, exist_ok=True)
     with small_disk(data):
@@ -220,7 +220,7 @@ def small_disk(place: Path) -> Iterator[None]:
 
 
 def second(trial: Trial, url: str) -> None:
-    """Start a second process on the run while the first works."""
+    """Start a second process on the run while the first works, and continue the run after both."""
     first = trial.start(url)
     while not (trial.locations.runs / NAME / "run.toml").exists():
         time.sleep(0.1)
@@ -236,7 +236,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {"network": {"cut": 0.35}, "clock": 
 
 
 def tried(name: str, repeats: int) -> Found:
-    """Carry out a hardship, and return the findings."""
+    """Make a run under a hardship, or undisturbed for any other name, and return its final state."""
     act = HARDSHIPS.get(name, undisturbed)
     with tempfile.TemporaryDirectory(prefix=f"hard-{name}-") as folder:
         trial = Trial(Path(folder), repeats, **SETTINGS.get(name, {}))

@@ -2,9 +2,9 @@
 
     PYTHONPATH=src:tests python tests/studies/api_parity.py
 
-Each is a run of the real program, with the real sandbox, against a scripted server. The answers in the
-journals, the remaining budgets after each, the end, and the answers sent to each server are compared byte for
-byte.
+Each API gets a run of the real program, with the real sandbox, against a scripted server. The answers in the
+journals, the budgets that remain after each, the end, and the answers sent to each server are compared byte
+for byte.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def run(api: ChatApi, task: str, home: Path, url: str) -> str:
 
 
 def read_by(api: ChatApi, served: Endpoint) -> list[str]:
-    """Return the answers in the last request."""
+    """Return the answers to calls in the last request, which repeats all earlier ones."""
     request: Mapping[str, Any] = served.requests[-1]
     if api == "openai":
         return [row["content"] for row in request["messages"] if row["role"] == "tool"]

@@ -167,7 +167,7 @@ class Outcome:
 
 
 def random_design(seed: int, most_people: int = 24) -> Outcome:
-    """Draw a design with compatible quotas, libraries and numbers, plan for everybody; return the outcome."""
+    """Plan for everybody in a random design that can meet its quotas, and return the outcome."""
     random = Random(seed)
     modes = ("remove", "discovery", "several")[: random.randint(1, 3)]
     sources = random.randint(2, 8)

@@ -1,11 +1,11 @@
-"""Compares true functions and wrong repairs with the originals.
+"""Compares the original and corrupted code of tasks, and wrong repairs of them, with the original.
 
-    python tests/studies/beyond_tests.py TASKS [WRONG.json] [--only-wrong]
+    python tests/studies/beyond_tests.py TASKS [WRONG.json] [--only-wrong] [--no-original] [--no-corrupted]
 
-For each repair task in the folder the original code must be equivalent to itself, and the corrupted code must
-differ. WRONG.json is a list of {task, function, code, why}: wrong repairs that pass the tests; each is judged
-by its suite first, and must then be found to differ. Prints a line for each and the totals; exit code 1 if
-one is not found.
+For each repair task in the folder the original code must not be found to differ from itself; the corrupted
+code should differ. WRONG.json is a list of {task, function, code, why}: wrong repairs that pass the tests.
+Each is judged by its suite first and, if it passes, must be found to differ. Prints a line for each and the
+totals; exit code 1 if an original differs, or a wrong repair that passes does not.
 """
 
 from __future__ import annotations

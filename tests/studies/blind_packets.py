@@ -4,9 +4,10 @@
         [--new LIBRARY ...] [--seen LIBRARY ...] [--most 150] [--size 30] [--seed 1]
 
 HOME is a GISTPOINT_HOME in which `gistpoint task generate` made campaigns, or for which
-`tests/studies/faults_by_probe.py` drew faults: every proven corruption of a single function is shown, even if
-it did not become a task. For each of them, FOLDER/packet-N.md also contains an untouched function of the same
-library and about the same length. `tests/studies/blind_truth.py` scores the answers.
+`tests/studies/faults_by_probe.py` drew faults. Up to --most proven corruptions of single functions are shown,
+including those that did not become a task. For each of them, the files FOLDER/packet-N.md also contain an
+untouched function of the same library and about the same length, if one is left.
+`tests/studies/blind_truth.py` scores the answers.
 
 Anything that would give a corruption away without reading it is left out. Each function occurs once in all
 packets, in one version. Functions of a packet don't explain one another: none calls another, has its name, or
@@ -166,7 +167,7 @@ def proven(homes: Iterable[Path], known: Mapping[str, SourceLibrary]) -> list[Ca
                 "failing": sorted(verdict.kept.failing_ids)[:5],
                 "failing_tests": len(verdict.kept.failing_ids),
                 "confirmable": verdict.controls.confirmable if verdict.controls else None,
-                "parts": [_told(part) for part in verdict.kept.provenance.get("parts", ())],
+                "parts": [_key_members(part) for part in verdict.kept.provenance.get("parts", ())],
             }
             candidate = Candidate(name, known[name], target.name, target, source, about)
             # The text of an inner function is part of the outer one's, so only one of them is shown.
@@ -175,14 +176,14 @@ def proven(homes: Iterable[Path], known: Mapping[str, SourceLibrary]) -> list[Ca
     return list(found.values())
 
 
-def _told(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of the key for a part's provenance."""
+def _key_members(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those members of a part's provenance that the key contains."""
     wanted = ("families", "signs", "origin", "history", "subtlety")
     return {key: part[key] for key in wanted if key in part}
 
 
 def untouched(library: str, home: SourceLibrary, taken: frozenset[str]) -> list[Candidate]:
-    """Return the other functions of a library that a packet may show."""
+    """Return the functions of a library that are not `taken`, too short, or overloads."""
     found = definitions(home.intake.repository.tree, home.test_files)
     return [
         Candidate(library, home, str(one.ref), Target(one.ref.path, one.qualname, *[one.dedented] * 2))
@@ -245,7 +246,11 @@ def by_library(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
 
 
 def drawn(candidates: Sequence[Candidate], most: int, chance: random.Random) -> list[Candidate]:
-    """Return up to `most` corruptions: all of the rare sources, then the libraries in turn."""
+    """Return up to `most` corruptions.
+
+    Those of all sources but the most frequent one come first, then those of that source, with its libraries
+    in turn.
+    """
     frequent = Counter(one.source for one in candidates).most_common(1)[0][0]
     found = [one for one in candidates if one.source != frequent][:most]
     queues = list(by_library(one for one in candidates if one.source == frequent).values())

@@ -1,6 +1,6 @@
-"""Scores two blind readings of packets of functions, half of them corrupted.
+"""Scores blind readings of packets of functions, about half of which are corrupted.
 
-    python tests/studies/blind_truth.py KEY.jsonl READER [READER] [--by source|library|set]
+    python tests/studies/blind_truth.py KEY.jsonl READER [READER ...] [--by source|library|set]
 
 READER is a folder with `blind*.jsonl`, answered from the text alone, and `good*.jsonl`, answered after the
 differences and failing tests were shown. The formats of the lines:
@@ -136,9 +136,9 @@ def reader_of(folder: Path) -> Reader:
 
 
 def auc(scored: Sequence[tuple[float, bool]]) -> float | None:
-    """Return the chance that a seen reading has a higher score than an unseen one; ties count half.
+    """Return the probability that a function whose fault was seen has a higher score than one without.
 
-    None if there is no seen reading, or no unseen one.
+    Ties count half. None if all faults were seen, or none was.
     """
     above = [score for score, is_seen in scored if is_seen]
     below = [score for score, is_seen in scored if not is_seen]
@@ -195,7 +195,7 @@ COLUMNS = (
 
 
 def table(key: Sequence[Shown], readers: Sequence[Reader], by: str) -> list[str]:
-    """Return the lines of a table with a row for each group and reader, and one for all groups."""
+    """Return the lines of a table with a row for each group and reader, and one per reader for all groups."""
     names = sorted({getattr(item, by) for item in key})
     rows = [(name, [item for item in key if getattr(item, by) == name]) for name in names] + [("all", [*key])]
     lines = [f"| {by} | reader | {' | '.join(COLUMNS)} |", "| --- " * (len(COLUMNS) + 2) + "|"]
@@ -205,7 +205,10 @@ def table(key: Sequence[Shown], readers: Sequence[Reader], by: str) -> list[str]
 
 
 def agreement(key: Sequence[Shown], one: Reader, other: Reader) -> list[str]:
-    """Return lines with Cohen's kappa of two readers, on named or not and on verdicts."""
+    """Return lines about the agreement of two readers on named faults and on verdicts.
+
+    They contain Cohen's kappa, and the shares of faults that both or either named and that both found good.
+    """
     read = [item for item in key if item.corrupted and item.id in one.blind and item.id in other.blind]
     judged = [item for item in read if item.id in one.good and item.id in other.good]
     named = cohen_kappa((one.names(item), other.names(item)) for item in read)

@@ -1,10 +1,10 @@
-"""Eight simultaneous participants in real browsers: nobody sees another's attempt, and everybody finishes.
+"""Simulates eight simultaneous participants in real browsers, and prints whether their attempts got mixed up.
 
-usage: python tests/studies/browsers.py [FOLDER]    pictures are put there
+usage: python tests/studies/browsers.py [FOLDER]    pictures are saved there
 
-Each opens a link, starts a task, writes a note with their code, reloads while the submission is tested,
-and sees it solved. Windows have the sizes of a 13-inch screen, of the same at 150%, of 80 columns, and a
-large one.
+Each participant opens a link, starts a task, writes a note with their code, reloads the page while the
+submission is tested, and sees that the task is solved. The windows have the size of a 13-inch screen, of the
+same screen at 150%, of 80 columns, or of a large screen.
 """
 
 from __future__ import annotations

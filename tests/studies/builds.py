@@ -1,11 +1,11 @@
 """Makes tasks of real libraries whose build backends report that they ran, and prints a row for each.
 
-Each sdist is unpacked, and setup.py and the build backend are changed to leave a file in the home folder and
-to connect to a listener on loopback. If tasks are made as usual and the canary reports nothing, the library
-was built in isolation.
+Each sdist is unpacked, and setup.py and the build backend get a canary: code that writes to a file in the
+home folder and connects to a listener on loopback. If a task is made as usual and the canary reports nothing,
+the library was built in isolation.
 
-usage: python tests/studies/builds.py [--python OTHER] [--sandbox NAME] [LIBRARY|PYTEST
-ARGS|EXTRAS|FUNCTION]...
+usage: python tests/studies/builds.py [--python OTHER] [--sandbox NAME]
+                                      [LIBRARY|PYTEST ARGS|EXTRAS|FUNCTION]...
 
 `--python` names an interpreter with another gistpoint, to compare with.
 """
@@ -41,7 +41,7 @@ LIBRARIES = (
     "glom==25.12.0|glom --deselect glom/test/test_cli.py::test_main|pyyaml tomli|glom/core.py::Path.from_t",
     "arrow==1.4.0|-o addopts= tests/test_util.py tests/test_factory.py|dateparser pytz pytest-mock simplejson"
     "|arrow/util.py::next_weekday",
-    # metadata that a backend computes, as glom's
+    # metadata that a backend computes, like glom's
     "voluptuous==0.15.2|voluptuous/tests||voluptuous/humanize.py::humanize_error",
     "dictdiffer==0.9.0|-o addopts= tests||dictdiffer/utils.py::dot_lookup",
     "cachetools==5.5.0|tests||src/cachetools/keys.py::methodkey",
@@ -110,7 +110,7 @@ def listening() -> Iterator[Listener]:
 
 
 def patched(source: str, into: Path, canary: str) -> Path:
-    """Return the unpacked sdist of `source`, with a canary in its setup.py and its build backend.
+    """Unpack the sdist of `source`, put a canary into its setup.py and build backend; return the folder.
 
     A backend that is part of the sdist itself gets none.
     """

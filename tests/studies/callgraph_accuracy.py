@@ -68,7 +68,7 @@ code2flow(sys.argv[2:], out, language="py", skip_parse_errors=True, no_trimming=
 
 
 def dotted(node_id: str) -> str:
-    """Return the benchmarks' name of a node."""
+    """Return a node's name in the benchmarks' notation: dotted, without `<locals>` and `<module>`."""
     path, _, qualname = node_id.partition("::")
     module = re.sub(r"(/?__init__)?\.py$", "", path).replace("/", ".")
     parts = [
@@ -117,7 +117,10 @@ def code2flow_edges(python: str, folder: Path, files: Iterable[str], timeout: fl
 
 
 def _code2flow_name(name: str, modules: dict[str, str]) -> str:
-    """Return the benchmarks' name of a node of code2flow, which names a module by its file alone."""
+    """Return the name of one of code2flow's nodes in the benchmarks' notation.
+
+    code2flow names a module by its file alone.
+    """
     module, _, rest = name.partition("::")
     rest = rest.replace("(global)", "")
     return ".".join(part for part in (modules.get(module, module), rest) if part)
@@ -340,7 +343,7 @@ def _shares(count: Counter[str]) -> str:
 
 
 def speed(options: argparse.Namespace) -> None:
-    """Print the processor seconds and the outcome of each tool, without folders of tests."""
+    """Print the processor and wall seconds and the outcome of each tool, on the files that are not tests."""
     for folder_name in options.paths:
         folder = Path(folder_name)
         files = [file for file in read_folder(folder) if not re.search(r"(^|/)tests?/|(^|/)test_", file)]

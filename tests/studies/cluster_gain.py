@@ -1,12 +1,12 @@
-"""How much sooner two and four workers of a cluster end the jobs of generation, agents and replays than one.
+"""Measures how much faster two and four workers of a cluster do jobs of generation, agents and replays.
 
 Usage: PYTHONPATH=src:tests python tests/studies/cluster_gain.py [JOBS [SECONDS]] (default: 16, 3)
 
-Workers on one machine share its cores, so each job waits for some seconds before its work, as a job does that
-waits for a model. For each kind, prints the time from the start of the first job to the end of the last one,
-as a ratio to that of one worker, and the processor time of the command for each job, which is the part that
-no number of workers shortens. Exit code 1 if two workers are less than 1.7 times as fast, or four less than 3
-times.
+Workers on one machine share its cores, so each job waits for some seconds before its work, like a job that
+waits for a model. For each kind, prints the number of jobs, how many times as fast the workers are as one
+(from the start of the first job to the end of the last one), and the command's processor time per job, which
+no number of workers shortens. Exit code 1 if two workers are less than 1.7 times as fast as one, or four less
+than 3 times.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def replays(home: Path, jobs: int) -> Command:
 
 
 def generation(home: Path, jobs: int) -> Command:
-    """Return a campaign on a library that was learned before."""
+    """Analyze a small library, and return the command that runs a campaign on it."""
     child, learned = TESTS / "campaign_child.py", home / "learned"
 
     def of(folder: Path, *where: str) -> list[str]:
@@ -70,7 +70,7 @@ def generation(home: Path, jobs: int) -> Command:
 
 
 def measured(machines: DaskCluster, command: Command, name: str, log: Path) -> tuple[int, float, float]:
-    """Run a command; return the jobs, the seconds that they took, and the command's CPU seconds for each."""
+    """Run a command; return the number of jobs, the seconds that they took, and its CPU seconds per job."""
     log.write_text("")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command(machines.address, name), check=True, stdout=subprocess.DEVNULL)

@@ -1,11 +1,11 @@
-"""Many small jobs on the workers of a Dask cluster, some of which are killed: each job is done once.
+"""Runs many small jobs on a Dask cluster, kills some of its workers, and checks that each job is done once.
 
 Usage: PYTHONPATH=src:tests python tests/studies/cluster_jobs.py [JOBS [WORKERS [KILLS [FEWER]]]] (default:
 2000, 4, 2, 200). Each worker has a separate home without the tasks; a killed one is not replaced. A job is an
 attempt of the built-in solver at a task that it gives up on, so the time to and from the worker is measured.
 Then FEWER jobs are done by one worker and by all, in turn, three times. Prints counts, times and the ratio.
-Exit code 1 if a job was not done once: it has no attempt or two, its journal does not verify, or an attempt
-belongs to no job.
+Exit code 1 if the command failed, a job has not ended, has no attempt or has several, a journal does not
+verify, or an attempt belongs to no job.
 """
 
 from __future__ import annotations

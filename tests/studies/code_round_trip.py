@@ -1,4 +1,4 @@
-"""Replaces every definition below the folders on the command line by itself, and counts the failures.
+"""Replaces every definition below the folders on the command line with itself, and counts the failures.
 
 Without folders: the standard library of the Python that runs this.
 Usage: python tests/studies/code_round_trip.py [--every N] [DIR]...
@@ -20,7 +20,7 @@ from gistpoint.core.code.splice import replace_definition
 
 
 def main(folders: list[Path], every: int) -> int:
-    """Try every `every`th definition; print a line per folder and problem; return 1 if there was one."""
+    """Try every `every`th definition; print counts and up to 50 problems per folder; return 1 if any."""
     failed = 0
     for folder in folders:
         started = time.perf_counter()

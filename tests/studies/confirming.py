@@ -58,7 +58,7 @@ def judged(confirmer: SandboxConfirmer, task: Task, answer: Answer, controls: Co
 
 
 def main() -> int:
-    """Make the controls of all tasks and confirm."""
+    """Confirm the true and the corrupted functions of the confirmable tasks, and print the counts."""
     name = sys.argv[sys.argv.index("--sandbox") + 1] if "--sandbox" in sys.argv else None
     confirmer = SandboxConfirmer(choose(name, consented=True), EnvironmentStore(Locations.of_user().cache))
     counts: Counter[str] = Counter()

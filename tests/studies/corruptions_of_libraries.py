@@ -1,4 +1,4 @@
-"""Enumerates and tries all corruptions of libraries in folders: splice, parse, remove again, replay.
+"""Enumerates all corruptions of libraries in folders, and checks the edits, the record and the file of each.
 
 Usage: python tests/studies/corruptions_of_libraries.py FOLDER…
 
@@ -28,7 +28,7 @@ from gistpoint.core.trees import SourceTree, write_tree
 
 
 def problem(index: FileIndex, item: Corruption, tree: SourceTree) -> str:
-    """Return the fault of a corruption; "" if there is none."""
+    """Return what is wrong with a corruption, its record or the file with it; "" if nothing is."""
     definition = index.get(item.target.qualname)
     if apply(item.edits, item.target.original) != item.target.corrupted:
         return "its edits do not give its text"

@@ -1,4 +1,4 @@
-"""Measures the intervals and the test of Cox's model with proportional hazards, and without.
+"""Measures the intervals and the test of Cox's model on data with and without proportional hazards.
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/cox_coverage.py [DRAWS [BEFORE]]
 
@@ -58,7 +58,7 @@ def drawn(seed: int, person_sd: float, ends: bool) -> list[AttemptRow]:
 
 
 def by_lifelines(rows: list[AttemptRow]) -> tuple[float, float, float, float]:
-    """Return the clustered interval of the ratio, and the p-values of the tests with clusters and without."""
+    """Return the clustered interval of the log ratio, and p-values of the tests with and without clusters."""
     frame = pd.DataFrame(
         {
             "minutes": [primary_minutes(row) for row in rows],
@@ -79,7 +79,7 @@ def by_lifelines(rows: list[AttemptRow]) -> tuple[float, float, float, float]:
 
 
 def main() -> None:
-    """Print a line for each world, and another for what lifelines finds."""
+    """Print a line for each world and, unless BEFORE is 0, another for the results of lifelines."""
     draws = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     slow = int(sys.argv[2]) if len(sys.argv) > 2 else 60
     for name, (person_sd, ends) in WORLDS.items():

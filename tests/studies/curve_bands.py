@@ -29,7 +29,7 @@ Z = (-1.0, 0.0, 1.0)
 
 @dataclass(frozen=True)
 class Setting:
-    """The numbers of persons, of tasks per person and of tasks, and the spread of persons and tasks."""
+    """The numbers of persons, of tasks per person and of tasks, and the parameters of the log odds."""
 
     people: int
     each: int

@@ -1,9 +1,9 @@
-"""An experiment of 50 runs of 10 tasks by three solvers, diagnosed from the list of runs with keys alone.
+"""Diagnoses 50 runs of 10 tasks by three solvers from the list of runs, with keys alone.
 
 Usage: python tests/studies/experiment.py FOLDER [--runs N] [--only-make]
 
-Writes the runs to FOLDER as rows of nebius' SWE-agent trajectories, a file each, with known outcomes; then
-drives the real list of runs with keys, reads the answers from the screen, and prints the keys, the time, the
+Writes the runs to FOLDER as rows of Nebius' SWE-agent trajectories, one per file, with known outcomes. Then
+presses keys in the real list of runs, reads the answers from the screen, and prints the keys, the time, the
 answers and the truth. Exit code 1 if an answer differs.
 """
 
@@ -59,7 +59,7 @@ class Outcome:
 
 
 def outcomes(count: int) -> Iterator[Outcome]:
-    """Yield outcomes, with tasks and solvers in turn; every solvable task is solved at least once."""
+    """Yield outcomes, with tasks and solvers in turn; of 30 or more, every solvable task has a solved one."""
     chance = random.Random(2026)
     for number in range(count):
         task = TASKS[number % len(TASKS)]
@@ -140,21 +140,21 @@ def _headings(screen: RunsScreen) -> list[Heading]:
     return [row for row in screen.table.rows if isinstance(row, Heading)]
 
 
-def _told(screen: RunsScreen, heading: Heading, name: str) -> str:
+def _summary(screen: RunsScreen, heading: Heading, name: str) -> str:
     column = next(column for column in screen.table.columns if column.name == name)
     return column.summary(heading.rows)[1] if column.summary is not None else ""
 
 
 def _unsolved(screen: RunsScreen) -> str:
     none = [
-        found.group for found in _headings(screen) if re.match(r"✔ 0 of", _told(screen, found, "verdict"))
+        found.group for found in _headings(screen) if re.match(r"✔ 0 of", _summary(screen, found, "verdict"))
     ]
     return " ".join(sorted(none))
 
 
 def _best(screen: RunsScreen) -> str:
     def share(heading: Heading) -> float:
-        solved, _, count = _told(screen, heading, "verdict").removeprefix("✔ ").partition(" of ")
+        solved, _, count = _summary(screen, heading, "verdict").removeprefix("✔ ").partition(" of ")
         return int(solved) / int(count)
 
     return max(_headings(screen), key=share).group

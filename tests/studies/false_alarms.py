@@ -7,10 +7,10 @@
 `tasks` takes folders of task folders, and submits the true functions of each as a solver would, one after the
 other; none may be suspicious. `functions` does so for functions of libraries, each corrupted by removal and
 by an operator, even if that makes no test fail, because no test runs. `versions` submits functions of one
-version of a library for their namesakes in another, as a plausible repair of a task by removal. These two
-take folders with one library each, which contain a folder for each version; `functions` uses the version that
-sorts last. At most N functions of each library are tried, randomly chosen (300). Prints counts, and the marks
-of the suspicious ones.
+version of a library in place of their namesakes in another, as a plausible repair of a task by removal. These
+two take folders with one library each, which contain a folder for each version; `functions` uses the version
+that sorts last. At most N functions of each library are tried, randomly chosen (300). Prints counts, and each
+reason for suspicion with an example.
 """
 
 from __future__ import annotations
@@ -134,7 +134,10 @@ def _index(library: Path, path: Path) -> FileIndex | None:
 
 
 def told(found: Found) -> tuple[int, int]:
-    """Print the suspicious submissions with reasons; return the numbers of suspicious ones and of all."""
+    """Print each reason for suspicion with its count and an example.
+
+    Returns the numbers of suspicious submissions and of all.
+    """
     reasons: Counter[str] = Counter()
     examples: dict[str, str] = defaultdict(str)
     count = suspicious = 0

@@ -36,7 +36,10 @@ from gistpoint.core.tasks.model import Failure
 
 
 def functions(library: SourceLibrary, chance: random.Random) -> list[str]:
-    """Return the functions that a test enters, in a random order, those that run at import last."""
+    """Return the functions that a test enters, in a random order, those that run at import last.
+
+    Functions with fewer than `MIN_LINES` lines are left out.
+    """
     found = [
         str(one.ref)
         for one in definitions(library.intake.repository.tree, library.test_files)

@@ -1,4 +1,4 @@
-"""Counts the turns, calls and results in recorded runs' raw records, and compares them with their readers.
+"""Counts the turns, calls and results in the raw records of runs, and compares them with what readers show.
 
 Usage: python tests/studies/formats_counted.py [-v] [--own] [FILE_OR_FOLDER…]    exit code 1 if a figure
 differs
@@ -189,9 +189,9 @@ def cline_window(run: Any) -> Count:
 
 
 def cline(run: Any) -> Count:
-    """Count calls and results that are blocks, and those within strings.
+    """Count calls and results that are blocks, and those within text blocks.
 
-    The latter are XML elements, or headings that name the call.
+    The latter are XML elements for calls, and headings that name the call for results.
     """
     messages = _records(run, "messages")
     said = [
@@ -296,7 +296,7 @@ def dataset_rows(run: Any) -> Count:
 
 
 def _of_senders(messages: list[Any]) -> Count:
-    """Count ShareGPT's messages; a call is a message of `function_call`, or written in one of the model."""
+    """Count ShareGPT's messages; a call is a message from `function_call`, or part of one from the model."""
     of_model = [message for message in messages if message["from"] in ("gpt", "function_call")]
     calls = [
         message["from"] == "function_call" or bool(re.search(r"<tool_call>|<function=\w+>", message["value"]))
@@ -551,7 +551,7 @@ def aider(path: Path, formats: list[str]) -> list[Count | None]:
 
 
 def chat_markdown(path: Path, formats: list[str]) -> list[Count | None]:
-    """Count the headings of the agent outside of fences, and its calls."""
+    """Count the headings of the agent outside of fences, its calls, and the calls with fenced results."""
     text = re.sub(r"^```.*?^```", "```", path.read_text("utf-8"), flags=re.M | re.S)
     calls = re.findall(r"<tool-use\b.*?</tool-use>", text, flags=re.S)
     turns = len(re.findall(r"^_\*\*Agent \(|^\*\*(?:Cursor|Assistant)\*\*$", text, flags=re.M))
@@ -635,7 +635,10 @@ class Row:
 
 
 def rows_of(path: Path) -> Iterator[Row | str]:
-    """Yield a row for each run of a file, and the reason for each run that has none."""
+    """Yield a row for each run of a file, and the reason for each run that can't be read.
+
+    If the direct count fails or finds another number of runs, one line about that replaces the rows.
+    """
     listed = list(list_runs([path]))
     for refused in [item for item in listed if item.header is None]:
         yield refused.problem.replace(f"{path} ", "").split(", for which")[0].split(". Known")[0]
@@ -669,7 +672,7 @@ LINE = "{:<58} {:<16} {:>4} {:>5}  {:<12} {:<12} {:<12} {:<14} {}"
 
 
 def line_of(name: str, rows: list[Row]) -> str:
-    """Return the line of a file or of a run."""
+    """Return the table's line for the runs of a file, or for one run."""
     cells = [
         _cell([row.shown.turns for row in rows], [row.direct.turns if row.direct else None for row in rows])
     ]

@@ -1,4 +1,4 @@
-"""Sets of tasks of real libraries in the three modes, checked one by one; prints the tables.
+"""Makes sets of tasks of real libraries in three modes, checks the tasks one by one, and prints tables.
 
 Usage: generation.py FOLDER LIBRARIES.json [--only NAME ...] [--mode MODE ...] [--count 20] [--control 10]
 [--workers 2] [--seed 0] [--beside FOLDER [--checkout FOLDER]]
@@ -66,7 +66,10 @@ KEPT = re.compile(r"  [0-9a-f]{12} ")
 def gistpoint(
     folder: Path, *arguments: str, checkout: Path | None = None
 ) -> tuple[int, str, dict[str, float]]:
-    """Run the program; return its exit code, its output, and the seconds until its stages began."""
+    """Run the program; return its exit code, its output, and the seconds until it reached its stages.
+
+    These are `candidates` and `first kept`; a stage that it did not reach is missing.
+    """
     environment = {**os.environ, "GISTPOINT_HOME": str(folder / "home")}
     if checkout is not None:
         environment["PYTHONPATH"] = str(checkout / "src")

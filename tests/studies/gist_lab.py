@@ -25,7 +25,7 @@ from gistpoint.sandbox.ladder import choose
 
 @dataclass(frozen=True)
 class Library:
-    """An sdist, its suite's extra requirements, the date of its resolution, and pytest options."""
+    """An sdist, its suite's extra requirements, the date up to which releases count, and pytest options."""
 
     source: str
     extra: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Lab:
         self.runner: EntrypointRunner = GistRunner(self.backend, self.environments)
 
     def repository(self, library: Library) -> Repository:
-        """Fetch a library, and pin its suite's requirements."""
+        """Fetch a library, pin its suite's requirements, and return both as a repository."""
         scratch = Path(tempfile.mkdtemp(dir=self.folder))
         source, folder = Fetcher().fetch(library.source, scratch / "source")
         environment = UvResolver(self.environments, self.backend).resolve(
@@ -74,9 +74,10 @@ class Lab:
     def tasks(
         self, library: Library, count: int, seed: int, *, known: Mapping[str, bool] | None = None
     ) -> Iterator[GistJudge | tuple[str, NoGistError]]:
-        """Yield a judge for each of `count` drawn entrypoints, and each refusal with its command.
+        """Make tasks of drawn entrypoints until there are `count`; yield their judges.
 
-        `known` maps entrypoints examined earlier to whether they became tasks; these are not yielded again.
+        An entrypoint that is refused is yielded with the error instead. `known` maps entrypoints examined
+        earlier to whether they became tasks; these count, but are not yielded again.
         """
         repository = self.repository(library)
         examination = Examination(repository, self.runner)

@@ -88,7 +88,7 @@ def scored(judge: GistJudge, gist: str, *, thorough: bool = True) -> dict[str, A
 
 
 def study(judge: GistJudge, seconds: float) -> dict[str, Any]:
-    """Return the scores of all kinds of gists of one entrypoint."""
+    """Return an entrypoint's size, the scores of its gists by kind, and data on its reference gist."""
     answer, test = judge.answer, judge.answer.test
     assert test is not None
     sources = sources_of(SourceTree.open(judge.task.tree_path))
@@ -145,7 +145,7 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 
 
 def table(paths: list[Path]) -> None:
-    """Print the figures by library and kind."""
+    """Print the figures of the result files by library and kind of gist."""
     rows = [row for path in paths for row in rows_of(path)]
     for library in dict.fromkeys(row["library"] for row in rows):
         own = [row for row in rows if row["library"] == library]

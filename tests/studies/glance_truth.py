@@ -100,7 +100,10 @@ def libraries(home: Path, only: Sequence[str] = ()) -> Iterator[tuple[Path, str,
 
 
 def corruptible(library: SourceLibrary) -> dict[str, Definition]:
-    """Return the functions of at least `LEAST_LINES` that a test enters, by name."""
+    """Return the functions of at least `LEAST_LINES` code lines that a test covers, by name.
+
+    Functions that run at import are left out.
+    """
     found: dict[str, Definition] = {}
     tree = library.intake.repository.tree
     for definition in definitions(tree, library.test_files):
@@ -242,7 +245,7 @@ def reveal(options: argparse.Namespace) -> None:
 
 
 def join(options: argparse.Namespace) -> None:
-    """Add a reader's readings of a packet to the truth."""
+    """Add a reader's readings of a packet to the truth, and print the reader's false alarms."""
     truth = lines_of(options.into) if options.into.is_file() else []
     by_hash = {(entry["source"], entry["record"]["corrupted_sha256"]): entry for entry in truth}
     blind = {line["n"]: line for line in lines_of(options.blind)}
@@ -281,7 +284,7 @@ def kappa(pairs: Sequence[tuple[str, str]]) -> float:
 
 
 def table(options: argparse.Namespace) -> None:
-    """Print verdicts by library and by family, and the agreement of corruptions that were read twice."""
+    """Print the first verdicts by library and by family, and the agreement on corruptions read twice."""
     truth = lines_of(options.truth)
     names = [verdict.value for verdict in GlanceVerdict]
     for title, groups in (

@@ -1,15 +1,15 @@
 """Checks by independent means, from the stored tasks, whether the corruptions of tasks are good.
 
 Each library gets a virtual environment and plain pytest under bubblewrap; `good_again_plugin.py` records
-exceptions with their frames, and the functions that each test enters with the corruption in place. Good is 5
-to 40 newly failing tests (or 2 to 15), at least half of them by assertion, at most half of the tracebacks
-through the corrupted function; its rank is Ochiai's among the functions of the library. Functions with the
-same suspiciousness share the mean of their ranks. In a task with several corruptions, each is judged alone,
-with the others repaired.
+exceptions with their frames, and the functions that each test enters with the corruption in place. A
+corruption is good if 5 to 40 tests (or 2 to 15) newly fail, at least half of them by assertion, and at most
+half of them with a traceback through the corrupted function. Its rank is Ochiai's among the functions of the
+library; functions with the same suspiciousness share the mean of their ranks. In a task with several
+corruptions, each is judged alone, with the others repaired.
 
 Usage: good_again.py TASKS LAB [--draw N] [--seed S]
 
-TASKS is the folder of a set's tasks; LAB is kept.
+TASKS is the folder of a set's tasks; LAB keeps environments and findings, which are reused.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def tell(stored: Stored, lab: Path) -> list[dict[str, Any]]:
 
 
 def original(stored: Stored, lab: Path) -> list[str]:
-    """Return the tests that pass with every corruption repaired, run once per library."""
+    """Return the tests that pass with every corruption repaired, run once per library and environment."""
     pins = json.dumps([stored.task["environment"], stored.task["source"]], sort_keys=True)
     place = lab / "original" / f"{sha256(pins.encode()).hexdigest()[:16]}.json"
     if not place.is_file():

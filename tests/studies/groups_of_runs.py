@@ -4,7 +4,7 @@ Usage: python tests/studies/groups_of_runs.py [--runs N] [--seed N] [--wrong N]
 
 For causes, it prints the precision and recall of pairs: of two runs in one found group, and of two runs with
 one planted cause. For every other fact, it prints how many runs have it, and the precision and recall.
-`--wrong` also prints that many runs of each fact that are wrong.
+`--wrong` also prints up to that many runs for each fact that was derived wrongly.
 """
 
 from __future__ import annotations

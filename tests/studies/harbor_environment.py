@@ -330,9 +330,9 @@ async def _pieces(source: asyncio.StreamReader) -> AsyncIterator[bytes]:
 
 
 class Leaving(_agents.BaseAgent):  # type: ignore[misc]
-    """An agent that leaves prepared files: those in `folder/TASK/kind`, with `repo` and `gist` below it.
+    """An agent that uploads the folders `repo` and `gist` in `folder/TASK/kind` to the environment.
 
-    If there is a server of tools among its settings, it makes the calls in `folder/TASK/kind/calls.json`.
+    If its settings include an MCP server, it also makes the calls in `folder/TASK/kind/calls.json`.
     """
 
     capabilities = importlib.import_module("harbor.agents.capabilities").AgentCapabilities(
@@ -356,7 +356,7 @@ class Leaving(_agents.BaseAgent):  # type: ignore[misc]
         """Do nothing."""
 
     async def run(self, instruction: str, environment: Any, context: Any) -> None:
-        """Leave the files, and make the calls."""
+        """Upload the prepared files, and make the calls."""
         place = self._folder / environment.environment_name / self._kind
         for name in ("repo", "gist"):
             if (place / name).is_dir():

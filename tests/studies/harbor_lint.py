@@ -3,8 +3,8 @@
 Usage: PYTHON tests/studies/harbor_lint.py HARBOR TASK…
 
 HARBOR is a folder with Harbor's package, as unpacked from its wheel, and PYTHON an interpreter with the
-packages it imports. Harbor requires Python 3.12; under 3.11 the two missing names are added. TASK are folders
-as `gistpoint task export --to harbor` writes them. Prints each finding, and the number of findings of the
+packages it imports. Harbor requires Python 3.12; under 3.11 the two missing names are added. Each TASK is a
+folder that `gistpoint task export --to harbor` wrote. Prints each finding, and the number of findings of the
 rules that `harbor lint` applies by default.
 """
 

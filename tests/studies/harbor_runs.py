@@ -183,7 +183,7 @@ class Study:
 
 
 def prepared(tasks: Sequence[Task], folder: Path) -> Path:
-    """Write the files that the agents leave: a wrong and a forged solution of each task."""
+    """Write a wrong and a forged solution of each task for the agents to upload; return `folder`."""
     for number, task in enumerate(tasks):
         answer = read_answer(task)
         for kind, works in (("wrong", wrong(task, answer)), ("forged", forged(task, answer, number))):

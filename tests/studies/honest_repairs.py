@@ -3,9 +3,9 @@
     python tests/studies/honest_repairs.py honest FOLDER…
     python tests/studies/honest_repairs.py forged
 
-`honest` takes folders like `false_alarms.py functions`, submits 200 randomly chosen true functions of these
-libraries and the unusual rewrites below, and prints how many are marked. `forged` checks all compositions of
-`tests/forged_submissions.py` and prints those without a mark.
+`honest` takes folders like `false_alarms.py functions`, makes about 200 submissions of randomly chosen true
+functions of these libraries and one of each unusual rewrite below, and prints how many are marked. `forged`
+checks all compositions of `tests/forged_submissions.py` and prints those without a mark.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _tree(folder: Path, source: str) -> SourceTree:
 
 
 def read(bodies: dict[str, str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the marks of each body as a rewrite of a plain function, in a library with very few names."""
+    """Yield each body's name and its marks as a rewrite of a plain function in a library with few names."""
     with tempfile.TemporaryDirectory() as name:
         tree = _tree(Path(name), "class A:\n    name = value = 1\ndef f(values, n=1):\n    return values\n")
         for what, body in bodies.items():

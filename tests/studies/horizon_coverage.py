@@ -2,13 +2,13 @@
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/horizon_coverage.py [DRAWS [PEOPLE...]]
 
-48 tasks have medians with a standard deviation of 1.2 of ln minutes around 20, and people times with one of
-.8 around them and of .4 of persons, cut at 60 minutes; each person attempts 6 tasks. The model solves a task
-with log odds of -.75 for each doubling of the median beyond 20 minutes, so its horizon is 20. For 3 and 6
-people a task (or PEOPLE), prints the geometric mean of the horizons, the share of the intervals
-that contain 20, and the mean half-width on the log scale: for METR's choices (geometric mean of solved times,
-penalised, jackknife over tasks), which the product used before, and for the product's fit of estimated
-minutes; with the penalty and with a probit link, the latter has no interval here.
+The medians of 48 tasks are log-normal around 20 minutes, with a standard deviation of 1.2. People's times
+vary around them with standard deviations of .8 and, between persons, .4, and are cut at 60 minutes; each
+person attempts 6 tasks. The model's log odds of solving a task are -.75 for each doubling of the median past
+20 minutes, so its horizon is 20. For 3 and 6 people a task (or PEOPLE), prints the geometric mean of the
+horizons, the share of the intervals that contain 20, and the mean half-width on the log scale: for METR's
+choices (geometric mean of solved times, penalised, jackknife over tasks), which the product used before, and
+for the product's fit of estimated minutes. Its fits with the penalty or a probit link get no interval here.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def drawn(seed: int, per_task: int) -> tuple[Units, np.ndarray, np.ndarray, np.n
 
 
 def as_metr(units: Units, logs: np.ndarray, solved: np.ndarray, model: np.ndarray) -> tuple[float, float]:
-    """Return the log horizon and half-width with fixed minutes."""
+    """Return the log horizon and the half-width of its interval, with human minutes taken as known."""
     counts = np.bincount(units.tasks[solved], minlength=TASKS)
     known = np.flatnonzero(counts)
     minutes = np.exp(np.bincount(units.tasks[solved], logs[solved], TASKS)[known] / counts[known])

@@ -1,7 +1,7 @@
-"""Gist tasks from Docker images in two layouts, end to end: made and proven, with scored references.
+"""Makes gist tasks from Docker images in two layouts, and scores and checks their reference gists.
 
     .ci/docker-engine uv run python tests/studies/image_gists.py LAB [swe-bench] [repo-exec] [--count 5]
-[--seed 0]
+        [--seed 0] [--seconds 60]
 
 LAB is a folder for downloads and builds. The images are imported from files on this machine, so no registry
 is needed. One has a conda environment `testbed` with Python 3.8, if this machine has that, and `/testbed`;

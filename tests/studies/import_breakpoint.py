@@ -1,10 +1,10 @@
-"""Ten records in the form of the public data set, for real libraries: imported, checked and solved.
+"""Imports ten records in the form of the public data set for real libraries, and checks and solves the tasks.
 
     python tests/studies/import_breakpoint.py LAB [--damage-only]
 
 Fetches the sdists, builds five remove and five discovery records from them, runs `gistpoint task import
-breakpoint` and `gistpoint task check`, submits each task's original, then imports the same records with each
-kind of damage from a list.
+breakpoint` and `gistpoint task check`, submits each task's original, then imports damaged copies of the first
+two records, one for each kind of damage in `DAMAGES`. `--damage-only` does only the latter.
 """
 
 from __future__ import annotations

@@ -259,7 +259,7 @@ class Person:
             await self.type("write the repair", line.strip())
 
     async def solved(self) -> None:
-        """Wait for the result."""
+        """Wait until the summary shows that the task is solved."""
         await self.until(
             lambda: isinstance(self.app.screen, SummaryScreen) and "✔ solved" in text_of(self.app)
         )

@@ -1,4 +1,4 @@
-"""A day of `gistpoint serve` and of `agent watch` in minutes: what they hold must not grow.
+"""Simulates a day of `gistpoint serve` and of `agent watch`, and checks that their resources do not grow.
 
 Usage: PYTHONPATH=src:tests python tests/studies/long_day.py [WINDOWS [ATTEMPTS]] (default: 1000, 200)
 
@@ -74,7 +74,7 @@ def is_flat(found: list[Held]) -> bool:
 
 
 def sleep(process: psutil.Process) -> None:
-    """Let the machine of a process sleep, as far as the process can see."""
+    """Stop a process for a few seconds, as if its machine slept."""
     process.send_signal(signal.SIGSTOP)
     time.sleep(ASLEEP_S)
     process.send_signal(signal.SIGCONT)

@@ -63,7 +63,7 @@ class Vendor:
     requests: list[tuple[str, Any]] = field(default_factory=list)
 
     def messages(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the events of a reply from Anthropic's Messages API."""
+        """Return the events of a reply from Anthropic's Messages API; only the message if not streamed."""
         names = [tool.get("name", "") for tool in body.get("tools", ())]
         self.seen.update(names)
         used = [part for message in body["messages"] if message["role"] == "assistant" for part in _parts(message)
@@ -192,7 +192,7 @@ class Vendor:
 
 
 def _longer(name: str, names: Sequence[str]) -> str:
-    """Return the offered name that ends with a tool's name."""
+    """Return the first offered name that ends with a tool's name, or that name if there is none."""
     return next((offered for offered in names if offered.endswith(name)), name)
 
 

@@ -1,4 +1,4 @@
-"""A model, scripted on loopback, corrupts a function of a real library in the loop; no endpoint is needed.
+"""Lets models that are scripted on loopback corrupt functions of a real library; no endpoint is needed.
 
     python tests/studies/model_corruption.py LAB [--campaign COUNT [--source SOURCE --pytest-args ARGS]
 [--kinds …]]
@@ -52,7 +52,7 @@ EDITS = (
 
 
 def careless(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
-    """A model that makes small edits from its list one after another, and stops after at most three."""
+    """Reply like a model that submits up to three small edits one after another, and then stops."""
     messages = request["messages"]
     code = messages[0]["content"].partition("Function to corrupt:\n")[2].partition("\n\nTo help guide you")[0]
     head, quotes, rest = code.rpartition('"""')
@@ -69,7 +69,7 @@ def code_in(request: dict[str, Any]) -> str:
 
 
 def repeating(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
-    """A model that always sends the same text, with a comment that reveals the change."""
+    """Reply like a model that always submits the same code, with a comment that reveals the change."""
     return completion(None, ("submit_attempt", {"func_code": f"{code_in(request)}  # changed"}))
 
 
@@ -82,7 +82,7 @@ def refusing(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
 
 
 def loud(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
-    """A model that makes the function return None at once, and then stops."""
+    """Reply like a model that makes the function return None at once, and then stops."""
     if any(message["role"] == "assistant" for message in request["messages"]):
         return completion("That is all.")
     code = code_in(request)

@@ -2,11 +2,12 @@
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/model_pairs_coverage.py [DRAWS]
 
-40 tasks of 1, 8 or 20 libraries, with standard deviations of 1.2 of tasks and .6 of libraries in log odds; the
-libraries' advantage of the first model has one of .4. Both models have 1 or 3 runs at each task, and the first is .8
-better, or equally good. The truth is the mean difference over libraries and tasks, by 200,000 draws. Prints the share
-of draws in which the product's interval contains it, and the one that ignores the pairing, with their mean half-widths,
-and the mean correlation of the models' shares.
+40 tasks are from 1, 8 or 20 libraries, with standard deviations in log odds of 1.2 of tasks and .6 of
+libraries. With several libraries, the first model's advantage varies between them with a standard deviation
+of .4. Both models have 1 or 3 runs at each task, and the first is .8 better, or equally good. The truth is
+the mean difference over libraries and tasks, by 200,000 draws. Prints the share of draws in which the
+product's interval contains it, and in which the interval that ignores the pairing does, with their mean
+half-widths, and the mean correlation of the models' shares.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ TASKS, OF_TASKS, OF_LIBRARIES, VARIES = 40, 1.2, 0.6, 0.4
 
 
 def truth_of(shift: float, varies: float) -> float:
-    """Return the mean difference of the chances."""
+    """Return the mean difference between the models' chances, by simulation."""
     draw = np.random.default_rng(20270403)
     level = draw.normal(0, np.hypot(OF_TASKS, OF_LIBRARIES), 200_000)
     return float(np.mean(expit(level + shift + draw.normal(0, varies, len(level))) - expit(level)))

@@ -1,6 +1,8 @@
-"""Reads 5,000 damaged files of recorded runs: no traceback, at most two seconds, bounded memory.
+"""Reads 5,000 damaged files of recorded runs, and prints errors, times and memory.
 
 Usage: python tests/studies/mutants_of_runs.py [COUNT] [FILE_OR_FOLDER…]
+
+Exit code 1 if reading a file raises an exception or takes more than two seconds.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
 
 Each of 12 or 24 persons attempts 6 of 24 tasks, each under one of two conditions at random. Minutes are log-normal
 around 15, with standard deviations of .3 of persons, .4 of tasks and .4 of attempts, halved by help and cut at
-30; each place later changes the time by -.08 of its logarithm, and help with the task before by .25, or neither
-does. Prints the share of draws in which the interval contains the truth, the bias and the mean half-width on the
-log scale, and in how many draws the interval excludes 1.
+30. Either each later place changes the time by -.08 of its logarithm, or help with the task before changes it
+by .25, or neither does. Prints the share of draws in which the interval contains the truth, the bias and the
+mean half-width on the log scale, and the share of draws in which the interval excludes 1.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Takes a picture of every screen at 80x24 and 160x48, in both themes, and measures contrast.
 
 Studies, the making of tasks and watched runs are also taken at 120x35 and 200x60, and four parts without
-colour. Prints a line for each picture: the poorest contrast of its text,
-and of its frames and bars, in each theme, with the parts below WCAG 2.2, level AA (4.5, and 3 for frames and
-bars); and at the end the minimum of each theme. The pictures are meant to be looked at afterwards.
+colour. Prints a line for each picture in each theme: the poorest contrast of its text, and of its frames and
+bars, with the parts below WCAG 2.2, level AA (4.5, and 3 for frames and bars); and at the end the minimum of
+each theme. The pictures are meant to be looked at afterwards.
 
 usage: python tests/studies/pictures_of_screens.py FOLDER [PART...]
 
@@ -122,7 +122,7 @@ def _without_what_is_behind(pilot: Pilot[object]) -> str:
 
 
 async def home(camera: ThemesCamera) -> None:
-    """Take home, its help, the palette, its attempts, a filter, jump mode, and the tour."""
+    """Take pictures of home, its help, the palette, its attempts, a filter, jump mode, and the tour."""
     await documented.home(camera)
     app = GistpointApp(documented._services())
     async with app.run_test(size=camera.size, notifications=True) as pilot:
@@ -142,7 +142,7 @@ async def home(camera: ThemesCamera) -> None:
 
 
 async def solve(camera: ThemesCamera) -> None:
-    """Take a discovery task from its brief to its result, home afterwards, and other views of the screen."""
+    """Take pictures of a discovery task from brief to result, of home afterwards, and of other views."""
     await documented.solve(camera)
     services = documented._services()
     app = GistpointApp(services)
@@ -199,24 +199,24 @@ async def solve(camera: ThemesCamera) -> None:
 
 
 async def gist(camera: ThemesCamera) -> None:
-    """Take a gist, from the first line to its summary."""
+    """Take pictures of a gist, from its first line to its summary."""
     await documented.gist(camera)
 
 
 async def validate(camera: ThemesCamera) -> None:
-    """Take tasks under validation."""
+    """Take pictures of tasks that are being validated."""
     await documented.validate(camera)
 
 
 async def review(camera: ThemesCamera) -> None:
-    """Take recorded runs."""
+    """Take pictures of recorded runs."""
     with tempfile.TemporaryDirectory() as name:
         documented.write_runs(Path(name))
         await documented.review(camera, Path(name))
 
 
 async def study(camera: ThemesCamera) -> None:
-    """Take every page of a study."""
+    """Take a picture of every page of a study."""
     for name, (make, pressed) in PAGES.items():
         with tempfile.TemporaryDirectory() as root:
             machine = Machine.at(Path(root) / "home")
@@ -229,13 +229,13 @@ async def study(camera: ThemesCamera) -> None:
 
 
 async def participant(camera: ThemesCamera) -> None:
-    """Take the page that a participant's link opens."""
+    """Take a picture of the page that a participant's link opens."""
     with tempfile.TemporaryDirectory() as root:
         await _pictured(camera, Lab(Path(root)).app(), "assigned")
 
 
 async def making(camera: ThemesCamera) -> None:
-    """Take the making of tasks: the first stages, candidates being tried, and a kept task."""
+    """Take pictures of the making of tasks: the first stages, candidates being tried, and a kept task."""
     work = ScriptedWork()
     with tempfile.TemporaryDirectory() as root:
         app = making_app(work, Path(root))
@@ -259,7 +259,7 @@ async def making(camera: ThemesCamera) -> None:
 
 
 async def glance(camera: ThemesCamera) -> None:
-    """Take functions read blind, and their verdicts afterwards."""
+    """Take pictures of a blind reading of functions, and of the verdicts afterwards."""
     services = documented._services()
     code = documented.original()
     versions = {"<=": "<", "weight": "kilos", "Whether": "Tells whether"}
@@ -288,7 +288,7 @@ async def glance(camera: ThemesCamera) -> None:
 
 
 async def watch(camera: ThemesCamera) -> None:
-    """Take a model at work: its run, and one attempt of it."""
+    """Take pictures of a watched run of a model, and of one of its attempts."""
     own = Home(Locations.of_user().data)
     model = Held(
         *[reply(LOOK, content="First I look around.")] * 2, *[reply(RIGHT, content="That must be it.")] * 2
@@ -342,7 +342,7 @@ async def _part(part: Callable[[ThemesCamera], Awaitable[None]], camera: ThemesC
 
 
 def main(folder: Path, wanted: list[str]) -> None:
-    """Take the pictures, and print the table."""
+    """Take the pictures, print their contrasts, and write these to `contrast.json` in the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     measured: list[Measured] = []
     for part in PARTS:

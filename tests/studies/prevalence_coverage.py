@@ -1,4 +1,4 @@
-"""Measures how often the interval of a prevalence contains the true one, with scripted judges and small labels.
+"""Measures how often the interval of a prevalence contains the true one, with simulated judges and labels.
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/prevalence_coverage.py [DRAWS] [CELL...]
 
@@ -64,7 +64,7 @@ class Cell:
 
 
 def drawn(cell: Cell, draw: np.random.Generator) -> Floats:
-    """Return the counts of each task, in the columns of the product."""
+    """Return the counts of each task, in the columns that `prevalence_of` expects."""
     tasks, each = DESIGNS[cell.design]
     chance = np.full(tasks, cell.share)
     if cell.correlation:
@@ -84,7 +84,7 @@ def drawn(cell: Cell, draw: np.random.Generator) -> Floats:
 
 @dataclass(frozen=True)
 class CellResult:
-    """The figures of a cell, as shares of draws."""
+    """The figures of a cell; unless stated otherwise, they are shares of the draws."""
 
     cell: Cell
     draws: int
@@ -141,9 +141,10 @@ def simulated(cell: Cell, draws: int, seed: int = 0) -> CellResult:
 
 
 def halved(cell: Cell, draws: int, seed: int = 1) -> tuple[float, float] | None:
-    """Return the median number of labels that should halve the interval, and the actual ratio of widths.
+    """Return the number of labels that should halve the interval, and the actual ratio of mean widths.
 
-    None if most draws give no such number.
+    The number is the cell's labels plus the median of those that are missing. None if most draws with an
+    interval give no such number, or no draw has an interval.
     """
     draw = np.random.default_rng(seed)
     now = [prevalence_of(drawn(cell, draw)) for _ in range(draws)]

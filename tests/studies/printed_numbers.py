@@ -1,10 +1,10 @@
-"""The recomputable numbers in the two papers: as printed, as recomputed, and why they differ.
+"""Prints the recomputable numbers of the two papers: as printed, as recomputed, and why they differ.
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/printed_numbers.py [--data FOLDER]
 
-From closed forms on other printed numbers, and, with `--data`, from the public Breakpoint data set: FOLDER
-contains its `remove-data.json` and `discovery-data.json` (Hugging Face, uzpg/breakpoint). Without it, a note
-replaces those rows' numbers. Exit code 1 if a row that should agree does not.
+They are recomputed from other printed numbers by closed forms, and, with `--data`, from the public Breakpoint
+data set: FOLDER contains its `remove-data.json` and `discovery-data.json` (Hugging Face, uzpg/breakpoint).
+Without it, a note replaces those rows' numbers. Exit code 1 if a row that should agree does not.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def breakpoint_closed_forms() -> Iterator[PrintedNumber]:
 
 
 def breakpoint_data(folder: Path | None) -> Iterator[PrintedNumber]:
-    """Yield the numbers that can be computed from the public data set."""
+    """Yield the numbers that can be computed from the public data set, or notes if its files are missing."""
     names = ("remove-data.json", "discovery-data.json")
     files = [folder / name for name in names] if folder else []
     here = [path for path in files if path.is_file()]
@@ -225,7 +225,7 @@ def part_of(printed: float, whole: int) -> int | None:
 
 
 def wholes(printed: float, most: int, least: int = 2) -> list[int]:
-    """Return the possible numbers of tests for a percentage, largest first."""
+    """Return the numbers of tests of which a percentage can be a part, from `most` down to `least`."""
     return [whole for whole in range(most, least - 1, -1) if part_of(printed, whole) is not None]
 
 

@@ -2,11 +2,11 @@
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/rate_coverage.py [DRAWS] [DESIGN...]
 
-Success is logistic, with a standard deviation of .8 or .3 of persons and of 1.2 or 2.5 of tasks. For each of 72
-cells, prints the median effective number of attempts, r (1 - r) / V, and for the interval on the plain scale with
-t of min(persons, tasks) - 1 degrees and for the product's interval: the percentage of draws that contain the
-truth, those with the truth above and below, and the mean half-width. The draws, the jackknife and the plain
-interval are computed here; only the product's interval comes from `gistpoint.core.analysis.intervals`.
+Success is logistic, with a standard deviation of .8 of persons and of 1.2 or 2.5 of tasks. For each of 72
+cells, prints the median effective number of attempts, r (1 - r) / V, and for the interval on the plain scale
+with t of min(persons, tasks) - 1 degrees and for the product's interval: the percentage of draws that contain
+the truth, those with the truth above and below, and the mean half-width. The draws, the jackknife and the
+plain interval are computed here; only the product's interval comes from `gistpoint.core.analysis.intervals`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def variance_without(values: Floats, groups: Integers) -> float:
 
 @dataclass
 class Tally:
-    """The counts of one kind of interval."""
+    """The counts of one kind of interval: the truth inside, above or below; and the half-widths."""
 
     inside: int = 0
     above: int = 0
@@ -78,7 +78,7 @@ class Tally:
         self.halves.append((high - low) / 2)
 
     def words(self) -> str:
-        """Return the counts as percentages."""
+        """Return the counts as percentages, and the mean half-width."""
         of = len(self.halves) / 100
         shares = f"{self.inside / of:5.1f} ({self.above / of:4.1f} above, {self.below / of:4.1f} below)"
         return f"{shares} half {np.mean(self.halves):.3f}"
@@ -87,7 +87,7 @@ class Tally:
 def cell(
     design: tuple[int, int, int], rate: float, deviations: tuple[float, float], draws: int
 ) -> Iterator[str]:
-    """Yield the effective number of attempts, and the counts of both intervals."""
+    """Yield, as strings, the median effective number of attempts, and the counts of both intervals."""
     people, tasks, each = design
     of_people, of_tasks = deviations
     middle = brentq(lambda m: true_rate(m, float(np.hypot(of_people, of_tasks))) - rate, -30, 30)

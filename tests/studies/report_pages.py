@@ -106,7 +106,10 @@ class Browser:
 
 
 def look(browser: Browser, path: Path, width: int, shots: Path | None) -> dict[str, Any]:
-    """Open a page at a width, and return the counts."""
+    """Open a page at a width, and return its figures, requests and console messages.
+
+    With `shots`, screenshots of the page are saved there, and a PDF for the first width.
+    """
     target = browser.call("Target.createTarget", url="about:blank")["targetId"]
     session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
     for domain in ("Network", "Page", "Runtime", "Log"):

@@ -1,8 +1,8 @@
 """Opens a run's HTML pages in Chromium: `run_pages.py PAGE.html… [--chromium PROGRAM]`.
 
-The network is off. Prints for each page its size, its steps, the seconds to the first paint and until it has
-loaded (the median of three, and as multiples of an empty page's), the memory of its scripts, and its requests
-and console errors; exit code 1 if there is any of the last two.
+Prints for each page its size, its steps, the seconds to the first paint (also as a multiple of an empty
+page's) and until it has loaded (medians of three), the memory of its scripts, and the number of its requests
+and console messages; exit code 1 if there is any of the latter.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ new Promise((done) => requestAnimationFrame(() => setTimeout(() => done({
 
 @dataclass(frozen=True)
 class Opened:
-    """What one opening of a page showed."""
+    """The measurements of one opening of a page."""
 
     paint_s: float
     loaded_s: float
@@ -42,7 +42,7 @@ class Opened:
 
 
 def opened(browser: Browser, path: Path) -> Opened:
-    """Open a page in a new tab, and close the tab."""
+    """Open a page in a new tab, close the tab, and return the measurements."""
     target = browser.call("Target.createTarget", url="about:blank")["targetId"]
     session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
     for domain in ("Network", "Page", "Runtime", "Log"):

@@ -84,7 +84,7 @@ def by_program(home: Path, task: Task, bin_folder: str, scaffold: str) -> tuple[
 
 
 def read_log(home: Path, path: Path) -> str:
-    """Return the facts that `gistpoint runs` reads in an agent's own log."""
+    """Return the last line that `gistpoint runs` prints about an agent's own log."""
     done = subprocess.run(
         [sys.executable, "-m", "gistpoint", "runs", str(path)],
         env={**os.environ, "GISTPOINT_HOME": str(home)}, capture_output=True, text=True, check=False,

@@ -62,7 +62,7 @@ def form_of(content: str) -> str:
 
 
 def made(folder: Path, environment: dict[str, str], words: Sequence[str], hours: float) -> None:
-    """Carry out a run by the program; stop it after a number of hours."""
+    """Start a run with the program, and wait for its end; after `hours`, stop it."""
     program = [sys.executable, "-m", "gistpoint", "agent"]
     name = words[words.index("--name") + 1]
     process = subprocess.Popen([*program, "run", *words], env=environment, cwd=folder)

@@ -1,10 +1,10 @@
-"""Asks a real server for replies in pieces and whole, leaves a request, and sends two at once.
+"""Asks a real server for streamed and for whole replies, abandons a request, and sends two at once.
 
 Usage: PYTHONPATH=src:tests python tests/studies/streamed_requests.py URL MODEL [PROMPTS]
 
 The server may have a single slot. The temperature is 0, so both ways should give the same reply; a server may
-still vary. Exit code 1 if replies differ, if the server does not let go of a request that was left, or if one
-of two requests at once gets no reply.
+still vary. Exit code 1 if replies differ, if the server still works on the abandoned request after two
+minutes, or if one of two requests at once gets no reply.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Two machines on one study with 40 people and random merges: equal ledgers and clean audits for many seeds.
+"""Simulates a study of 40 people on two machines with random merges, and checks ledgers and audits, by seed.
 
 PYTHONPATH=src:tests uv run python tests/studies/study_merges.py [SEEDS]
 """

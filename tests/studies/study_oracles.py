@@ -108,7 +108,7 @@ def _asked(python: Path, folder: Path) -> dict[str, Any]:
 
 
 def _edited(folder: Path, name: str, old: bytes, new: bytes, *, hashed: bool = False) -> None:
-    """Replace bytes in a table; with `hashed`, also remove its size and hash from the dictionary."""
+    """Replace bytes in a table; with `hashed`, also remove all sizes and hashes from the data package."""
     path = folder / name
     content = path.read_bytes()
     if old not in content:

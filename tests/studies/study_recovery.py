@@ -177,7 +177,7 @@ def true_chance(behaviour: Behaviour, difficulty: float, spread: float) -> float
 
 
 def true_rate(behaviour: Behaviour) -> float:
-    """Return the share of tasks solved without assistance."""
+    """Return the true share of tasks that people solve without assistance."""
     return true_chance(behaviour, 0.0, math.hypot(behaviour.ability, behaviour.task))
 
 

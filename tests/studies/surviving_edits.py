@@ -2,11 +2,11 @@
 
     python tests/studies/surviving_edits.py TASKS [--each N] [--seed S] [--only WORD]
 
-For each library of the repair tasks in the folder, functions are drawn by the seed; single corruptions of
-each are tried until the whole suite passes with one of them, which is then compared with the original by
-inputs beyond the tests. At most N functions of a library are kept. Edits of functions that can't be compared
-are counted and left out, because such tasks are not confirmable. Some of the others have no observable
-effect; a person has to decide which. Prints a line for each with its change, and the counts.
+For each library of the repair tasks in the folder, functions are drawn by the seed. Up to three single
+corruptions of each are tried until the whole suite passes with one, which is then compared with the original
+on inputs beyond the tests. At most N functions of a library are kept. Edits of functions that can't be
+compared are counted and left out, because such tasks are not confirmable. Some of the others have no
+observable effect; a person has to decide which. Prints a line for each with its change, and the counts.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LEAST_LINES = 4
 
 
 def functions_of(task: Task, original: SourceTree) -> list[tuple[FileIndex, Definition]]:
-    """Return a library's definitions of some length, except those in tests or inside functions."""
+    """Return a library's definitions of at least five lines, except those in tests or inside functions."""
     hidden = set(test_paths(original, task.suite.test_files, data=False))
     found = []
     for path in original.files():

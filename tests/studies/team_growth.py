@@ -4,9 +4,9 @@ Usage: PYTHONPATH=src:tests uv run python tests/studies/team_growth.py FOLDER [T
        PYTHONPATH=src:tests uv run python tests/studies/team_growth.py study FOLDER [PEOPLE...]
 
 For each percentage, a home and a database are made in bulk below FOLDER, measured and deleted. Journals are
-copies of those of five acted attempts, with other ids, people, times and hashes. `study` measures the report
-of simulated studies. Times are those of whole commands, including their start, under the machine's current
-load.
+copies of those of five scripted attempts, with other ids, people, times and hashes. `study` measures the
+report of simulated studies. Times are those of whole commands, including their start, under the machine's
+current load.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SETTINGS = ("fsync=off", "max_wal_size=96MB", "min_wal_size=32MB", "autovacuum=o
 
 @dataclass(frozen=True)
 class Pattern:
-    """An acted journal, cut at the places where copies differ."""
+    """The journal of a scripted attempt, and the values in it that copies replace."""
 
     lines: tuple[bytes, ...]
     """The lines, with `<PREV>` in place of the hash of the previous line."""
@@ -107,7 +107,10 @@ class Pattern:
 def acted(
     folder: Path, task: Task, name: str, who: Enrolment, *, calls: int, edits: int, repair: str
 ) -> Path:
-    """Act an attempt with this many calls and edits; submit it if there is a `repair`, else give up."""
+    """Write the journal of an attempt with this many calls and edits, and return its path.
+
+    The attempt submits `repair`, or gives up if that is empty.
+    """
     clock = FakeClock()
     name = f"acted-{name}"  # copies replace it wherever it occurs, so it must not occur in journals otherwise
     writer = JournalWriter(folder / name, clock)
@@ -132,7 +135,7 @@ def acted(
 
 
 def patterns(folder: Path, task: Task) -> list[Pattern]:
-    """Return the attempts that all others copy: of people who solve, fail or give up, and of a model."""
+    """Return the journals that all others copy: of people who solve, fail or give up, and of a model."""
     person, model = (
         Enrolment(participant="P00"),
         Enrolment(MODEL, Role.QA, solver={"kind": "chat", "model": "m-1"}),
@@ -181,10 +184,10 @@ class Growth:
     attempts: int
 
     def make(self, *, rows: bool = True) -> None:
-        """Write all tasks here, and all but a few attempts on both sides.
+        """Write all tasks into the home, and all but a few attempts into both the home and the store.
 
-        Of the remaining attempts, `add` writes half here and half in the store. Without `rows`, all are
-        written here alone.
+        Of the remaining attempts, `add` writes half into the home and half into the store. Without `rows`,
+        all attempts are written into the home alone.
         """
         places = self.machine.locations
         with tempfile.TemporaryDirectory(dir=self.machine.root.parent) as folder:
@@ -281,7 +284,7 @@ class Growth:
         return {**rows, **more}
 
     def measure(self) -> None:
-        """Print the wall-clock time, the processor time and the memory of each command."""
+        """Print the sizes, and the wall-clock time, the processor time and the memory of each command."""
         for name, words in {
             "first sync, of tasks": ("store", "sync"),
             "sync, nothing to do": ("store", "sync"),

@@ -1,4 +1,4 @@
-"""Eight machines write mirrored attempts while their server is killed twice and stopped for a minute.
+"""Lets eight machines write mirrored attempts while their server is killed twice and stopped for a minute.
 
 Usage: PYTHONPATH=src:tests uv run python tests/studies/team_mirror.py [ATTEMPTS [SECONDS OF THE STOP]]
 """

@@ -1,10 +1,11 @@
-"""Eight machines, 40 simulated participants and two browsers in a team's study; the server is killed twice.
+"""Runs a team's study with eight machines, 40 simulated people and two browsers, and kills the server twice.
 
 usage: python tests/studies/team_study.py [--machines 8] [--people 40] [--kills 2] [--browsers 2]
 [--no-report]
 
-No participant gets a task twice, no acknowledged record is lost, the folders of all machines are equal, their
-audits are clean, and the reports of two machines and of a plain copy of the folder are equal byte for byte.
+Checks that no participant gets a task twice, no acknowledged record is lost, the folders of all machines are
+equal, their audits are clean, and the reports of two machines and of a plain copy of the folder are equal
+byte for byte.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def literals(path: Path) -> Iterator[Text]:
 
 
 def _is_technical_call(node: ast.Call) -> bool:
-    """Whether a call's arguments are not text for people, but a regular expression, a log's key or a type."""
+    """Whether a call's arguments are not text for people, but patterns, separators, names or types."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     return name in {"compile", "cast", "getattr", "TypeVar", "namedtuple", "match", "search", "sub", "split"}
 
@@ -124,7 +124,7 @@ def _text_of(node: ast.AST) -> str:
 
 
 def is_prose(text: str) -> bool:
-    """Whether a literal is prose: at least three words, which make up more than half of it."""
+    """Whether a literal is prose: at least three words, which make up more than half of it, and no code."""
     if _NOT_TEXT.match(text) and " " not in text.strip():
         return False
     words = _WORD.findall(text)
@@ -153,7 +153,10 @@ def _of_page(path: Path, place: str) -> Iterator[Text]:
 
 
 def of_program(below: str = "") -> Iterator[Text]:
-    """Yield the texts in the program's modules whose path begins with `below`."""
+    """Yield the texts in the program's modules whose path begins with `below`.
+
+    Modules with technical literals, and those whose texts are for solvers, are left out.
+    """
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             place = path.relative_to(ROOT)
@@ -162,7 +165,7 @@ def of_program(below: str = "") -> Iterator[Text]:
 
 
 def sentences(below: str = "") -> list[Text]:
-    """Return all sentences, each once."""
+    """Return the sentences of the modules below a path, each once; without a path, also those of pages."""
     found = list(of_program(below))
     if not below:
         found += of_pages()

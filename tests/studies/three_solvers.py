@@ -4,10 +4,10 @@ Usage: PYTHONPATH=src:tests python tests/studies/three_solvers.py FOLDER [--clau
 
 Attempts the demo's `dear-tickets` three times in a new home below FOLDER, each time with the real program: in
 a terminal, with `agent run` and an endpoint on loopback that answers from a script, and with `mcp` and the
-SDK's client, or with Claude Code (`npm install @anthropic-ai/claude-code`), whose vendor's endpoint
-is a script on loopback. Prints for each pair whether brief, answers and budgets are equal, replays all three,
-searches for the key, and saves pictures of each attempt and of a comparison. Exit code 1 if anything differs
-or contains the key. Last tried with Claude Code 2.1.197.
+SDK's client, or with Claude Code (`npm install @anthropic-ai/claude-code`), whose vendor's endpoint is a
+script on loopback. Prints for each pair whether brief, calls, answers, budgets and ends are equal, and the
+output of a replay of each; searches for the key, and saves pictures of each attempt and each comparison. Exit
+code 1 if two attempts differ or a file contains the key. Last tried with Claude Code 2.1.197.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def by_keys(task: str, environment: Mapping[str, str]) -> None:
 
 
 def by_model(task: str, environment: Mapping[str, str]) -> None:
-    """Let an endpoint reply with the same calls."""
+    """Let `agent run` attempt the task with an endpoint that replies with the same calls."""
     replies = []
     for number, (thought, calls) in enumerate(STEPS):
         used = {"prompt_tokens": 1_200 + 400 * number, "completion_tokens": 60}
@@ -139,7 +139,7 @@ def _program(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 def said(journal: Path) -> dict[str, Any]:
-    """Return the data that a solver received: the brief, each call's answer and budgets, and the end."""
+    """Return the brief, the calls with their answers and budgets, and the end from an attempt's journal."""
     events = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
 
     def of(kind: str, *names: str) -> list[Any]:

@@ -26,7 +26,7 @@ from gistpoint.core.analysis.timeratios import TimeRegression, regress_times
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """One study."""
+    """The design of a simulated study."""
 
     people: int = 12
     each: int = 6

@@ -82,7 +82,7 @@ def ratios(draws: int, by_task: float) -> None:
 
 
 def hazards(draws: int) -> None:
-    """Print Cox's effect if people have a frailty, which is nearer to 0 than the effect on one person."""
+    """Print Cox's mean log hazard ratio with frailties, which is nearer to 0 than the effect on a person."""
     found = []
     for seed in range(draws):
         draw = np.random.default_rng(seed)
@@ -106,7 +106,7 @@ def hazards(draws: int) -> None:
 
 
 def spreads(draws: int) -> None:
-    """Print the crossed spreads of the log times of solved attempts."""
+    """Print the mixed model's mean standard deviations of log times without a cap, and its mean effect."""
     world = replace(WORLD, cap=1e9, people=30, tasks=30, effect=-0.5)
     fits = [fit_mixed(people(world.data(seed)), ["assisted"]) for seed in range(draws)]
     known = [fit for fit in fits if fit is not None]

@@ -5,8 +5,8 @@ Usage: python tests/studies/times_of_runs.py FILE_OR_FOLDER…    exit code 1 if
 A line per run: its format, and the seconds of the model, of tools, of the user, of neither, and of the whole
 run, each as gistpoint measures them and, after a slash, as a direct count gives them, with ✘ where they differ
 by more than 50 ms. The counters in `COUNTERS` use no reader: they list spans, and each moment between two
-neighbouring ends of spans is given to the first part that covers it. Files of formats without a counter, and
-runs without times, are left out.
+neighbouring ends of spans is given to the first part that covers it. Files that no counter can read, and runs
+without times, are left out.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PARTS = ("model", "tools", "user")
 
 
 class Counted(NamedTuple):
-    """Seconds of the parts of a run, and of the whole."""
+    """The seconds of each part of a run, and of the whole run."""
 
     model: float
     tools: float
@@ -50,7 +50,7 @@ class Span(NamedTuple):
 
 
 def divided(spans: list[Span]) -> Counted:
-    """Give each moment from the first to the last to one part, by trying all spans for each of them."""
+    """Return the seconds of each part; a moment counts for the first of `PARTS` whose span covers it."""
     ends = sorted({at for span in spans for at in (span.start, span.end)})
     found = dict.fromkeys((*PARTS, "unknown"), 0.0)
     for start, end in pairwise(ends):
@@ -61,14 +61,14 @@ def divided(spans: list[Span]) -> Counted:
 
 
 def at(text: Any) -> float:
-    """Return a time in seconds, whether it is written as ISO 8601 or in milliseconds."""
+    """Return a time in seconds since 1970, from a string in ISO 8601 or a number of milliseconds."""
     if isinstance(text, int | float):
         return text / 1000
     return datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()
 
 
 def moments(times: Iterable[float]) -> list[Span]:
-    """Return the moments at which something was recorded."""
+    """Return a span without length for each time at which something was recorded."""
     return [Span("recorded", time, time) for time in times]
 
 
@@ -100,7 +100,7 @@ def by_turns(turns: list[Turn]) -> list[Span]:
 
 
 def claude_code(path: Path) -> list[Span]:
-    """Count sessions of Claude Code; a recorded duration counts in place of the wait for a result."""
+    """Return the spans of a Claude Code session; a recorded duration replaces the wait for a result."""
     turns = []
     records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     for record in records:
@@ -173,7 +173,7 @@ def opencode(path: Path) -> list[Span]:
 
 
 def codex(path: Path) -> list[Span]:
-    """Count old sessions, in which a call's duration is in its output, as a JSON string."""
+    """Return the spans of an old Codex session, in which a call's output is JSON with its duration."""
     spans: list[Span] = []
     ready: float | None = None
     said: float | None = None
@@ -194,7 +194,7 @@ def codex(path: Path) -> list[Span]:
 
 
 def sample_of_inspect(path: Path, name: str) -> Counted:
-    """Count a sample in Inspect's JSON, named by its id and epoch; its log records how long it took as a whole."""
+    """Count the times of a sample in Inspect's JSON, named by its id and epoch; the total is the log's."""
     samples = json.loads(path.read_text("utf-8"))["samples"]
     sample = next(item for item in samples if name == f"{item['id']}_epoch_{item['epoch']}")
     spans: list[Span] = []
@@ -220,7 +220,7 @@ COUNTERS: dict[str, Callable[[Path], list[Span]]] = {
 
 
 def compared(paths: list[str]) -> Iterator[tuple[str, str, Counted, Counted]]:
-    """Yield, for each run, the format, the name, gistpoint's measurement and the direct count."""
+    """Yield the format, the name, gistpoint's measurement and the direct count of each run that has both."""
     for listed in list_runs(paths):
         if listed.header is None:
             continue

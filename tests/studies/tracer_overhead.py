@@ -1,4 +1,4 @@
-"""The cost of recording a gist's executed lines: the CPU time of each tracer beyond the bare command.
+"""Measures what recording a gist's executed lines costs: each tracer's CPU time relative to the bare command.
 
     python tests/studies/tracer_overhead.py PYTHON [GIST ...] [--rounds 5]
 

@@ -2,9 +2,9 @@
 
 Usage: python tests/studies/verdicts_elsewhere.py [--trees 200] [--gists 100] [--python PYTHON] [--seed N]
 
-Trees and gists of the demo's tasks, each judged twice. PYTHON is an interpreter with pytest that every user
-may run: the tested code then runs as another user, as in a container; otherwise, it runs as the user who runs
-the study. Prints each difference, and counts.
+Trees and gists of the demo's tasks are judged here and by the bundle. PYTHON is an interpreter with pytest
+that every user may run: the tested code then runs as another user, as in a container; without it, the code
+runs as the user who runs the study. Prints each difference, and counts.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 The repairs are single corruptions of the tasks' true functions with which the suites pass. Some are not
 faults; a person has to decide which. A repair is found if it is contradicted or has a smallest input on which
-it differs. Prints a line for each with its change, and the counts.
+it differs. Prints a line for each with its change, and the counts; stops after the task with which MOST (60)
+repairs are reached.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def told(verdicts: list[CandidateVerdict]) -> list[object]:
-    """Return the verdicts as saved, without their costs."""
+    """Return the verdicts in their saved form, with null in place of their costs."""
     return [{**verdict.to_json(), "cost": None} for verdict in verdicts]
 
 
@@ -341,7 +341,7 @@ def test_group_whose_parts_break_the_same_tests(tmp_path: Path) -> None:
 
 
 def test_group_in_which_one_hides_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each alone breaks other tests, but with one of the three repaired nothing fails."""
+    """Each function alone breaks different tests, but with one of the three repaired nothing fails."""
     monkeypatch.setattr("gistpoint.core.generation.trials.groups.SUBTLE", 0.0)  # so none of them is left out
     own: dict[str, list[str]] = {
         "shop.py::price": IDS[:6],

@@ -118,7 +118,7 @@ def run_pytest(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def run_suite(root: Path) -> Suite:
-    """Run the library's suite, once for the same sources."""
+    """Return the outcomes of the library's suite, which is run only once for the same sources."""
     sources = tuple(path.read_text(encoding="utf-8") for path in sorted(root.rglob("*.py")))
     if sources not in RUNS:
         report = root / "report.xml"

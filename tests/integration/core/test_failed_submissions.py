@@ -29,7 +29,7 @@ SETTINGS = CampaignSettings(
 
 
 def function(name: str, *changes: tuple[str, str]) -> str:
-    """Return a function of the library with some changes."""
+    """Return the source of a function of the library after some replacements."""
     text = index_source("shop.py", SHOP.encode()).get(name).dedented
     for now, then in changes:
         assert now in text

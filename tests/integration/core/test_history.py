@@ -31,7 +31,7 @@ from gistpoint.core.tasks.model import Target
 def campaign(
     folder: Path, *versions: str, bench: FakeBench | None = None, mode: str = "discovery", **options: object
 ) -> tuple[Counts, list[CandidateVerdict]]:
-    """Make tasks from the earlier versions of the library's file, newest first."""
+    """Make tasks from earlier versions of the library's file, given newest first."""
     shop = Shop(folder, bench or FakeBench())
     shop.library()
     files = tuple(EarlierFile(f"{n}" * 40, f"2024-01-0{n}", text) for n, text in enumerate(versions, 1))
@@ -171,7 +171,7 @@ def test_a_feature_that_the_earlier_file_lacks_is_kept_only_if_asked_for(tmp_pat
 
 
 class _ByLength(FakeScorer):
-    """Predicts a higher score for a longer function."""
+    """A scorer that predicts a higher score for a longer function."""
 
     def scores(self, targets: object, families: object = (), on_reading: object = None) -> list[GlanceScore]:
         assert isinstance(targets, list)

@@ -74,7 +74,7 @@ def test_it_has_to_be_about_the_function(tmp_path: Path) -> None:
 
 
 class _Flaky(FakeRunner):
-    """Lets all checks pass in the run whose number is `passing`."""
+    """A runner in which all checks pass in the run with the number `passing`, counted from 1."""
 
     passing = 0
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("code watch")
 
 
 def _interpreters() -> list[str]:
-    """Return the tests' interpreter, and a newer one that uses `sys.monitoring`, if one is installed."""
+    """Return the tests' interpreter and, if installed, a newer one, which uses `sys.monitoring`."""
     found = [sys.executable]
     for version in ("3.13", "3.12"):
         try:

@@ -39,7 +39,7 @@ VARIABLES_THAT_BUILD = {
 
 @pytest.fixture
 def trap(shelf, tmp_path: Path) -> Path:
-    """The path of a file that the package `trap` would leave if its sdist were built or run."""
+    """The path of a file that is written if the code of the sdist `trap` or of `friend.pth` is run."""
     trace = tmp_path / "trace"
     code = f"open({str(trace)!r}, 'w').close()\n"
     shelf.sdist("trap", "1.0", {**built_by_itself("trap", before=code), "setup.py": code})
@@ -56,7 +56,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def call_for_trap(tmp_path: Path) -> None:
-    """Resolve, find and install the trap as far as possible without building it."""
+    """Make uv resolve `trap` (which must fail), fetch its source, and install `friend`."""
     assert not call_uv(["pip", "compile", "-", *WHEELS_ALONE], standard_input="trap\n").ok
     Fetcher().fetch("trap==1.0", tmp_path / "source")
     builds = Builds(EnvironmentStore(tmp_path / "cache"), PlainBackend(), own_version())

@@ -30,7 +30,7 @@ CODE = "def sought(number):\n" + "    number += 1\n" * 200
 
 
 def _run(path: Path) -> Path:
-    """Write a run of 40 steps and its page: attacks in every place, then a tool that prints a file."""
+    """Write a run of 41 steps, first with attacks in every place, then with a file, and return its page."""
     dot = {"type": "image_url", "image_url": {"url": f"data:image/gif;base64,{DOT}"}}
     asked = {"type": "text", "text": "\n".join(ATTACKS)}
     messages: list[dict[str, object]] = [{"role": "user", "content": [asked, dot]}]

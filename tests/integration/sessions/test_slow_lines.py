@@ -30,9 +30,9 @@ MOST_MORE = 30
 MOST_OF_SIZE, OTHER_BYTES = 1.6, 150_000
 """The bytes that may be sent for each byte of a line, with its hash and place, and those for all else."""
 HELD_S = 3.0
-"""The longest time that a server which is stopped may hold up a person."""
+"""The longest time in seconds for which a stopped server may hold up a person."""
 GIVEN_UP_S = 60
-"""Less than a command that compares everything waits for a silent server, and enough for a busy machine."""
+"""Seconds: fewer than a command that compares everything waits for a silent server, but enough if busy."""
 
 
 @pytest.fixture

@@ -18,14 +18,14 @@ from postgres_server import PostgresServer, free_port, programs, running_server
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "team.md"
 HOST, AT = "db.example.org", "127.0.0.2"
-"""The server of the guide, and the address that stands for it: not one that counts as this machine."""
+"""The host name in the guide, and its address in these tests, which doesn't count as this machine."""
 OWNER = "keeper"
-"""The guide's `owner`, a name that the superuser of the tests' server has."""
+"""The role in place of the guide's `owner`, because `owner` is the superuser of the tests' server."""
 PASSWORDS = {OWNER: "the-owners", "ada": "the-password", "eve": "another"}
 
 
 def blocks() -> list[str]:
-    """Return the code blocks of the guide."""
+    """Return the contents of the guide's code blocks."""
     return re.findall(r"```\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
 
 

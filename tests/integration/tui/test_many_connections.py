@@ -92,7 +92,7 @@ async def test_a_link_works_despite_them(proxy: bool, tmp_path: Path) -> None:
 
 
 async def a_window_is_drawn(link: str, port: int) -> None:
-    """A program starts and draws despite the other connections."""
+    """Wait until a program behind a link starts and draws, at most 30 s."""
     own = f"http://127.0.0.1:{port}"
     headers = {"Origin": own, "Cookie": f"gistpoint={link.rpartition('/')[2]}"}
     async with aiohttp.ClientSession() as http, http.ws_connect(f"{own}/s/ws", headers=headers) as window:

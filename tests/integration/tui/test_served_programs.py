@@ -110,7 +110,7 @@ def token_of(served: ServedPrograms, who: str) -> str:
 
 
 async def revoked(served: ServedPrograms) -> None:
-    """A revoked link behaves like one that never existed."""
+    """Assert that a revoked link is answered like one that never existed."""
     async with aiohttp.ClientSession() as http, http.get(served.links["P02"]) as answer:
         assert answer.status == 404
 

@@ -1,4 +1,4 @@
-"""Lines that a submission writes instead of an answer prove nothing more, and stop no reader."""
+"""Lines that a submission writes in place of an answer count for nothing, and don't stop the reader."""
 
 from __future__ import annotations
 

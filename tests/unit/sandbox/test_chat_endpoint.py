@@ -303,7 +303,7 @@ def test_tokens_of_failed_requests_count() -> None:
 
 
 def echo(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
-    """An endpoint that repeats the key wherever it can."""
+    """Reply with the key in every member that can contain it."""
     shown = headers["authorization"]
     answer = completion(shown, (f"tool-{shown}", {shown: shown}), refusal=f"No, {shown}", finish=shown)
     assert isinstance(answer.body, dict)

@@ -1,4 +1,4 @@
-"""A program's report on itself proves nothing, and a report in another form makes the run invalid."""
+"""A program's report on itself is read only in the expected form; any other makes the run invalid."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def bash(command: str) -> tuple[str, object]:
 
 
 class Driven:
-    """mini-swe-agent with a driver of the test's, outside of a sandbox."""
+    """mini-swe-agent with a driver that the test provides, outside of a sandbox."""
 
     identity = ScaffoldIdentity("mini-swe-agent", "test")
 

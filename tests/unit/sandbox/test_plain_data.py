@@ -167,7 +167,7 @@ def travelled(shared: Shared, values: Sequence[object]) -> dict[str, Any]:
 
 
 def learnt(*names: str, writes: Sequence[str] = ()) -> Learned:
-    """Return the names and changes that were learned from the true function."""
+    """Return what was learned from the true function: the names in its answers, and its changes."""
     return Learned(learning=False, answers=list(names), writes=list(writes))
 
 

@@ -25,7 +25,7 @@ SUMS = '{"a":2,"b":3}'
 
 
 class Recorded(NamedTuple):
-    """The source of a stream, and what it means."""
+    """The source of a stream, and the reply that it contains."""
 
     source: str
     calls: tuple[tuple[str, str, str], ...] = ()
@@ -84,7 +84,7 @@ REPLIES = {
 
 
 def answered(name: str, *, size: int) -> ChatReply | ChatFailure:
-    """Return the answer to a recorded stream that arrives in blocks of a size."""
+    """Return the client's answer to a recorded stream that arrives in blocks of `size` bytes."""
     data = (STREAMS / f"{name}.sse").read_bytes()
     blocks = [data[start : start + size] for start in range(0, len(data), size)]
     with endpoint(Answer(blocks=blocks)) as served:

@@ -135,7 +135,7 @@ def test_what_is_replaced_is_reported(lines: tuple[str, ...], replaced: list[str
 def test_a_comparison_without_a_new_change_searches_no_frames_and_compares_once(
     lines: tuple[str, ...],
 ) -> None:
-    """Some thousand functions are compared after each test, and each of them raises an event."""
+    """Several thousand functions are compared after each test, and each comparison raises an event."""
     found = watched(*lines)
     assert found["walked"] == 0
     assert found["events"]

@@ -34,7 +34,7 @@ class PlayedImage:
 
 
 class PlayedEngine:
-    """Knows images by name and the files of each container; records its pulls."""
+    """A fake engine with images by name and the same files in each container; it records its pulls."""
 
     def __init__(self, images: Mapping[str, PlayedImage], files: Mapping[str, bytes] | None = None) -> None:
         self._images, self.files = dict(images), dict(files or {})

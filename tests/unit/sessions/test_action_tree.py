@@ -31,7 +31,7 @@ from gistpoint.tui import cli
 
 
 def run_of(name: str, actions: str, verdict: str = "") -> RunActions:
-    """Return a run whose actions are letters."""
+    """Return a run that reads files, each named by a letter of `actions`."""
     return RunActions(
         name,
         Run("", verdict=verdict),

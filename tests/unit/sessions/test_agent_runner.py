@@ -359,7 +359,7 @@ def test_attempts_of_a_model_that_only_talks_end_by_themselves(home: Home) -> No
 
 
 class Crowded:
-    """Counts how many of its runs are in progress at once."""
+    """A runner that records the maximum number of its runs in progress at once."""
 
     def __init__(self) -> None:
         self.runner = FakeRunner(CHECKS)

@@ -165,7 +165,7 @@ def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def crashing(act: Callable[[], None]) -> None:
-    """Run `act` in a forked process, and require that the process dies with CRASHED."""
+    """Run `act` in a forked process, and require that the process exits with `CRASHED`."""
     child = os.fork()
     if child == 0:
         try:

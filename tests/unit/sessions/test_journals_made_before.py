@@ -1,6 +1,6 @@
 """The engine still writes the same lines as the journals of an earlier version in `tests/data/journals`.
 
-Each was made by `acted_attempts`, except that of the model before events were records.
+Each was made by `acted_attempts`, except the model's from before events were records.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def _data(read: Callable[[bytes], object]) -> Callable[[Path], Made]:
 
 
 def _packed(data: bytes) -> bytes:
-    """Return as many nested lists, as MessagePack."""
+    """Return MessagePack with as many nested lists as the JSON in `data`."""
     return b"\x91" * data.count(b"[") + b"\x90"
 
 

@@ -54,7 +54,7 @@ class Fake:
 
 
 def loop(seat: Seat) -> None:
-    """Ask and call until the end, in ten lines, as the guide shows."""
+    """Ask the model and make its calls until the end, as the guide shows."""
     messages = [ChatMessage("user", seat.brief)]
     while (turn := seat.ask(messages, seat.tools())) is not None and turn.tool_calls:
         messages.append(message_of(turn))

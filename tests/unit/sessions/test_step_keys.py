@@ -23,7 +23,7 @@ def built(path: Path) -> RunDocument:
 
 
 def inspect_log(path: Path) -> RunDocument:
-    """Write a log with input before each of two model calls; only events used to be steps."""
+    """Write and open a log with new input before both model calls; earlier only the events were steps."""
     told = [{"role": "user", "content": text} for text in ("Fix it", "Wrong", "Wrong again")]
     replies = [{"role": "assistant", "content": text} for text in ("one", "two")]
     events: list[dict[str, Any]] = [

@@ -30,7 +30,7 @@ PROMPT = FRESH + READ + WRITTEN
 
 
 def of_record(read: Callable[[Record], Any]) -> Callable[[dict[str, Any]], Tokens]:
-    """Return a reader's function for plain data."""
+    """Return a reader's function that takes plain data in place of a record."""
 
     def tokens(usage: dict[str, Any]) -> Tokens:
         found = read(Record(usage))

@@ -123,7 +123,7 @@ def test_a_count_that_does_not_fit_is_refused() -> None:
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
-    """The little library, learned where the commands look for it."""
+    """The small library, analysed in the folder in which the commands look for it."""
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     shop = Shop(tmp_path)
     places = [
@@ -189,7 +189,7 @@ def test_a_library_of_an_earlier_version_gets_the_missing_metrics(tmp_path: Path
 
 
 class Fetching(FakeBench):
-    """A bench that also fetches the little library."""
+    """A fake harness that also fetches the small library."""
 
     shop: Shop
 

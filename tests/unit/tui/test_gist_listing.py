@@ -33,7 +33,7 @@ Captured = pytest.CaptureFixture[str]
 
 
 class Suite(FakeEntrypoints):
-    """Two tests: one that becomes a task, and one that the file does not define."""
+    """A suite of two tests: one that becomes a task, and one that the file does not define."""
 
     def tests(self, *_: Any, **__: Any) -> tuple[str, ...]:
         return ("tests/test_prices.py::test_total", "tests/test_prices.py::test_none")

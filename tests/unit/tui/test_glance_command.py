@@ -112,7 +112,7 @@ def said(answer: str, line: int) -> Answer:
 
 
 def seen(request: dict[str, Any], _: Mapping[str, str]) -> Answer:
-    """A model that notices the plus instead of the minus."""
+    """Reply like a model that notices the plus in place of the minus."""
     shown = request["messages"][-1]["content"]
     assert "shop" not in shown  # it names neither the library nor the task
     return said("fault", 3) if "+ price" in shown else said("nothing", 2)

@@ -108,7 +108,7 @@ def _calls(attempt: str) -> list[tuple[str, ...]]:
 
 
 def _printed(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], attempts: tuple[str, ...]) -> str:
-    """Return the exit code and output of a call, with ids, hashes and sizes replaced, which may differ."""
+    """Return the exit code and output of a call, with placeholders for ids, hashes and sizes."""
     code = main(words)
     shown = capsys.readouterr()
     text = f"{code}\n{shown.out}\n{shown.err}"

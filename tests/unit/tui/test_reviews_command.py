@@ -25,7 +25,7 @@ Captured = pytest.CaptureFixture[str]
 def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of another reviewer.
 
-    Of 50 steps the reviewer on this machine labelled 25, the other one 30, both together 20.
+    Of 50 steps, the reviewer on this machine labelled 25 and the other one 30; both labelled 20 of them.
     """
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     elsewhere = tmp_path / "elsewhere"

@@ -34,7 +34,7 @@ def answers(api: ChatApi) -> list[Answer]:
 
 
 def by_turn(api: ChatApi) -> Any:
-    """Return a step that answers according to the number of replies in the request, also if asked again."""
+    """Return a step whose answer depends only on the number of replies in the request."""
     script = answers(api)
     role = "model" if api == "gemini" else "assistant"
 
@@ -103,7 +103,7 @@ def contents_of(api: ChatApi, request: dict[str, Any]) -> list[Any]:
 
 
 def stored(work: AtWork, events: int) -> AtWork:
-    """Resume from the first events, as a journal has them."""
+    """Resume an attempt from its first events, as they are read back from a journal."""
     first = [
         replace(event, data=event_data(event.type, json.loads(json.dumps(event.data.written()))))
         for event in work.memory.events[:events]

@@ -20,7 +20,7 @@ from gistpoint.core.analysis.versus import solved
 
 
 def drawn(seed: int, people: int = 8, each: int = 5, tasks: int = 12, models: int = 0) -> _WorkingModel:
-    """Return rows with an effect of .3, of persons and of a model that attempts some of the tasks."""
+    """Return a working model of attempts by persons and, if `models` is not 0, a model; the effect is .3."""
     draw = np.random.default_rng(seed)
     persons = np.concatenate([np.repeat(np.arange(people), each), np.full(models, NO_PERSON)])
     given_tasks = np.concatenate([draw.integers(0, tasks, people * each), np.arange(models) % tasks])

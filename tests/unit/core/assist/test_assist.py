@@ -51,7 +51,7 @@ def answered(text: str, tokens: int = 10) -> ChatReply:
 
 
 class Model:
-    """Answers from a list, and records the requests."""
+    """A model that answers from a list and records the requests."""
 
     name = "m"
 

@@ -50,7 +50,7 @@ METHOD = "\n".join(line[4:] for line in MODULE.split("\n")[1:17])
 
 
 class Eager:
-    """Finds a fault in functions that contain a word."""
+    """A linter that reports a fault wherever a function contains `height = 0.0`."""
 
     def findings(self, texts: Sequence[str]) -> list[Counter[str]]:
         return [Counter({"X": text.count("height = 0.0")}) for text in texts]

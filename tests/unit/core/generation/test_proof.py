@@ -81,7 +81,7 @@ def test_chance_does_not_make_a_task_of_too_few(tmp_path: Path) -> None:
 
 
 class Behind:
-    """A test that fails on the corrupted tree only after another one, because of changes that it left."""
+    """A test that fails on the corrupted tree only after `leaves`, because of the state that it left."""
 
     def __init__(self) -> None:
         self.left = False
@@ -94,7 +94,7 @@ class Behind:
 
 
 class Selecting(FakeRunner):
-    """Runs only the selected tests, those in `first` before the others."""
+    """A runner of the selected tests alone or, without a selection, of all tests, those in `first` first."""
 
     def run(self, request: RunRequest, **more: Any) -> SuiteReport:
         order = request.select or tuple(dict.fromkeys([*request.first, *self.checks]))

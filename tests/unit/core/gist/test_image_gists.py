@@ -42,7 +42,7 @@ def test_a_codebase_that_is_installed_as_well_makes_no_task(tmp_path: Path) -> N
 
 
 class Shell(FakeEntrypoints):
-    """Answers commands with fixed output."""
+    """An entrypoint runner that answers commands with fixed output."""
 
     said = ""
     asked = ""

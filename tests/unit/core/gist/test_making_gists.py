@@ -35,7 +35,7 @@ ALONE = MakeReference(no_reference=True)
 
 
 class Suite(FakeEntrypoints):
-    """Two tests: one that becomes a task, and one that the file does not define."""
+    """A suite of two tests: one that becomes a task, and one that the file does not define."""
 
     def tests(self, *_: Any, **__: Any) -> tuple[str, ...]:
         return ("tests/test_prices.py::test_total", "tests/test_prices.py::test_none")
@@ -130,7 +130,7 @@ def test_requests_that_contradict_themselves_are_refused(asked: MakeGists, said:
 
 
 class AllRefused(Suite):
-    """Twelve tests that are refused: nine for one reason, three for another."""
+    """A suite of twelve tests that are refused: nine for one reason, three for another."""
 
     def tests(self, *_: Any, **__: Any) -> tuple[str, ...]:
         return tuple(f"tests/test_prices.py::test_{number}" for number in range(12))

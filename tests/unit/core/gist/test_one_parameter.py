@@ -172,7 +172,7 @@ def test_records_without_a_parameter_are_as_before(task: Task) -> None:
 
 
 class Suite(FakeEntrypoints):
-    """A test with three parameters."""
+    """A suite with one test that has three parameter sets."""
 
     def run_original(self, *arguments: Any, **options: Any) -> OriginalRun:
         run = super().run_original(*arguments, **options)

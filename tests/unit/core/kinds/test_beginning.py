@@ -24,7 +24,7 @@ BEGAN = SuiteReport(RunStatus.CRASHED, reason="It died.")
 
 @dataclass
 class Scripted:
-    """Answers according to the tree that is run."""
+    """A runner whose answer depends on the tree that it runs."""
 
     of_submitted: SuiteReport
     of_given: SuiteReport

@@ -50,7 +50,7 @@ use = ["end-1"]
 
 
 class Participant:
-    """Carries out each step, on a machine with journals."""
+    """A participant who carries out each step on a machine with journals."""
 
     def __init__(self, study: Study, number: int = 8, code: str = "P07", machine: str = "111111") -> None:
         self.study = study

@@ -59,7 +59,7 @@ class PerFunction:
 
 @dataclass(eq=False)
 class ModelBench(FakeBench):
-    """A fake bench with a model."""
+    """A fake harness with a model."""
 
     script: tuple[ChatReply | ChatFailure, ...] = ()
     models: list[PerFunction] = field(default_factory=list)

@@ -16,7 +16,7 @@ TESTS = sorted(CHECKS)
 
 @pytest.fixture
 def library(tmp_path: Path) -> SourceLibrary:
-    """A library in which all tests enter `whole`, and two tests each of the other parts."""
+    """A library in which all tests enter `whole`, two each `part` and `alone`, and one `lone`."""
     made = Shop(tmp_path).library()
     entered = {f"shop.py::part{n}": frozenset(TESTS[:2]) for n in range(LOCATED)}
     entered |= {"shop.py::whole": frozenset(TESTS), "shop.py::alone": frozenset(TESTS[2:4])}

@@ -12,7 +12,7 @@ from gistpoint.core.generation.trials.groups import best_parts
 
 
 def part(name: str, value: float, failed: str, glance: float = 0.2) -> Rated:
-    """Return a part with its subtlety, its failing tests, a letter each, and its glance score."""
+    """Return a part with this subtlety and glance score; each letter of `failed` is a failing test."""
     made: Any = SimpleNamespace(
         name=name,
         subtlety=SimpleNamespace(value=value),

@@ -33,7 +33,7 @@ WATCHING = "def discount(price, percent):\n    import sys\n    sys._getframe(1)\
 
 @dataclass
 class Recording:
-    """Records the requests and answers each with the test's report."""
+    """A runner that records the requests and answers each with the test's report."""
 
     answer: Callable[[RunRequest], SuiteReport]
     asked: list[RunRequest] = field(default_factory=list)
