@@ -192,7 +192,7 @@ def _does_more(own: Message, true: Message) -> bool:
 
 
 def same_request(own: Exchange, true: Exchange) -> bool:
-    """Whether two runs made the same request, however they numbered objects that stay in its process."""
+    """Whether two runs made the same request, however each numbered the objects that stay in its process."""
     return _request_key(own.request) == _request_key(true.request)
 
 

@@ -351,8 +351,9 @@ class _FunctionComparison:
     ) -> tuple[list[int | Sequence[Encoded]], Replayed]:
         """Return the varied inputs that the original answered in time, with its answers.
 
-        An input that it refuses is outside of its contract, and not even counted, unless its own statement
-        refuses it. Repeating only the others keeps a comparison short (decision 195).
+        An input that it refuses is outside of its contract and left out without being counted, unless the
+        original's own `raise` refuses it. Repeating only the others keeps a comparison short (decision
+        195).
         """
         self.tried.update(repr(given) for n, given in enumerate(inputs) if n in tried.outcomes)
         kept, answers = list[int | Sequence[Encoded]](), dict[int, ReplayOutcome]()
@@ -368,9 +369,9 @@ class _FunctionComparison:
     def _with_lines(self, tree: SourceTree, inputs: Sequence[int | Sequence[Encoded]]) -> Replayed:
         """Return the answers of one version, and the lines that each call reached.
 
-        Recording lines can make calls twenty times as long. So what is late, or not reached before the time
-        limit of the run, is repeated without: of the late calls a few first, and the others if one of these
-        is now answered.
+        Recording lines can make calls twenty times as long, so calls that are late, or not reached before
+        the time limit of the run, are repeated without it. A few of the late calls are repeated first, and
+        the others only if one of these is now answered.
         """
         found = self._replayed(tree, inputs, lines=True)
         if found.timed_out:
@@ -399,7 +400,7 @@ class _FunctionComparison:
         return not calls.isdisjoint(self.calls.incomplete)
 
     def _smallest(self, differing: Sequence[_Pair]) -> _Pair:
-        """Return the smallest difference, simplified step by step while it remains a difference.
+        """Return the smallest difference, made simpler in up to `_STEPS` steps while it remains one.
 
         If no difference has known arguments, return the first one.
         """

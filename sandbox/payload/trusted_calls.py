@@ -111,7 +111,8 @@ class StubCalls:
         return found
 
     def generate(self, function: int, values: dict[str, Any]) -> Generator[Any, Any, Any]:
-        """Yield the items of the generator that the other process makes for this call, as `call` does."""
+        """Yield the items of the generator that the other process makes for a call; `values` as for `call`.
+        """
         frame = sys._getframe(1)
         request = {"do": "call", "function": function, **_shape(frame)}
         roots = [values[name] for name in request.pop("names")]
@@ -544,7 +545,8 @@ class RewritingRun(Registering):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self) -> None:
-        """Name the helper modules, whose failed assertions would otherwise not be reported."""
+        """Register the hidden files for assertion rewriting; their failures would otherwise not be reported.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # modules that are already imported are not test files
             pytest.register_assert_rewrite(*_module_names(self.hidden))
