@@ -259,7 +259,10 @@ _PIECE = 1 << 20
 
 
 def run_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str, Json]:
-    """Return the members of a run to write: `written`, with recorded members added or replacing them."""
+    """Return the members of a run to write: `written`, with recorded members added or replacing them.
+
+    The ids of the session and of the trajectory are left out unless they are recorded.
+    """
     agent, final = as_dict(recorded.get("agent")), as_dict(recorded.get("final_metrics"))
     merged = {
         **written,
@@ -332,7 +335,7 @@ def _may_have(count: int, merged: dict[str, Json]) -> bool:
 
 
 def embedded(document: RunDocument) -> Iterator[str]:
-    """Yield the JSON of embedded runs of sub-agents in pieces; nothing without any, or if it is damaged."""
+    """Yield, in pieces, the JSON of the embedded runs of sub-agents; nothing if it is missing or damaged."""
     blob = document.blobs[0]
     scanner = Scanner(blob, 3 if blob.read(0, 3) == b"\xef\xbb\xbf" else 0)
     at = end = 0
