@@ -428,8 +428,7 @@ class ClusterWorkerPool:
     # Stopping
 
     def _send_stop(self) -> None:
-        """Ask workers to finish or, after a second `stop`, to abandon their jobs; each request is sent once.
-        """
+        """Ask workers to finish, or after a second `stop` to abandon their jobs; send each request once."""
         if self._stop_sent == self._stop:
             return
         self._stop_sent = self._stop

@@ -111,8 +111,7 @@ class StubCalls:
         return found
 
     def generate(self, function: int, values: dict[str, Any]) -> Generator[Any, Any, Any]:
-        """Yield the items of the generator that the other process makes for a call; `values` as for `call`.
-        """
+        """Yield the items of the generator that the other process makes for a call from `values`."""
         frame = sys._getframe(1)
         request = {"do": "call", "function": function, **_shape(frame)}
         roots = [values[name] for name in request.pop("names")]
@@ -545,8 +544,7 @@ class RewritingRun(Registering):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self) -> None:
-        """Register the hidden files for assertion rewriting; their failures would otherwise not be reported.
-        """
+        """Register the hidden files for assertion rewriting; without it, their failures aren't reported."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # modules that are already imported are not test files
             pytest.register_assert_rewrite(*_module_names(self.hidden))
