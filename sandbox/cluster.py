@@ -41,7 +41,7 @@ from gistpoint.core.orders import (
 from gistpoint.core.text import bounded
 
 STRIKES = 3
-"""The number of lies and of failures to do a job after which a worker gets no more jobs."""
+"""The number of jobs with a rejected reply or a failure after which a worker gets no more jobs."""
 SKEW_MS = 2_000
 """The largest difference between clocks, in ms, that is not reported, beyond the measurement's error."""
 GRACE_S = 20.0
@@ -144,7 +144,7 @@ class ClusterWorkerPool:
     client: Any
     address: str
     tell: Callable[[str], None]
-    """Called with a sentence on each worker that is not trusted or gets no more jobs, and on clocks."""
+    """Called with a sentence on each worker that is not trusted, gets no more jobs, or has a wrong clock."""
     most: int | None = None
     """The maximum number of jobs at once; None for `_AHEAD` times the number of threads."""
     interrupts: int = 0

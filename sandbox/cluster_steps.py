@@ -96,7 +96,7 @@ class StepExecutor:
         self._executor = client.get_executor(pure=False)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        """Do a step in a worker with a context and a subject, and return the future of its result."""
+        """Do a step in a worker with a context and a subject, and return the future for its result."""
         future: Future[Any] = self._executor.submit(stepped, ordered(fn, *args))
         return future
 

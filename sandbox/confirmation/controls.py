@@ -28,9 +28,9 @@ from gistpoint.sandbox.confirmation.submission import RunPlace, SubmissionProces
 from gistpoint.sandbox.limits import suite_timeout
 
 LEAST_S = 60.0
-"""The least time limit of a confirmation, however short the suite is, since two processes have to begin."""
+"""The minimum time limit of a confirmation, for short suites, since two processes have to start."""
 _CONTROL_S = 300.0
-"""The least time limit of a control, which runs once, with all tests that enter the function."""
+"""The minimum time limit of a control, which runs once, with all tests that enter the function."""
 _MOST_REPEATS = 2
 """The maximum number of times that a call is repeated if it is late."""
 _SHARE = 0.5

@@ -53,13 +53,13 @@ _SEEDS = 12
 _LATE = 5
 """The number of late calls that are repeated first."""
 _QUICK_S = 0.1
-"""The least time limit of a varied call of the original."""
+"""The minimum time limit of a varied call of the original."""
 _USUAL = 10
 """The multiple of the slowest recorded call's time that a varied call of the original may take."""
 _BUDGET_S = 5.0
 """The seconds after which no further varied input is tried on the original."""
 _LEAST_S = 60.0
-"""The least time limit of a run, so that a repair which is not much slower than the original always ends."""
+"""The minimum time limit of a run, so that a repair not much slower than the original always finishes."""
 _LONGEST_S = 15.0
 """The seconds that the original's runs may take before inputs are no longer varied again."""
 _SIMPLER_S = 30.0

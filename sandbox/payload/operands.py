@@ -149,7 +149,7 @@ class Operands:
                 function.__code__ = code
 
     def observe_doctest(self, doctest: Any) -> None:
-        """Make a doctest's examples that can be parsed pass their values here; nothing under Python 3.8."""
+        """Make a doctest's parsable examples pass their values here; does nothing under Python 3.8."""
         if not hasattr(ast, "unparse"):  # Python 3.8
             return
         names = {f"_{os.urandom(8).hex()}": seen for seen in (self._deep, self._shallow)}
