@@ -92,11 +92,11 @@ class InstalledReader(RunReader):
             yield item
 
     def header(self) -> Run:
-        """Stand in for the package's method; `__getattribute__` returns that, but the class must have one."""
+        """Satisfy the abstract class; `__getattribute__` returns the package's method instead."""
         raise NotImplementedError
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        """Stand in for the package's method, like `header`."""
+        """Satisfy the abstract class, like `header`."""
         raise NotImplementedError
 
 
