@@ -529,7 +529,7 @@ class _Passing(ast.NodeTransformer):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return self._function(node)
         is_case = node.__class__.__name__ == "match_case"
-        # Python before 3.10 has no `ast.match_case`, so that it is compared by name.
+        # Compared by name, because Python before 3.10 has no `ast.match_case`.
         if is_case or not self._inside:
             return self._plain(node)
         found = self._decided(node)

@@ -296,7 +296,7 @@ class StubCalls:
         except (CannotTravelError, Unseen):
             raise
         except BaseException as error:
-            # A filter turns a warning into an exception, which is not an exception of the answer.
+            # Not an exception of the answer: a filter may have turned a warning into an exception.
             self.checks.report_once(f"an effect raises {type_name(type(error))}")
             raise
 

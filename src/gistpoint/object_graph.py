@@ -377,7 +377,7 @@ def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:
             chat = chat_model_at(replace(paced, sampling=settings.sampling, prices=None), gate)
             return RetryingModel(ThrottledModel(chat, gate, reserve=settings.output_reserve))
 
-        # a missing package is reported before anything starts
+        # Called once here, so that a missing package is reported before anything starts.
         model(AgentSettings())
         return model
 
