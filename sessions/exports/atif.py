@@ -1,7 +1,8 @@
 """Writes any run as ATIF 1.7.
 
-Data for which ATIF has no field are written to `extra.gistpoint`; only byte ranges are lost when the file is
-read again.
+Data of steps for which ATIF has no field are written to `extra.gistpoint`: when the file is read again, only
+the byte ranges of the steps are different. Some facts about the run are not written, such as its start, its
+links and the members of `Run.extra`.
 """
 
 from __future__ import annotations
