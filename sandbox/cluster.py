@@ -41,11 +41,11 @@ from gistpoint.core.orders import (
 from gistpoint.core.text import bounded
 
 STRIKES = 3
-"""The number of lies and of failures to do a job after which a worker gets no more jobs."""
+"""The number of jobs with a rejected reply or a failure after which a worker gets no more jobs."""
 SKEW_MS = 2_000
 """The largest difference between clocks, in ms, that is not reported, beyond the measurement's error."""
 GRACE_S = 20.0
-"""The time in which jobs may end after they are asked to, in seconds."""
+"""The time, in seconds, that jobs have to end after they are asked to stop."""
 _LAST_S = 5.0
 _CONNECT_S = 20
 _LOOK_S = 2.0
@@ -119,7 +119,8 @@ def worker_pool_at(address: str, tell: Callable[[str], None]) -> Iterator[Cluste
 def unfit_workers(client: Any) -> list[str]:
     """Return a sentence about each worker in a cluster that can't work for this process.
 
-    One reason is that the worker has another version of gistpoint.
+    One reason is that the worker has another version of gistpoint. Raises `InfrastructureError` if the
+    scheduler does not answer.
     """
     pool = ClusterWorkerPool(client, "", lambda sentence: None)
     pool._introduce(client.nthreads())
@@ -143,7 +144,7 @@ class ClusterWorkerPool:
     client: Any
     address: str
     tell: Callable[[str], None]
-    """Called with a sentence on each worker that is not trusted or gets no more jobs, and on clocks."""
+    """Called with a sentence on each worker that is not trusted, gets no more jobs, or has a wrong clock."""
     most: int | None = None
     """The maximum number of jobs at once; None for `_AHEAD` times the number of threads."""
     interrupts: int = 0
@@ -174,9 +175,10 @@ class ClusterWorkerPool:
     ) -> None:
         """Have jobs done, and pass each outcome to `on_outcome`; return when all are done, or after a stop.
 
-        A job whose worker dies is repeated elsewhere by Dask; a job whose result can't be true is repeated by
-        this method. The first Ctrl+C stops, the second stops at once. `tick` is called several times a
-        second. Raises `InfrastructureError` if the scheduler goes away or no worker is left.
+        A job whose worker dies is repeated elsewhere by Dask; a job whose reply is rejected, or that the
+        worker can't do, is repeated by this method. In the main thread, each Ctrl+C calls `stop`. `tick` is
+        called several times a second. Raises `InfrastructureError` if the scheduler goes away or no worker
+        is left.
         """
         todo = iter(jobs)
         with self._interruptible():
@@ -426,7 +428,7 @@ class ClusterWorkerPool:
     # Stopping
 
     def _send_stop(self) -> None:
-        """Tell the workers to stop, unless they know: once to finish, and once more to stop at once."""
+        """Ask workers to finish, or after a second `stop` to abandon their jobs; send each request once."""
         if self._stop_sent == self._stop:
             return
         self._stop_sent = self._stop

@@ -48,7 +48,7 @@ class StepOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ordered(step: Callable[[Context, Any], Any], context: Context, subject: object) -> bytes:
-    """Return the encoded order for a step, whose harness is a sandbox.
+    """Return the encoded order for a step; the harness of `context` must be a `SandboxHarness`.
 
     Raises `KeyError` if workers do not know the step.
     """
@@ -89,14 +89,14 @@ def stepped(order: bytes) -> Any:
 
 
 class StepExecutor:
-    """Dask's executor for the steps of generation; each is done whenever it is submitted."""
+    """Dask's executor for the steps of generation; a step is done again each time it is submitted."""
 
     def __init__(self, client: Any) -> None:
         # Not pure: Dask would otherwise return the result of an equal step that failed or was stopped.
         self._executor = client.get_executor(pure=False)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        """Do a step in a worker with a context and a subject, and return the future of its result."""
+        """Do a step in a worker with a context and a subject, and return the future for its result."""
         future: Future[Any] = self._executor.submit(stepped, ordered(fn, *args))
         return future
 

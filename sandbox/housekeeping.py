@@ -37,11 +37,12 @@ class StoredItem:
 
 
 def kept(cache: Path, homes: Sequence[Path] = (), unused_s: float = 0.0) -> tuple[StoredItem, ...]:
-    """Return everything that `clean` would remove; an engine that does not answer is skipped.
+    """Return the items that `clean` would remove; an engine that does not answer is skipped.
 
-    `homes` are the folders of the home, in which killed processes may have left something half made. If
-    `unused_s` is positive, only what was not used for that many seconds is returned, without images, whose
-    last use is not known.
+    The cache's locks and lists and leftover containers, which `clean` also removes, are not listed. `homes`
+    are folders in which killed processes may have left unfinished files. If `unused_s` is positive, an item
+    of the caches is returned only if it was not used for that many seconds, and no images are returned,
+    because their last use is not known. Leftovers are always returned.
     """
     found = [
         StoredItem(kind, folder.name, _size(folder), str(folder))

@@ -68,7 +68,7 @@ def run_folder() -> Iterator[Path]:
 
 
 def leftovers() -> tuple[Path, ...]:
-    """Return this user's run folders whose program is gone, which their locks show.
+    """Return this user's run folders whose program is gone, as their locks show.
 
     Folders younger than a minute are left out.
     """
@@ -212,8 +212,8 @@ def fill_control(
 def _bytecode(file: str) -> bytes:
     """Return a file of the payload as this Python compiles it, in the form of a `.pyc` file (PEP 552).
 
-    An interpreter of another version ignores it. The form without a check is valid for every copy of the
-    file, whatever its time.
+    An interpreter of another version ignores it. The form with an unchecked hash is valid for every copy of
+    the file, whatever its modification time.
     """
     source = _PAYLOAD / file
     code = SourceFileLoader(source.stem, str(source)).get_code(source.stem)

@@ -35,7 +35,7 @@ class RunLimits:
         return self.workspace + self.temporary
 
     def of_a_process(self) -> dict[str, int]:
-        """Return the limits on each single process, by name in the module `resource`."""
+        """Return the limits on each process, keyed by the names of constants in the module `resource`."""
         # RLIMIT_NPROC is left out on purpose: it counts all processes of a user, not those of a run.
         # RLIMIT_DATA adds nothing to RLIMIT_AS, but replaces a lower limit of gistpoint's own process.
         return {
@@ -64,8 +64,8 @@ _ALWAYS = {"time": WATCHED, "output": WATCHED}
 def held(*, memory: str, processes: str, disk: str, files: str, network: str) -> Mapping[str, str]:
     """Return how each of `LIMITS` is enforced: by the kernel, by gistpoint's watching, or not.
 
-    A watched limit is checked while the run lasts, that on files only after it. Time and output are always
-    watched.
+    A watched limit is checked while the run lasts, except for the limit on files, which is checked after
+    the run. Time and output are always watched.
     """
     return {
         "memory": memory,

@@ -190,7 +190,7 @@ _GRACE_S = 5.0
 def local_workers(size: int) -> Iterator[Workers]:
     """Yield a pool of `size` processes on this machine, which end with the context.
 
-    They also end when this process dies in any way.
+    They also end if this process dies, even if it is killed.
     """
     # Spawned, not forked, because a fork would copy the locks that threads of this process hold.
     context = multiprocessing.get_context("spawn")

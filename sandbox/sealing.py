@@ -2,8 +2,8 @@
 
 The tested code shares a process with the reporter. This code can't know the key of the records: when the
 repository is first imported, the key is not in any file, environment variable or command line. Nor can it
-know which of the meaningless tests (sentinels) have to fail, and how. New ones of both are made for each run
-(decision 42).
+know which of the meaningless tests (sentinels) have to fail, and how. Both the key and the sentinels are
+new for each run (decision 42).
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class RunSecret:
     def new(cls) -> RunSecret:
         """Return a new secret, with sentinels in random order.
 
-        Each way to judge a test has a sentinel that must end as `wrong`; half of the ways, chosen at random,
-        also have one that must end as `right` (see `_Kind`).
+        Each way to judge a test has a sentinel that must end as `wrong`; half of the ways (rounded down),
+        chosen at random, also have one that must end as `right` (see `_Kind`).
         """
         # SystemRandom, because nobody must be able to predict a run from earlier runs.
         chance = random.SystemRandom()

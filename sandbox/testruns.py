@@ -195,9 +195,10 @@ def _payload(request: RunRequest) -> Mapping[str, str]:
 
 
 def _watched(request: RunRequest, transcript: Transcript) -> tuple[str, ...]:
-    """Return the marks that the hook reported in a finished run, sorted; empty if the run was not watched.
+    """Return the first marks that the hook reported in a finished run, sorted; empty if it was not watched.
 
-    If the hook did not report exactly once, a mark for that is the only one.
+    At most `_MOST_MARKS` marks are returned. If the hook did not report exactly once, the result is one
+    mark that says so.
     """
     if not request.watched:
         return ()

@@ -54,7 +54,7 @@ class AttackEvidence(StrEnum):
     """The mode of a private file was changed."""
     OUTLIVED = "outlived"
     RAN_ON = "ran on"
-    """The attack was not stopped, or only more than ten seconds after twice its time limit."""
+    """The attack was not stopped, or ran for more than twice its time limit plus ten seconds."""
     FLOODED = "flooded"
     """More of the attack's output was kept than the limit allows."""
     PASSED = "passed"

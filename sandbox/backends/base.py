@@ -141,7 +141,7 @@ class Ended:
     output: str
     seconds: float
     reason: str = ""
-    """The isolation's explanation of its own failure, in one or two sentences; empty for the usual one."""
+    """The isolation's explanation of its own failure, in one or two sentences; empty if it has none."""
     altered: tuple[str, ...] = ()
     """The paths of the tree that the command changed although they were not writable.
 

@@ -183,7 +183,7 @@ def _plan_programs(plan: BubblewrapCall, command: Command, cache: RuntimeCache) 
 
 
 def _show_runtime(plan: BubblewrapCall, runtime: Runtime, cache: RuntimeCache) -> None:
-    """Show a prepared folder as the root, with the folders that `runtime` shows whole in it."""
+    """Show a prepared folder as the root, and in it the folders that `runtime` shows whole."""
     plan.show(cache.laid_out(runtime, _MOUNTED, _WRITTEN), "/")
     for part in runtime.system:
         if part.folder:
@@ -565,7 +565,7 @@ def _fix_for(complaint: str) -> str:
 
 
 def _as_signal(exit_code: int | None) -> int | None:
-    """Return an exit code, with that of bubblewrap for a signal (128 plus its number) made negative."""
+    """Return an exit code; bubblewrap's code for a signal (128 plus its number) becomes minus its number."""
     if exit_code is not None and 128 < exit_code <= 192:
         return 128 - exit_code
     return exit_code

@@ -239,7 +239,7 @@ def _exceeded_limit(pid: int, limits: RunLimits, watch: DiskWatch | None) -> Sto
 
 
 def _wait(process: subprocess.Popen[bytes], deadline: Deadline, cancel: CancelToken) -> Stop:
-    """Wait for a process that has closed its pipes and may still be running; return why it is over."""
+    """Wait for a process that has closed its pipes but may still be running; return why it ended."""
     while True:
         try:
             process.wait(_TICK_S)

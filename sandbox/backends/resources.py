@@ -1,4 +1,4 @@
-"""Memory use, disk use and waiting time of a run, read from the system; and bounds by control groups."""
+"""Measures the memory use, disk use and waiting time of a run, and limits runs with control groups."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _parent(pid: str) -> int | None:
 
 
 def waiting_of_tree(pid: int) -> float:
-    """Return the longest time in seconds that `pid` or a process below it was ready but had no processor.
+    """Return the longest total time, in seconds, that `pid` or a process below it waited for a processor.
 
     0 if the system does not report this.
     """

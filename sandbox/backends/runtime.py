@@ -45,7 +45,7 @@ class RuntimeCache:
         return known
 
     def of_programs(self, names: tuple[str, ...]) -> Runtime:
-        """Return what a run sees that gets only the programs `names`, and no interpreter."""
+        """Return the view of a run with only the programs `names` and their libraries, and no interpreter."""
         known = self._known.get(names)
         if known is None:
             known = self._known[names] = self._cached([], names, lambda: programs_alone(names))
@@ -429,7 +429,7 @@ def toolchain(environment: Environment) -> tuple[Path, ...]:
 
 
 def programs_alone(names: Iterable[str]) -> Runtime:
-    """Return what a run sees that gets only the programs `names` and their libraries, but no Python."""
+    """Return the view of a run with only the programs `names` and their libraries, and no Python."""
     programs = list(_programs(names))
     libraries = libraries_of(path.resolve() for path in programs)
     return _runtime(set(), _parts((*programs, *libraries), [Path(path) for path in _DATA]))

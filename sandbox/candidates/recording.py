@@ -37,7 +37,8 @@ class FunctionIndex:
     def at(self, path: str, line: int, qualname: str) -> tuple[str, ...]:
         """Return the names of the functions that code belongs to, outermost first.
 
-        The result is empty for the top level of a module and for protected files.
+        The result is empty for the top level of a module, and for files that are protected or can't be
+        parsed.
         """
         # Recognised by its name, because a function may also begin on line 1, where a module's code begins.
         if qualname == "<module>":

@@ -28,9 +28,9 @@ from gistpoint.sandbox.confirmation.submission import RunPlace, SubmissionProces
 from gistpoint.sandbox.limits import suite_timeout
 
 LEAST_S = 60.0
-"""The least time limit of a confirmation, however short the suite is, since two processes have to begin."""
+"""The minimum time limit of a confirmation, for short suites, since two processes have to start."""
 _CONTROL_S = 300.0
-"""The least time limit of a control, which runs once, with all tests that enter the function."""
+"""The minimum time limit of a control, which runs once, with all tests that enter the function."""
 _MOST_REPEATS = 2
 """The maximum number of times that a call is repeated if it is late."""
 _SHARE = 0.5
@@ -170,7 +170,7 @@ class ControlRuns:
         return found
 
     def _unusable(self, true: PairReport) -> Controls | None:
-        """Return controls with the reason why the run of the true function is unusable; None if it is not."""
+        """Return controls with the reason why the true function's run is unusable; None if it is usable."""
         if true.conclusion.status is not RunStatus.FINISHED:
             return self._not(Unconfirmable.SANDBOX, true.conclusion.reason, true)
         # A library that executes strings as code would run the submission's code in the process of the tests.
@@ -316,9 +316,10 @@ def unlike_tests(
     """Return the tests with a call whose answer, as judged by `alike`, differs when the call is repeated.
 
     The calls are repeated in reverse order, in another process with another hash seed. With `steps`, so are
-    the later requests to the iterators and functions in their answers. A test is returned once for each such
-    call. Calls that are not answered in time are repeated once more, in a new process; the second result
-    counts (decision 159). Calls that can't be repeated within the time limit of a run are late, too.
+    the later requests to the iterators and functions in their answers. A test is returned once for each
+    such call. Calls that are late are repeated once more, in a new process; the second result counts, and a
+    call that is late again counts as one with a different answer (decision 159). A call is late if it is
+    not answered in time, or can't be repeated within the time limit of a run.
     """
     limit = _run_limit(case, LEAST_S if steps else _CONTROL_S)
     tree = without(submitted, case.hidden)

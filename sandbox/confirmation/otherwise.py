@@ -192,7 +192,7 @@ def _does_more(own: Message, true: Message) -> bool:
 
 
 def same_request(own: Exchange, true: Exchange) -> bool:
-    """Whether two runs made the same request, however they numbered objects that stay in its process."""
+    """Whether two runs made the same request, however each numbered the objects that stay in its process."""
     return _request_key(own.request) == _request_key(true.request)
 
 
@@ -313,7 +313,7 @@ def _same(first: Message, second: Message, number: str) -> bool:
 
 
 def _with_common_attributes(one: Any, other: Any) -> tuple[Any, Any]:
-    """Return two nodes; two objects of one class, without the attributes that only one of them has."""
+    """Return two nodes; if they are objects of one class, without the attributes that only one has."""
     place = _ATTRIBUTES.get(one[0]) if one and other and one[:2] == other[:2] else None
     if place is None:
         return one, other
@@ -351,7 +351,7 @@ class NewAttributes:
     def __init__(self) -> None:
         self._of_known: set[str] = set()
         self._of_others: set[str] = set()
-        """Those of classes of which the true answer to the same call has no object."""
+        """Those of objects whose class does not occur in the true answer to the same call."""
         self._true: set[str] = set()
 
     def found(self) -> set[str]:

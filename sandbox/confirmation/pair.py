@@ -76,7 +76,7 @@ class Asked:
     raised: set[str] = field(default_factory=set)
     """The exceptions that functions of the test raised while they were called back, as strings."""
     swallowed: set[str] = field(default_factory=set)
-    """Those of them that the function that called back did not let through."""
+    """Those of them that the submitted function, which called back, did not pass on to the test."""
     state: set[str] = field(default_factory=set)
     """The changes that its calls made in the other process or repeated in an answer, as strings."""
 

@@ -131,7 +131,7 @@ class PassCheck:
         functions = tuple(dict.fromkeys((*self.case.targets, *changed)))
         self.run.progress(RunProgress("running", 0, 2))
         tests, learned = self._known_tests(functions)
-        if not others:  # otherwise, the targets alone were confirmed by now
+        if not others:  # otherwise, the targets alone have already been confirmed
             self._check_controls(tests, learned)
         if self.alone is not None:
             tests = self.case.tests_of(self.alone, tests)

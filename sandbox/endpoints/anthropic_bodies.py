@@ -35,9 +35,9 @@ from gistpoint.sandbox.endpoints.settings import EndpointSettings
 BLOCKS = "blocks"
 """The member of `ChatMessage.extra` that holds the blocks of a reply, as received."""
 MOST_OUTPUT = 32_000
-"""The limit on a reply's tokens if none is given: the API requires one, and models from 4 on allow this."""
+"""The default limit on a reply's tokens: the API requires one, and models since Claude 4 allow this one."""
 _AFTER_THINKING = 8_000
-"""The least number of tokens left for a reply after its reasoning."""
+"""The minimum number of tokens left for a reply after its reasoning."""
 _MARK = {"cache_control": {"type": "ephemeral"}}
 _MARKED_MESSAGES = 2
 """The number of messages with a cache mark: besides tools and system prompt, the API allows two more."""
@@ -281,7 +281,7 @@ _BY_TYPE = {
     "api_error": ChatProblem.SERVER_ERROR,
 }
 _SPENT = ("spend_limit_reached", "credit balance is too low")
-"""How codes end, and which words occur, for a limit on spending."""
+"""Strings in the code or message of an error which mean that the money is spent."""
 _TOO_LONG = ("prompt is too long", "exceed context limit")
 
 

@@ -24,7 +24,7 @@ class Connection:
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._how: int | None = None
-        """How the connection is to be shut down; None while it is wanted."""
+        """How the connection is to be shut down; None until `cut` or `leave` is called."""
         self.began_at = self.heard_at = host.now()
         self.speaks = False
         """Whether the reply itself has begun, after headers and comments."""

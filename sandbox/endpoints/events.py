@@ -24,7 +24,7 @@ class ServerEvent(NamedTuple):
 
     @property
     def data(self) -> bytes:
-        """The data as one string."""
+        """The data as one byte string, with a line feed between its lines."""
         return b"\n".join(self.lines)
 
 

@@ -116,7 +116,7 @@ def _calls_in(parts: Sequence[Block]) -> list[Block]:
 
 
 def _is_same(called: Block, made: ToolRequest) -> bool:
-    """Return whether a call is the one that was made; if the host sent no id, the call was given one."""
+    """Return whether a received call is the one that was made; a missing id is not compared."""
     try:
         arguments = arguments_of(made)
     except ValueError:

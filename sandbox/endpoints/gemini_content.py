@@ -103,7 +103,7 @@ class GeminiModel(NativeModel):
                     automatic_continuation=False,
                 ),
             )
-            next(iter(reply), None)  # a stream is not requested before
+            next(iter(reply), None)  # only this requests a stream
             raise AssertionError("the package did not use its client")
         except _TakenError as taken:
             if taken.response.status_code != 200:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 _LOCAL_NAMES = (".local", ".localhost", ".lan", ".internal", ".home.arpa")
 _BUSY_WORDS = ("loading", "slot", "busy", "pending requests", "overloaded", "starting", "not ready", "warm")
-"""The words by which servers report that they load a model, or that all their slots are taken.
+"""The words with which servers report that they are loading a model, or that all slots are taken.
 
 llama.cpp: `Loading model`, `no slot available`; Ollama: `server busy, please try again.  maximum pending
 requests exceeded`; text-generation-inference: `Model is overloaded`.

@@ -31,7 +31,7 @@ class Charge:
 
     tokens: int
     at: float | None = None
-    """None before it is sent."""
+    """When the request was sent; None before that."""
 
 
 class MinuteWindow:

@@ -256,7 +256,7 @@ SIGNS: tuple[Sign, ...] = (
     Sign(FailureMeaning.OVERLOADED, "Groq", (498,)),
     Sign(FailureMeaning.OVERLOADED, "all", (409, *range(500, 600))),
 )
-"""The signs of meanings, the first of which that fits decides."""
+"""The signs of meanings; the first one that fits decides."""
 
 
 def meaning_of(status: int, body: object = None) -> FailureMeaning:

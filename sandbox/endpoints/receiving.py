@@ -52,7 +52,7 @@ class PiecedReply(Protocol):
         ...
 
     def body(self) -> dict[str, Any]:
-        """Return the body of the reply, as it would have been sent whole."""
+        """Return the body of the reply, in the form that it would have if it had been sent whole."""
         ...
 
 

@@ -30,7 +30,7 @@ _MOST_TOKENS = 1 << 40
 _MOST_USD = 1e6
 """The limits of one request; an endpoint's claims beyond them are ignored."""
 _TICKS = 1e10
-"""The ticks of a US dollar, in which xAI reports costs."""
+"""The number of ticks in a US dollar; xAI reports costs in ticks."""
 _NAME_CHARACTERS = 200
 
 
@@ -51,7 +51,7 @@ _COMPLETE = frozenset(
         *("STOP", "end_turn", "stop_sequence", "tool_use", "tool", "eos", "eos_token"),
     }
 )
-"""The finishes of whole replies, also of Gemini, Anthropic, llama.cpp and TGI; the model's even if empty."""
+"""The finishes of whole replies, also of Gemini, Anthropic, llama.cpp and TGI; only these may be empty."""
 _RAW = re.compile(r"error parsing tool call: raw='([\s\S]*)', err=")
 _NAME = re.compile(r'(?:"name"\s*:\s*"|<function=|^)([A-Za-z_][\w.-]{0,63})(?=["({>])')
 
@@ -293,7 +293,7 @@ def _calls(value: object, others: OtherMembers) -> tuple[ToolRequest, ...]:
 
 
 def _older_call(value: object) -> tuple[ToolRequest, ...]:
-    """Return the call in the form that OpenAI had before `tool_calls`, and some servers have kept."""
+    """Return the call in a `function_call`, which some servers still send; empty if there is none."""
     if not isinstance(value, dict) or not text_of(value.get("name")):
         return ()
     return (ToolRequest("", text_of(value["name"]), _arguments(value.get("arguments"))),)

@@ -44,8 +44,8 @@ def _sleep(seconds: float, cancel: CancelToken) -> None:
 class RetryingModel:
     """A model that repeats a request until it gets a reply, or fails permanently or too often.
 
-    Implements `ChatModel`. It waits with `CancelToken.sleep` of the request's token, which lets the caller
-    distinguish waiting from work.
+    Implements `ChatModel`. By default, it waits with the token's `CancelToken.sleep`, so that the caller
+    can distinguish waiting from work.
     """
 
     model: ChatModel

@@ -21,7 +21,7 @@ from gistpoint.sandbox.endpoints.limits import MinuteLimits
 
 _SHOWN = "[key]"
 _LEAST_CHARACTERS = 6
-"""The length of the shortest key; shorter keys are placeholders, which are not removed from text."""
+"""The length of the shortest secret that is removed from text; shorter ones are placeholders."""
 
 
 class ApiKey:
@@ -118,7 +118,7 @@ class Vendor:
     url_name: str
     """The environment variable of the address, as the vendor's own package reads it."""
     key_names: tuple[str, ...]
-    """The environment variables of the key, the first of which that is set applies."""
+    """The environment variables that may contain the key; the first one that is set applies."""
     longest_whole_s: float = 600.0
     """The default time limit of a reply that is sent whole; by default that of Anthropic's package."""
 

@@ -21,11 +21,11 @@ class Patience:
     """The time limits of one request, in seconds."""
 
     longest_s: float
-    """From its start to the last byte of the reply."""
+    """The limit from the start of the request to the last byte of the reply."""
     silence_s: float | None = None
-    """Between two bytes of the reply; None for no limit but `longest_s`."""
+    """The limit between two bytes of the reply; if it is None, only `longest_s` applies."""
     first_token_s: float | None = None
-    """Between two bytes, such as comments that keep a connection alive, before the reply has begun."""
+    """The limit between two bytes before the reply begins, such as those of keep-alive comments."""
 
     def exceeded(self, connection: Connection, now: float) -> str:
         """Return, in words that follow the host's name, which limit a request exceeds; empty if none."""

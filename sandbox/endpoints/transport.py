@@ -15,7 +15,7 @@ from gistpoint.sandbox.endpoints.connections import Connection
 MOST_BYTES = 32 << 20
 """The limit on one reply, in bytes."""
 MOST_STREAM_BYTES = 512 << 20
-"""The limit on a stream, in bytes: the chunk of a token of five characters may have a thousand.
+"""The limit on a stream, in bytes: a chunk for a token of five characters may take a thousand.
 
 The kept part of a stream is limited by `MOST_BYTES` and `MOST_VALUES`, like a reply that is sent whole.
 """

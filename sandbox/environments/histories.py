@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import git
 
 RELEASES = 10
-"""The number of earlier releases that are read."""
+"""The maximum number of earlier releases that are read."""
 _COMMITS = 5_000
 _TEXTS = 60
 """The maximum number of earlier versions of a file."""

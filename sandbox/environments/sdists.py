@@ -307,7 +307,7 @@ class _Files:
         """Create an empty file and return it opened; it replaces the file of an earlier member."""
         self.folder(posixpath.dirname(path))
         place = self._into / path
-        # An earlier member may have the same path. A link there would not be written through.
+        # `xb` opens no existing file and follows no link, so an earlier member at this path is removed.
         place.unlink(missing_ok=True)
         return place.open("xb")
 

@@ -224,7 +224,7 @@ class EnvironmentStore:
         return Environment(folder, interpreter.path, interpreter.prefix, interpreter.version)
 
     def key(self, pins: EnvironmentPins) -> str:
-        """Return the name of an environment's folder on this machine."""
+        """Return the name of the folder, on this machine, of the environment made from the lock of `pins`."""
         return self._key(pins.python, pins.lock)
 
     def _key(self, python: str, lock: tuple[str, ...]) -> str:

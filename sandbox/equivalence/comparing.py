@@ -56,13 +56,13 @@ _SEEDS = 12
 _LATE = 5
 """The number of late calls that are repeated first."""
 _QUICK_S = 0.1
-"""The least time limit of a varied call of the original."""
+"""The minimum time limit of a varied call of the original."""
 _USUAL = 10
 """The multiple of the slowest recorded call's time that a varied call of the original may take."""
 _BUDGET_S = 5.0
 """The seconds after which no further varied input is tried on the original."""
 _LEAST_S = 60.0
-"""The least time limit of a run, so that a repair which is not much slower than the original always ends."""
+"""The minimum time limit of a run, so that a repair not much slower than the original always finishes."""
 _LONGEST_S = 15.0
 """The seconds that the original's runs may take before inputs are no longer varied again."""
 _SIMPLER_S = 30.0
@@ -368,8 +368,9 @@ class _FunctionComparison:
     ) -> tuple[list[int | Sequence[Encoded]], Replayed]:
         """Return the varied inputs that the original answered in time, with its answers.
 
-        An input that it refuses is outside of its contract, and not even counted, unless its own statement
-        refuses it. Repeating only the others keeps a comparison short (decision 195).
+        An input that it refuses is outside of its contract and left out without being counted, unless the
+        original's own `raise` refuses it. Repeating only the others keeps a comparison short (decision
+        195).
         """
         self.tried.update(repr(given) for n, given in enumerate(inputs) if n in tried.outcomes)
         kept, answers = list[int | Sequence[Encoded]](), dict[int, ReplayOutcome]()
@@ -385,9 +386,9 @@ class _FunctionComparison:
     def _with_lines(self, tree: SourceTree, inputs: Sequence[int | Sequence[Encoded]]) -> Replayed:
         """Return the answers of one version, and the lines that each call reached.
 
-        Recording lines can make calls twenty times as long. So what is late, or not reached before the time
-        limit of the run, is repeated without: of the late calls a few first, and the others if one of these
-        is now answered.
+        Recording lines can make calls twenty times as long, so calls that are late, or not reached before
+        the time limit of the run, are repeated without it. A few of the late calls are repeated first, and
+        the others only if one of these is now answered.
         """
         found = self._replayed(tree, inputs, lines=True)
         if found.timed_out:
@@ -416,7 +417,7 @@ class _FunctionComparison:
         return not calls.isdisjoint(self.calls.incomplete)
 
     def _smallest(self, differing: Sequence[_Pair]) -> _Pair:
-        """Return the smallest difference, simplified step by step while it remains a difference.
+        """Return the smallest difference, made simpler in up to `_STEPS` steps while it remains one.
 
         If no difference has known arguments, return the first one.
         """

@@ -94,7 +94,8 @@ def _set_attributes(value: Encoded) -> list[list[Any]]:
 def as_example(value: Encoded, described: Callable[[int, Sequence[Any]], Encoded | None]) -> Encoded:
     """Return a value of an input as one that can be varied further; set attributes stay set.
 
-    `described(call, way)` is the object at a place in a recorded call, or None if it has no description.
+    `described(call, way)` returns the object at a place in a recorded call, or None if it has no
+    description.
     """
     match value[0]:
         case "o":

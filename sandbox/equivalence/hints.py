@@ -73,7 +73,7 @@ class Hints:
 
     @property
     def lengths(self) -> list[int]:
-        """The lengths from 1 to 64 that are equal or next to a number among the literals, sorted."""
+        """The lengths from 1 to 64 that are equal to or next to a number among the literals, sorted."""
         near = (number + step for number in self.numbers for step in (-1, 0, 1))
         return sorted({length for length in near if 0 < length <= _LONGEST})
 
@@ -118,7 +118,7 @@ def _attributes_in(function: _Function) -> set[str]:
 
 
 def _with_properties(module: ast.Module, names: set[str]) -> set[str]:
-    """Return names of attributes, and those that the module's properties of these names use.
+    """Return `names`, and the names of the attributes that the module's properties of these names use.
 
     Objects usually store a property's value under another name, such as `_width` for `width`.
     """
@@ -170,7 +170,7 @@ def _parsed(tree: SourceTree, path: str, qualname: str) -> tuple[ast.Module, _Fu
 
 
 def _literals(function: _Function) -> Iterator[Encoded]:
-    """Yield the encoded literals of a function, except docstrings and others that are statements.
+    """Yield the encoded literals of a function, except those that are statements, such as docstrings.
 
     The value None is included if the function tests a variable for truth, because it may then be missing.
     """

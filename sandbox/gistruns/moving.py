@@ -185,7 +185,7 @@ def _may_be_imported(name: str) -> bool:
 
 
 def moved_names(called: Entrypoint) -> dict[str, str]:
-    """Return the replacements for a moved file's temporary names in outputs; empty if none was moved."""
+    """Return the replacements for a moved file's temporary names in outputs; empty if no file was renamed."""
     if not called.files or posixpath.basename(called.target) not in ("test_moved.py", "moved.py"):
         return {}
     name = posixpath.basename(called.target)

@@ -1,4 +1,4 @@
-"""Runs entrypoints on the original and on gists alone, each in a separate sandbox with a control folder."""
+"""Runs entrypoints in the original tree, gists alone, and shell commands, each in a separate sandbox."""
 
 from __future__ import annotations
 

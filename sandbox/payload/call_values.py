@@ -34,7 +34,7 @@ class _ByValue(pickle.Pickler):
     """The number of objects that could not be pickled."""
 
     def reducer_override(self, value: Any) -> Any:
-        """Return how to rebuild what pickle can't, such as a lambda or a lock; else `NotImplemented`."""
+        """Return how to rebuild an object that pickle can't store, such as a lock; else `NotImplemented`."""
         if isinstance(value, types.ModuleType):
             return importlib.import_module, (value.__name__,)
         if type(value) is types.FunctionType and not _is_found(value):

@@ -39,7 +39,7 @@ def is_inside(code: CodeType) -> bool:
 
 
 def note(frame: FrameType) -> None:
-    """Record the call that made `frame`, whose code comes from below the root.
+    """Record the call that made `frame`, whose code comes from below the root, if the caller's does too.
 
     Resuming a generator does not count.
     """
@@ -89,7 +89,7 @@ def _start_monitoring() -> None:
 
 
 def start() -> None:
-    """Begin to record, in this thread and those that it starts; the record is written at exit."""
+    """Begin to record, in this thread and in all that start later; the record is written at exit."""
     atexit.register(write)
     if hasattr(sys, "monitoring"):
         _start_monitoring()

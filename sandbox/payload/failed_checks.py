@@ -35,7 +35,7 @@ _RAISING = (
     ("pandas._testing", "", _ALL),
     ("pandas._testing.asserters", "", _ALL),
 )
-"""The modules of judges, with the class, if any, whose functions with names like this raise on a failure.
+"""The modules of judges, with the class, if any, whose functions with this prefix raise on a failure.
 
 None of their functions is called on every failure and on nothing else: numpy writes its message before it
 compares, and `Mock.assert_called` calls none.

@@ -102,7 +102,7 @@ class StandIns:
 
     def __init__(self, names: Iterable[str], owned: Iterable[str]) -> None:
         self.found: dict[str, str] = {}
-        """A description of each object that was not the gist when it was first seen, by its name."""
+        """A description, by name, of each object that was not the gist, as it was when first noticed."""
         self._names = tuple(names)
         self._owned = frozenset(owned)
 

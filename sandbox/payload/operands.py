@@ -149,7 +149,7 @@ class Operands:
                 function.__code__ = code
 
     def observe_doctest(self, doctest: Any) -> None:
-        """Make a doctest's examples that can be parsed pass their values here; nothing under Python 3.8."""
+        """Make a doctest's parsable examples pass their values here; does nothing under Python 3.8."""
         if not hasattr(ast, "unparse"):  # Python 3.8
             return
         names = {f"_{os.urandom(8).hex()}": seen for seen in (self._deep, self._shallow)}
@@ -529,7 +529,7 @@ class _Passing(ast.NodeTransformer):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return self._function(node)
         is_case = node.__class__.__name__ == "match_case"
-        # Python before 3.10 has no `ast.match_case`, so that it is compared by name.
+        # Compared by name, because Python before 3.10 has no `ast.match_case`.
         if is_case or not self._inside:
             return self._plain(node)
         found = self._decided(node)

@@ -70,7 +70,8 @@ class ProcessState:
     def is_shared(self, value: object, given: Callable[[object], bool]) -> bool:
         """Return whether an earlier call returned this list, dictionary, set or bytearray.
 
-        `given` returns whether an object came with the request: such objects are known to the tests' process.
+        If none did, the object is remembered as an answer, up to a limit. `given` returns whether an object
+        came with the request: such objects are known to the tests' process, and never count.
         """
         if type(value) not in _SHARED or given(value):
             return False

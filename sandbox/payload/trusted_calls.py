@@ -111,7 +111,7 @@ class StubCalls:
         return found
 
     def generate(self, function: int, values: dict[str, Any]) -> Generator[Any, Any, Any]:
-        """Yield the items of the generator that the other process makes for this call, as `call` does."""
+        """Yield the items of the generator that the other process makes for a call from `values`."""
         frame = sys._getframe(1)
         request = {"do": "call", "function": function, **_shape(frame)}
         roots = [values[name] for name in request.pop("names")]
@@ -296,7 +296,7 @@ class StubCalls:
         except (CannotTravelError, Unseen):
             raise
         except BaseException as error:
-            # A filter turns a warning into an exception, which is not an exception of the answer.
+            # Not an exception of the answer: a filter may have turned a warning into an exception.
             self.checks.report_once(f"an effect raises {type_name(type(error))}")
             raise
 
@@ -544,7 +544,7 @@ class RewritingRun(Registering):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self) -> None:
-        """Name the helper modules, whose failed assertions would otherwise not be reported."""
+        """Register the hidden files for assertion rewriting; without it, their failures aren't reported."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # modules that are already imported are not test files
             pytest.register_assert_rewrite(*_module_names(self.hidden))

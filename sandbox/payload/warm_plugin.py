@@ -89,7 +89,7 @@ class Warm(Results):
         return (yield from super().pytest_runtest_makereport(item, call))
 
     def cut(self, raised: pytest.ExceptionInfo[BaseException]) -> None:
-        """Remove the frames above the repository's from a traceback, which the native style would show."""
+        """Remove the frames before the repository's first one, which the native style would show."""
         roots = (self.root, self.real_root)
         for place, entry in enumerate(raised.traceback):
             if entry._rawentry.tb_frame.f_code.co_filename.startswith(roots):
@@ -102,7 +102,7 @@ class Warm(Results):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Serve requests until standard input and so the process ends; return True if the suite is unfit."""
+        """Serve requests until standard input ends, then exit; return True if the suite is unfit."""
         try:
             pristine = Pristine(*self.places)
         except TooLargeError:

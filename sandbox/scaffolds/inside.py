@@ -64,7 +64,7 @@ def forward(port, path, command):
 
 
 def relay(path):
-    """Copy between standard streams and a socket until either ends."""
+    """Copy between the standard streams and a socket until the other side closes it; return 0."""
     other = connected(path)
 
     def write(block):

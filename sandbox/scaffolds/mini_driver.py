@@ -24,7 +24,7 @@ class _Wire:
         os.dup2(2, 1)  # output of libraries must not mix with the protocol
 
     def ask(self, **request):
-        """Send a request and return the answer; an ended attempt ends the loop."""
+        """Send a request and return the answer; raise `InterruptAgentFlow` if the attempt has ended."""
         from minisweagent.exceptions import InterruptAgentFlow
 
         self.send(**request)
@@ -36,7 +36,7 @@ class _Wire:
         return answer
 
     def send(self, **message):
-        """Send a line."""
+        """Send one message as a line of JSON."""
         self.writing.write(json.dumps(message) + "\n")
         self.writing.flush()
 
@@ -45,12 +45,12 @@ class _Config(SimpleNamespace):
     """Settings in the form in which mini-swe-agent expects them."""
 
     def model_dump(self, **_):
-        """Return the settings as an object."""
+        """Return the settings as a dictionary."""
         return dict(vars(self))
 
 
 class _Part:
-    """A model or an environment of mini-swe-agent's that gistpoint carries out."""
+    """A part of mini-swe-agent, its model or its environment, that gistpoint implements."""
 
     kind = ""
 
@@ -58,7 +58,7 @@ class _Part:
         self.wire, self.config = wire, _Config(**config)
 
     def get_template_vars(self, **_):
-        """Return the variables that templates may use."""
+        """Return the variables for templates: none."""
         return {}
 
     def serialize(self):
@@ -74,7 +74,11 @@ class _Model(_Part):
     kind = "model"
 
     def query(self, messages, **_):
-        """Return the model's reply, with its actions as mini-swe-agent reads them."""
+        """Return the model's reply, with its actions as mini-swe-agent reads them.
+
+        Raises `FormatError`, to which mini-swe-agent's loop responds, if the calls of the reply can't be
+        read.
+        """
         from minisweagent.exceptions import FormatError
         from minisweagent.models.utils.actions_toolcall import parse_toolcall_actions
 
@@ -100,7 +104,7 @@ class _Model(_Part):
         return {**reply, "extra": {"actions": actions, **more}}
 
     def format_message(self, **given):
-        """Return a message."""
+        """Return the given members as a message."""
         return given
 
     def format_observation_messages(self, message, outputs, template_vars=None):

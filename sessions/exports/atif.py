@@ -1,7 +1,8 @@
 """Writes any run as ATIF 1.7.
 
-Data for which ATIF has no field are written to `extra.gistpoint`; only byte ranges are lost when the file is
-read again.
+Data of steps for which ATIF has no field are written to `extra.gistpoint`: when the file is read again, only
+the byte ranges of the steps are different. Some facts about the run are not written, such as its start, its
+links and the members of `Run.extra`.
 """
 
 from __future__ import annotations
@@ -259,7 +260,10 @@ _PIECE = 1 << 20
 
 
 def run_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[str, Json]:
-    """Return the members of a run to write: `written`, with recorded members added or replacing them."""
+    """Return the members of a run to write: `written`, with recorded members added or replacing them.
+
+    The ids of the session and of the trajectory are left out unless they are recorded.
+    """
     agent, final = as_dict(recorded.get("agent")), as_dict(recorded.get("final_metrics"))
     merged = {
         **written,
@@ -332,7 +336,7 @@ def _may_have(count: int, merged: dict[str, Json]) -> bool:
 
 
 def embedded(document: RunDocument) -> Iterator[str]:
-    """Yield the JSON of embedded runs of sub-agents in pieces; nothing without any, or if it is damaged."""
+    """Yield, in pieces, the JSON of the embedded runs of sub-agents; nothing if it is missing or damaged."""
     blob = document.blobs[0]
     scanner = Scanner(blob, 3 if blob.read(0, 3) == b"\xef\xbb\xbf" else 0)
     at = end = 0

@@ -76,7 +76,7 @@ class InstalledReader(RunReader):
         self._loaded, self._guard = loaded, guard
 
     def __getattribute__(self, name: str) -> Any:
-        """Return a member of the package's reader."""
+        """Return a guarded member of the package's reader; names with a leading `_` belong to this object."""
         if name.startswith("_"):
             return super().__getattribute__(name)
         found = self._guard(lambda: getattr(self._loaded, name))
@@ -92,11 +92,11 @@ class InstalledReader(RunReader):
             yield item
 
     def header(self) -> Run:
-        """Return the package's header; this method and the next one are needed to make the class."""
+        """Satisfy the abstract class; `__getattribute__` returns the package's method instead."""
         raise NotImplementedError
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        """Return the package's step."""
+        """Satisfy the abstract class, like `header`."""
         raise NotImplementedError
 
 

@@ -296,7 +296,7 @@ class Atif(Format):
         return 0.3 if {"steps", "agent"} <= probe.object.keys() and "session_id" in probe.object else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """Yield the run and the sub-agents' runs embedded in it, at any depth."""
+        """Yield the run, then the sub-agents' runs that are embedded in it, down to a limited depth."""
         yield RunEntry("", _Reader(probe).header())
         for id, part in _embedded(probe):
             yield RunEntry(id, _Reader(part, id).header())

@@ -156,9 +156,9 @@ def _guessed(probe: FileProbe) -> Iterator[Format]:
 
 
 def _named_in(probe: FileProbe) -> Iterator[Format]:
-    """Yield the formats whose modules' names begin a string in the file, so that only these are imported.
+    """Yield the formats whose module's name begins a string near the start or the end of the file.
 
-    Importing all of them takes as long as drawing a screen.
+    Only these modules are imported: importing all of them takes as long as drawing a screen.
     """
     text = f"{probe.text}{probe.tail.decode('ascii', 'replace')}".replace("-", "_").lower()
     named = (module for name, module in _modules().items() if f'"{_WRITTEN.get(name, name)}' in text)
@@ -166,7 +166,7 @@ def _named_in(probe: FileProbe) -> Iterator[Format]:
 
 
 _WRITTEN = {"journal": "gistpoint"}
-"""The string in files of a format whose module has another name."""
+"""The string that files of a format contain, by the name of its module, if it is not that name."""
 
 
 def _confidence(format: Format, probe: FileProbe) -> float:

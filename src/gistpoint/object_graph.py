@@ -81,7 +81,7 @@ class RunnerPool(Generic[Made]):
         """Return the runner. Blocks while another thread creates it.
 
         Raises `SandboxUnavailableError` if the runner can't be isolated as chosen, and nobody consents to
-        less.
+        running without isolation.
         """
         with self._lock:
             if demo not in self._made:
@@ -239,7 +239,10 @@ def build_worker_services(isolation: IsolationChoice, consented: bool) -> Servic
 
 
 def runs_as_user(isolation: IsolationChoice, probed: ProbedBackends | None = None) -> bool:
-    """Return whether runs would not be isolated, so the code in them can read the user's files."""
+    """Return whether runs would not be isolated, so that the code in them could read the user's files.
+
+    Returns False if no backend can be used, because nothing will run then.
+    """
     from gistpoint.core.errors import UserError
     from gistpoint.sandbox.ladder import UNSANDBOXED
 
@@ -374,7 +377,7 @@ def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:
             chat = chat_model_at(replace(paced, sampling=settings.sampling, prices=None), gate)
             return RetryingModel(ThrottledModel(chat, gate, reserve=settings.output_reserve))
 
-        # a missing package is reported before anything starts
+        # Called once here, so that a missing package is reported before anything starts.
         model(AgentSettings())
         return model
 
@@ -404,7 +407,8 @@ def build_runner(
 ) -> Runner:
     """Return a runner with the chosen isolation. `demo` is set for trusted code; `ask` asks for consent.
 
-    Raises `SandboxUnavailableError` if that isolation does not work and nobody consents to less.
+    Raises `SandboxUnavailableError` if that isolation does not work and nobody consents to running without
+    isolation; such consent is stored.
     """
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.environments.store import EnvironmentStore

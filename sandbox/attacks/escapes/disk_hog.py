@@ -1,4 +1,4 @@
-"""Fills the disk with many small files, faster than any check can run, and leaves them there."""
+"""Fills the disk with many files, faster than any check can run, and leaves them there."""
 
 import json
 import os

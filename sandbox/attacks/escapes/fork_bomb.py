@@ -1,4 +1,4 @@
-"""Starts processes until the system refuses."""
+"""Starts a given number of processes, and reports success if the system refuses none of them."""
 
 import json
 import os

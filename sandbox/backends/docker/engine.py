@@ -70,7 +70,7 @@ def find_address(environment: Mapping[str, str] | None = None) -> Address:
     from docker.context import ContextAPI
     from docker.context.config import get_current_context_name
 
-    # The order of the `docker` command: an engine other than the named one is never used.
+    # In the order of the `docker` command; no engine other than the named one is ever used.
     environment = os.environ if environment is None else environment
     if url := environment.get("DOCKER_HOST", ""):
         try:

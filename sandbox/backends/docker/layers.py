@@ -155,7 +155,7 @@ def root_entries(environment: Environment, runtime: Runtime) -> list[Entry]:
 
 
 def closed_entries(environment: Environment, runtime: Runtime, programs: Runtime) -> list[Entry]:
-    """Return the entries of a root file system in which commands may use, of this machine, only `programs`.
+    """Return the entries of a root file system in which commands can use only `programs` of this machine.
 
     The first process of a container is root and needs the interpreter; the command runs as another user.
     """

@@ -101,8 +101,8 @@ def _right_function(row: AttemptRow, task: StudyTask, calls: Sequence[ExportedCa
     """Return the metadata on whether the last change was in a target and whether every target was changed.
 
     As in the runner, `right_function` is the former for one corruption and the latter for several. It is an
-    empty list for a removed function, which is named to the solver. If the arguments of calls are unknown,
-    both say whether a submission changed all targets.
+    empty list for a removed function, which is named to the solver. If no call with known arguments changed
+    a function, both say whether a submission changed all targets.
     """
     if not is_searched(row.mode):
         return {"right_function": []}

@@ -1,4 +1,4 @@
-"""Exports a study as METR's `runs.jsonl` (github.com/METR/eval-analysis-public), a line per attempt."""
+"""Exports counted attempts as METR's `runs.jsonl` (github.com/METR/eval-analysis-public), a line for each."""
 
 from __future__ import annotations
 

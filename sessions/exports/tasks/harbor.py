@@ -182,7 +182,7 @@ def _metadata(one: ExportedTask) -> Mapping[str, Any]:
 
 
 def inspect_files(tasks: Sequence[ExportedTask], settings: TaskExportSettings) -> Iterator[tuple[str, bytes]]:
-    """Yield the path and content of the program, its samples, and each task's container and verifier."""
+    """Yield the path and content of each file: the program, its samples, and a folder for each task."""
     program = (
         files("gistpoint.sessions.exports.tasks")
         .joinpath("templates", "inspect_task.py.txt")

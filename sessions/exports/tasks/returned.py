@@ -310,7 +310,10 @@ def _artifacts(folder: Path) -> _SolverFiles | None:
 
 
 class _SolverFiles(Mapping[str, bytes]):
-    """The regular Python files below some folders, which are read on demand; links are not followed."""
+    """The regular files below some folders, which are read on demand; only Python files are listed.
+
+    Links are not followed.
+    """
 
     def __init__(self, roots: list[Path]) -> None:
         self._roots = [root.resolve() for root in roots]

@@ -103,7 +103,10 @@ def _is_reply(body: dict[str, Json]) -> bool:
 
 
 def _found(value: Json, is_one: Callable[[dict[str, Json]], bool], depth: int) -> dict[str, Json]:
-    """Return the first object that `is_one` accepts below the keys of bodies; empty if there is none."""
+    """Return the value or the first object below its body keys that `is_one` accepts; empty if there is none.
+
+    A string is decoded first, as JSON or as server-sent events.
+    """
     if depth > _DEEPEST:
         return {}
     if isinstance(value, str) and not isinstance(value, CutText):

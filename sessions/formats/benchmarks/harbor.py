@@ -260,7 +260,7 @@ def _rewards(result: Record) -> dict[str, Json]:
 
 
 def _reward(result: dict[str, Json]) -> float | None:
-    """Return the reward named `reward` or `overall`, otherwise the only one; None if none is clear."""
+    """Return the reward named `reward` or `overall`, else the only numeric one; None if none is clear."""
     rewards = Record(_rewards(Record(result)))
     named = as_float(rewards.first("reward", "overall"))
     if named is not None or rewards.has("reward"):

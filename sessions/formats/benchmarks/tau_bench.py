@@ -84,7 +84,7 @@ class _Reader(RunReader):
     arrays = ("traj", "messages", "ticks")
 
     def __init__(self, probe: FileProbe, header: Run, shared_facts: dict[str, Json]) -> None:
-        """Open a trial; `shared_facts` are its task and the agent's policy, stored elsewhere in the file."""
+        """Open a trial; `shared_facts` are facts such as its task, which the file stores elsewhere."""
         super().__init__(probe)
         self._header = header
         self.facts.update(shared_facts)
@@ -116,7 +116,7 @@ class _Reader(RunReader):
         if "tick_id" in as_dict(raws[0].value):
             return _voiced_step(index, raws)
         step = message_step(index, raws)
-        # The simulated user only talks: its task is in the file, but in no message.
+        # The first message from the simulated user is not its task, which is elsewhere in the file.
         return replace(step, kind=StepKind.MESSAGE) if step.kind is StepKind.TASK else step
 
 

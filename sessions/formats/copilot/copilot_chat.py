@@ -343,7 +343,7 @@ def _of_kind(parts: list[Record], kind: str) -> list[Record]:
 
 
 def _shown(part: Record) -> str:
-    """Return the text of a part of a response: a reference's name, an edit's file and text, or a content."""
+    """Return the text of a response's part: a reference's name, an edit's file and text, or its content."""
     kind = part.get("kind")
     if kind == "inlineReference":
         reference = part.inner("inlineReference")
@@ -471,7 +471,7 @@ class CopilotChat(SingleRun):
 
 
 def _is_log(probe: FileProbe) -> bool:
-    """Whether a session is a log of changes: a whole state in its first line, and a change in each other."""
+    """Whether a session is a log of changes: a whole state in its first line, then a change per line."""
     first_line = (probe.lines or [{}])[0]
     return as_int(first_line.get("kind")) == 0 and isinstance(first_line.get("v"), dict)
 

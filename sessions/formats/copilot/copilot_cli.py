@@ -191,7 +191,7 @@ def _usage(data: Record) -> Tokens:
         )
     if whole:
         return whole
-    # The details are what is charged for, each token once.
+    # The details count each charged token once.
     details = data.inner("tokenDetails")
     names = ("input", "output", "cache_read", "cache_write")
     fresh, written_reply, read, written = (details.whole(name, "tokenCount") for name in names)

@@ -212,7 +212,7 @@ def _turn(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
 
 
 def _replaced_reply(model: Record, shown: Parts) -> tuple[Noted, ...]:
-    """Return the text of the provider's reply if a solver replaced it; otherwise nothing."""
+    """Return the text of the provider's reply if a solver replaced it; otherwise an empty tuple."""
     response = model.inner("call", "response")
     messages = [choice.inner("message") for choice in response.objects("choices")] or [response]
     text = merged(parts_of_message(message.get("content")) for message in messages).text
@@ -304,7 +304,7 @@ class Inputs:
         return found
 
     def new_records(self, records: Iterable[RawRecord]) -> Iterator[RawRecord]:
-        """Yield the records of a conversation whose messages are in no step."""
+        """Yield those records of a conversation whose messages are in no step."""
         counts = Counter[bytes]()
         for record in records:
             if self._is_new(as_dict(record.fields), counts):

@@ -149,7 +149,10 @@ class _Sample(RunReader):
         return record._replace(fields=load_record(blob, record.start, record.end)[0], inner=True)
 
     def unseen_messages(self, given: Json, conversation: Iterator[RawRecord]) -> Iterator[RawRecord]:
-        """Yield the final messages that are in no step and answer no known call; `given` is the input."""
+        """Yield the messages of a conversation and of the pool that are in no step and answer no known call.
+
+        `given` is the sample's input, whose messages count as known.
+        """
         self._inputs.note({"event": "sample_init", "sample": {"input": given}})
         remaining = self._from_pool([[0, self.pool_size()]])
         for record in chain(self._inputs.new_records(conversation), remaining):
@@ -200,7 +203,7 @@ class _Sample(RunReader):
         return None if place is None else load_record(*place)[0]
 
     def completed(self, value: Json) -> Json:
-        """Return a record in which references are replaced with their attachments."""
+        """Return a record with its references replaced by attachments, except in a request to a model."""
         return self._resolved(value, 0)
 
     def _resolved(self, value: Json, depth: int) -> Json:
@@ -418,7 +421,7 @@ class _Chunks:
         return self._starts[-1] + len(self._records(len(self.blobs) - 1)) if self.blobs else 0
 
     def at(self, number: int) -> tuple[int, RawRecord]:
-        """Return the chunk and the position of an item; the position is empty if the item is not there."""
+        """Return the index of an item's chunk, and the item's record, which is empty if it is missing."""
         chunk = max(0, bisect_right(self._starts, number) - 1)
         records = self._records(chunk)
         within = number - self._starts[chunk]
@@ -551,7 +554,10 @@ class InspectLog(Format):
             yield RunEntry(id, header_of(summaries.get(id, {}), log, id, ""))
 
     def open(self, probe: FileProbe, id: str) -> MonolithSample | ChunkedSample:
-        """Return a reader of a sample by its id, or the first. Raises `RunFileError` if there is none."""
+        """Return a reader of a sample by its id, or of the first if `id` is empty.
+
+        Raises `RunFileError` if there is none.
+        """
         if probe.archive is None:
             return self._open_json(probe, id)
         ids = _ids(probe.archive)

@@ -149,7 +149,7 @@ def _tokens(info: Record) -> Tokens:
 
 
 def _links(parts: list[Record]) -> list[str]:
-    """Return the names of exports for sessions that calls started; they may be next to this file."""
+    """Return the file names of exports of the sessions that calls started; they may be next to this file."""
     return [f"{session}.json" for session in words_of(parts, "state", "metadata", "sessionId") if session]
 
 

@@ -130,7 +130,7 @@ def _parts(text: str) -> tuple[str, list[dict[str, Json]]]:
 
 
 def _member(lines: list[str], at: int) -> tuple[str, str, int] | None:
-    """Return the name and the text of a call's next member, and the line after it; None if there is none."""
+    """Return the name and text of a call's next member, and the index of the line after; None without one."""
     while at < len(lines) and not lines[at].strip():
         at += 1
     found = _MEMBER.fullmatch(lines[at]) if at + 1 < len(lines) else None

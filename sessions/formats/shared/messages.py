@@ -86,9 +86,9 @@ class Shell:
     """The protocol of an agent with a shell, in which the user's message after a reply is the result."""
 
     calls: Callable[[dict[str, Json], str, str], tuple[RunCall, ...]]
-    """A function from a message, its text and its answer to the commands of a reply without other calls."""
+    """Returns the commands of a reply without other calls, given the message, its text and its answer."""
     refuses: Callable[[str, str], bool] = lambda _reply, _answer: False
-    """A function from a reply without a command and the user's next message to whether that refuses it."""
+    """Returns whether the user's next message refuses a reply without a command, given both texts."""
     expects: Callable[[dict[str, Json]], bool] = lambda _message: True
     """Whether the user's message after a reply is its result; otherwise the message is a separate turn."""
     fails: Callable[[str, StepKind], bool] | None = None

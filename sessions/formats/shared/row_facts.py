@@ -34,8 +34,8 @@ HEADER = (
 def row_header(format: str, version: str, members: Mapping[str, Json], id: str = "") -> Run:
     """Return the header of a conversation from the members next to it.
 
-    A run counts as solved if its verdict is true or the number 1, or, without a verdict, if its reward is at
-    least 1. The result is marked as derived unless the verdict is a boolean.
+    A run counts as solved if its verdict is true or the number 1, or, without a verdict, if its reward is
+    at least 1. The verdict is marked as derived unless it is recorded as a boolean.
     """
     result = as_dict(members.get("test_result"))
     reward = as_float(members.get("reward"))

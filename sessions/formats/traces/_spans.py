@@ -437,7 +437,7 @@ class TraceFormat(Format):
 
     @abstractmethod
     def reader(self, probe: FileProbe, trace: str) -> RunReader:
-        """Return a reader of a trace."""
+        """Return a reader of a trace, or of all spans if `trace` is empty."""
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """Yield the traces; if there is only one, its id is empty."""

@@ -545,7 +545,7 @@ class Otel(TraceFormat):
         return _trace_of(as_dict(fields))
 
     def reader(self, probe: FileProbe, trace: str) -> _Reader:
-        """Return a reader of a trace."""
+        """Return a reader of a trace, or of all spans if `trace` is empty."""
         return _Reader(probe, trace)
 
 

@@ -132,7 +132,7 @@ class Look:
     """The size of figures, and the style that all of them share."""
 
     width: float = 7.4
-    """In inches."""
+    """The width in inches."""
     font: float = 10.0
     """The size of most text, in points."""
     palette: SeriesStyles = field(default_factory=SeriesStyles)
