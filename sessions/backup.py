@@ -126,7 +126,7 @@ def make_backup(
 
 
 def _write(locations: Locations, file: IO[bytes], program: str, run: RunContext, *, with_key: bool) -> int:
-    """Write the archive, and return the number of files that were left out."""
+    """Write the archive, and return the number of links and of files that disappeared meanwhile."""
     import zstandard
 
     named = run.step("writing the backup")
@@ -172,9 +172,9 @@ def _files(locations: Locations, *, with_key: bool) -> Iterator[tuple[str, Path]
 
 
 def _below(part: str, folder: Path, root: Path, seen: set[Path] | None = None) -> Iterator[tuple[str, Path]]:
-    """Yield the files below a folder, each with its name in the backup, without locks and passing ones.
+    """Yield the name in the backup and the path of each file below a folder, but no locks or temporary files.
 
-    Files in or below one of the paths `seen` are left out; the yielded ones are added to these.
+    Files in `seen` or below one of its folders are left out; the files that are yielded are added to it.
     """
     seen = set() if seen is None else seen
     for place, folders, files in os.walk(folder):
@@ -213,7 +213,7 @@ def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> BackupFile:
 
 
 def _is_json_object(line: bytes) -> bool:
-    """Whether a line is a JSON object, which no beginning of one is."""
+    """Whether a line is a complete JSON object; the beginning of one is never valid JSON."""
     try:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
@@ -426,7 +426,7 @@ def _keep_key(locations: Locations, proofs: Path) -> None:
 
 @contextmanager
 def _nothing_starting(locations: Locations) -> Iterator[None]:
-    """Let no attempt begin in the home meanwhile."""
+    """Prevent attempts from beginning in the home meanwhile."""
     if not locations.attempts.is_dir():
         yield
         return
@@ -435,7 +435,7 @@ def _nothing_starting(locations: Locations) -> Iterator[None]:
 
 
 def _swap(roots: dict[str, Path], staged: dict[str, Path], suffix: str) -> tuple[Path, ...]:
-    """Put the staged folders into the places of the roots, and return where the roots that were filled went.
+    """Move the staged folders to the roots, and return the folders to which roots with files were moved.
 
     Raises `BackupError` if that fails; everything is then back in its place.
     """
@@ -456,7 +456,7 @@ def _swap(roots: dict[str, Path], staged: dict[str, Path], suffix: str) -> tuple
             now.rename(earlier)
         raise BackupError(f"Nothing was restored: {cause(error)} ({error.filename}).") from error
     for before in aside:
-        # A home that contained only its mark is nothing that anybody would look for.
+        # Nobody needs a previous home that contained only its mark.
         if not _is_filled(before):
             shutil.rmtree(before)
     return tuple(before for before in aside if before.exists())

@@ -139,7 +139,7 @@ class Outlines:
     def get(self, attempt_id: str, state: bytes, *, remember: bool) -> Outline | None:
         """Return the outline of an attempt; None if it is unknown or the attempt's files have changed.
 
-        Only those that were prepared are found, and those that this process remembers.
+        Only outlines that were prepared, or that this process remembers, are found.
         """
         known = self._read.get(attempt_id)
         if known is not None and known[0] == state:
@@ -166,7 +166,7 @@ class Outlines:
     def put(
         self, summary: AttemptSummary, state: bytes, outline: Outline, *, keep: bool, remember: bool
     ) -> None:
-        """Add an outline: to those that this process remembers and, with `keep` and `save`, to the index.
+        """Add an outline: with `remember`, to those in memory; with `keep`, to those that `save` will write.
 
         `summary` is that of the journal, without what other files decide.
         """

@@ -361,7 +361,7 @@ class ServedAttempt:
             self._opened.attempt.finish_pending()
 
     def verdict(self) -> ServedVerdict | None:
-        """End the attempt if it has not ended, and return the verdict; None if that was done or it is closed.
+        """End the attempt if it has not ended, and return the verdict; None the second time, or once closed.
 
         A second solver on the same server must not get the verdict on the first (decision 157).
         """
