@@ -62,7 +62,7 @@ class PieceData(msgspec.Struct, frozen=True, omit_defaults=True):
     """Data of `piece`."""
 
     piece_sha256: str
-    """The hash of what was read."""
+    """The hash of the piece that the model read."""
     most: Positive
     """The maximum length, in characters, of the pieces into which the run was divided."""
     answers: tuple[PieceAnswer, ...]
@@ -124,7 +124,7 @@ class Judgements:
 
 
 def fold(run: str, reviewer: str, operations: Iterable[JudgementOperation]) -> Judgements:
-    """Return the judgement that results from a model's or person's operations on a run."""
+    """Return the judgements that result from a model's or person's operations on a run."""
     pieces, labels = list[PieceJudged](), list[HandLabel]()
     for item in standing(operations):
         if item.kind == JudgementKind.PIECE and (piece := item.read(PieceJudged)) is not None:
