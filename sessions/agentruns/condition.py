@@ -56,7 +56,7 @@ def condition_facts(settings: RunSettings) -> Mapping[str, str]:
 
 
 def condition_parts(settings: RunSettings) -> list[str]:
-    """Return the condition in a few words each, without what most runs have in common."""
+    """Return the parts of the condition in words, without the context, the price and the default prompt."""
     facts = dict(condition_facts(settings))
     for name in ("context", "US dollars per million tokens"):
         facts.pop(name, None)

@@ -93,8 +93,8 @@ class FollowedJob:
 class RunFollower:
     """Follows a run and all of its attempts.
 
-    Only attempts under way keep their states, so that watching a run for a day takes no more memory than its
-    attempts at work.
+    Only attempts under way keep their states, so memory does not grow with the number of attempts that have
+    ended.
     """
 
     def __init__(self, run: AgentRun, attempts: Path) -> None:
@@ -148,7 +148,7 @@ class RunFollower:
 
 
 def _polled(job: JobState, before: FollowedJob | None, follower: JournalFollower) -> FollowedJob:
-    """Return a job after a look at its journal, which is folded only if it has grown."""
+    """Return a job as of now: from its journal if that has grown, otherwise from what was known `before`."""
     has_grown = follower.poll()
     if before is None or has_grown:
         return _of_journal(job, follower)

@@ -53,7 +53,7 @@ class SettledAs(StrEnum):
 
     @property
     def counts(self) -> bool:
-        """Whether the job is in the rates, as not solved unless a gist so far is right."""
+        """Whether the job is in the rates: as not solved, unless the gist so far is right."""
         return self is not SettledAs.EXCLUDED
 
 
@@ -196,7 +196,7 @@ class Settler:
             _withdraw(attempt, undone)
 
     def carry_out(self) -> list[JobState]:
-        """Record what a process that died could not, and return the jobs that are left without a decision.
+        """Complete the records of a process that died, and return the jobs that are left without a decision.
 
         The losses of the requests that it had under way are recorded, and the decided ends. A decision whose
         attempt can't be opened remains. Raises `OSError` as `settle` does.
@@ -264,9 +264,9 @@ def chosen_jobs(
 ) -> list[JobState]:
     """Return the jobs with these numbers or attempts, and with one of these obstacles.
 
-    Without `jobs` and `reasons`, these are all halted ones. With `settled`, only jobs with a decision are
-    returned, otherwise only jobs without one. Raises
-    `UserError` for a number, attempt or obstacle that no job has.
+    With `settled`, only jobs with a decision are returned, otherwise only jobs without one, and of these,
+    without `jobs` and `reasons`, the halted ones. Raises `UserError` for a number, attempt or obstacle that
+    no job has.
     """
     numbered = dict(enumerate(run.jobs.values(), start=1))
     named = list(numbered.values()) if not jobs else [_job_named(numbered, name) for name in jobs]
@@ -286,7 +286,7 @@ def chosen_jobs(
 
 
 def _obstacle_before(state: JobState) -> str:
-    """Return the obstacle of a job, or before a decision on it; empty if the job has ended by itself."""
+    """Return the obstacle of a job, before any decision on it; empty if it has ended without a decision."""
     if state.settled is not None:
         return state.settled.problem
     return "" if state.over else state.obstacle
