@@ -1,4 +1,4 @@
-"""State shared by the attempts of a run: slots for test runs, the cost limit, and the acceptance of requests."""
+"""Limits shared by the attempts of a run: on test runs, on the cost, and on requests before one is accepted."""
 
 from __future__ import annotations
 
