@@ -1,4 +1,4 @@
-"""The rates, with intervals, at which readers notice corruptions and call untouched functions faulty."""
+"""The rates at which readers notice corruptions, and call untouched functions faulty, with intervals."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _has_content(review: Review) -> bool:
 
 
 def reviewed_rows(runs: Iterable[ReviewedRun], book: ReviewBook, reviewers: Sequence[str]) -> Iterator[Row]:
-    """Yield the annotations of some runs, by run, reviewer and time, with the columns in `RUN_COLUMNS`."""
+    """Yield a row with the columns in `COLUMNS` for each annotation, by run, reviewer and time."""
     by_key: dict[str, list[Row]] = {}
     for row in review_rows(book, reviewers):
         by_key.setdefault(str(row["run"]), []).append(row)

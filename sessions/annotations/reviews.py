@@ -1,4 +1,4 @@
-"""Reviews of runs, folded from the operations of reviewers; the order of the operations does not matter."""
+"""Reviews of runs, folded from the operations of reviewers, which may be in any order."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ CODEC = Codec(
 
 
 class TaskVerdictData(msgspec.Struct, frozen=True):
-    """Data of `verdict`: the verdict, and the uuids of the validator's earlier trials and checks.
+    """Data of `verdict`: the verdict, and the uuids of the validator's earlier trials and of the last check.
 
     The uuids distinguish a verdict based on evidence from one given at a glance (decision 22).
     """
@@ -153,7 +153,7 @@ class TaskVerdictGiven:
     op: str
     verdict: TaskVerdict
     evidence: tuple[str, ...]
-    """The uuids of the validator's trials and checks before the verdict."""
+    """The uuids of the validator's trials, and of the last check, before the verdict."""
     utc_ms: int
 
 
