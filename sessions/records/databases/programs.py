@@ -101,7 +101,7 @@ def _object(data: object) -> dict[str, Any]:
 _VALUE = bounded_cell("value")
 _CHATS = "composerData:"
 _AFTER = "composerData;"
-"""The first string that follows, in order, all those that begin with `_CHATS`."""
+"""The first string, in sorting order, after all those that begin with `_CHATS`."""
 
 
 def _cursor_chats(database: Database) -> list[ArchiveMember]:
