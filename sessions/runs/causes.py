@@ -57,7 +57,7 @@ _SUMS_UP = re.compile(
 )
 """A line around the results of a command that says nothing about the cause: a banner or a sum."""
 _PREFIX = re.compile(r"^(?:E |#+ |- |(?:output|std(?:out|err)): +)", re.IGNORECASE)
-"""What runners write before an error's line: pytest, Markdown, and shells that name the parts of a result."""
+"""The marks of pytest, of Markdown, and of shells that name the parts of a result, before an error's line."""
 _MESSAGE = re.compile(r'^(?:[\w-]{1,40}: )?(?:\{.*?)?"(?:message|error)": ?"((?:[^"\\]|\\.){1,400})"')
 """The message of an error that is written as JSON."""
 
@@ -189,7 +189,7 @@ _HOLD = "\x00{}\x00"
 
 
 def normalised(line: str) -> str:
-    """Return an error's line without what differs between equal causes.
+    """Return an error's line without the parts that differ between equal causes.
 
     Paths, addresses, ids, times and numbers become `<path>`, `<address>`, `<id>`, `<time>` and `<n>`. Status
     codes of HTTP, exit codes and error numbers are kept, since they are the cause.

@@ -1,4 +1,4 @@
-"""What is kept of a run that was read to its end: the part that lists show and that queries ask for."""
+"""The part of a run that is kept after it was read to its end, for lists and queries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class KeptRun:
     """The short values that the harness recorded about the run, by their keys joined with dots."""
 
     def settled(self, accepted: bool | None) -> Run:
-        """Return the header with the verdict after the reviewers' ruling on its pass; None without one."""
+        """Return the header with the verdict after a ruling on its pass; `accepted` is None without one."""
         return replace(self.run, verdict=settled_verdict(self.run, accepted))
 
 

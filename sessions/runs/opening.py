@@ -69,7 +69,7 @@ class ListedRun:
     header: Run | None = None
     problem: str = ""
     is_verdict: bool = False
-    """Whether the problem is that the file can be read, but is not a run in a known format."""
+    """Whether reading did not fail: the file is no run in a known format, is hidden, or was left out."""
     format: Format | None = None
     """The format of the file; None if it is not a run."""
 
@@ -151,10 +151,10 @@ def list_runs(
     """Yield the runs of files, folders, archives and `FILE#ID` names, each as soon as its header is read.
 
     Files that are named in `paths` and are not runs are listed with their problem; in a folder or archive,
-    only refused files and those in the format of a run are. `with_unread` also lists files in a folder that
-    can't be read, those that are in no known format although their suffix suggests a run, and a folder of
-    which files were left out. `wants` decides which files to list at all, except those named with an ID.
-    `known` are earlier listings of files, which are used and added to. Raises `CancelledError` if cancelled.
+    only refused files are, and those in a known format that contain no run. `with_unread` also lists files in
+    a folder that can't be read, those in no known format although their suffix suggests a run, and a folder
+    of which files were left out. `wants` decides which files to list at all, except those named with an ID.
+    Earlier listings in `known` are used, and new ones are added. Raises `CancelledError` if cancelled.
     """
     for given in paths:
         path, id = split_name(str(given))

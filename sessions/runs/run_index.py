@@ -1,4 +1,4 @@
-"""The index of recorded runs: which runs a file contains, what is kept of each, and answers about content."""
+"""The index of recorded runs: the runs in each file, the kept part of each run, and answers about content."""
 
 from __future__ import annotations
 
@@ -189,14 +189,14 @@ class RunIndex:
     """The index of recorded runs; without a cache folder, no run is known."""
 
     def __init__(self, cache_folder: Path | None) -> None:
-        """Open the index in the cache folder; None for none."""
+        """`cache_folder` contains the file of the index; None if nothing is to be kept."""
         self._rows = None if cache_folder is None else RowIndex(cache_folder / FILE)
         self._states: dict[Path, bytes | None] = {}
         self._files: dict[str, Path] = {}
         """The file of each run, by the run's name."""
 
     def close(self) -> None:
-        """Write what is not written yet."""
+        """Write the rows that are not written yet, and close the file."""
         if self._rows is not None:
             self._rows.close()
 

@@ -1,4 +1,4 @@
-"""The fields by which queries ask for recorded runs, and the search for what only the run itself contains."""
+"""The fields with which queries select recorded runs, and the search for content that only the run has."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ class RunTimes:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What can't be measured, because the file does not record it, in a few words each."""
+        """The times that can't be measured because the file does not record them, in a few words each."""
         found = (
             (not self.replies.timed, "how long replies took"),
             (bool(self.calls) and not self.timed_calls, "how long calls took"),
@@ -297,7 +297,7 @@ class Timekeeper:
             self._division.add_calls(first_known((replied, step.started)), tools)
 
     def _go_on(self, step: Step, replied: float | None, tools: float | None) -> None:
-        """Find out from when the model can reply again."""
+        """Record the time from which the model can reply again, and the end of all that was measured."""
         end = step.ended
         if end is None and replied is not None and (tools is not None or not step.calls):
             end = replied + (tools or 0.0)
