@@ -1,4 +1,4 @@
-"""Limits shared by the attempts of a run: on test runs, on the cost, and on requests before one is accepted."""
+"""Limits shared by a run's attempts: on test runs, on the cost, and on requests before one is accepted."""
 
 from __future__ import annotations
 
