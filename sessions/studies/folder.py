@@ -72,7 +72,7 @@ class StudyFolder:
     ) -> None:
         """Open the study in `root`. Raises `StudyError`, with the file and key, if it can't be used.
 
-        `shared` returns the store that the folder is a copy of, if there is one.
+        `shared` returns the store of which the folder is a copy, if there is one.
         """
         self.root = root.absolute()
         self.named = str(root)

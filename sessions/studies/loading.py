@@ -160,7 +160,7 @@ def _decisions(book: ReviewBook, identity: str) -> Iterator[tuple[ReviewerDecisi
 
 
 def _disputed_times(ledger: Ledger, decisions: Iterable[ReviewerDecision]) -> Iterator[str]:
-    """Yield a sentence for each attempt whose time reviewers corrected differently, and no organiser did."""
+    """Yield a sentence for each attempt with contradictory corrected times that no organiser has settled."""
     times: dict[str, set[float]] = defaultdict(set)
     for one in decisions:
         if one.active_s is not None:

@@ -1,4 +1,4 @@
-"""Findings for a study's organiser before anybody is invited; none of them keeps the study from opening."""
+"""Findings for a study's organiser before anybody is invited; none of them prevents its opening."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMED = 3
 
 
 def readiness(study: StudyFolder) -> Iterator[CheckFinding]:
-    """Yield findings on other machines, the consent, limits of time, contrasts and recruiting.
+    """Yield findings on other machines, the consent, time limits, contrasts and recruiting.
 
     There are none for a simulated study, or for one without tasks.
     """
