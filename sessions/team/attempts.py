@@ -116,7 +116,7 @@ def leases_held(connection: Connection) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class PushResult:
-    """The part of an attempt's journal that the store contains."""
+    """The result of a push: the part of an attempt's journal that the store contains, and any conflict."""
 
     attempt: str
     """The attempt's id in the store, which is a branch's if another machine continued the attempt."""
@@ -565,7 +565,10 @@ def local_attempts(root: Path) -> list[Path]:
 
 
 def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
-    """Return the folders of attempts with lines missing from the store, and how many; 0 if lines differ."""
+    """Return the number of lines missing from the store, by the attempt's folder; 0 if lines differ.
+
+    Attempts without missing or different lines are left out.
+    """
     there = ends_there(connection)
     found: dict[Path, int] = {}
     behind: dict[tuple[str, str, int], tuple[Path, str]] = {}

@@ -200,7 +200,7 @@ class Pusher:
             self._wake.set()
 
     def close(self) -> None:
-        """Stop the thread, after waiting briefly for the last lines unless the store is away."""
+        """Stop the thread, after waiting briefly for the last lines unless the store is away or unusable."""
         thread = self._thread
         if thread is None:
             return

@@ -67,7 +67,7 @@ def open_team_study(root: Path, note: TeamNote, locations: Locations, clock: Tim
 
 
 def store_of(files: FolderStore, note: TeamNote) -> TeamStudyStore:
-    """Return the store that a folder is a copy of."""
+    """Return the store of which a folder is a copy."""
     return TeamStudyStore(files, note.study, note.address)
 
 
