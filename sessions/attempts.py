@@ -72,7 +72,7 @@ Listed = TypeVar("Listed", bound=_OfJournal)
 
 
 class _Outlined(NamedTuple):
-    """The outline of an attempt, and what other files say about it."""
+    """The outline of an attempt, with the facts about it from other files."""
 
     name: str
     outline: Outline
@@ -96,7 +96,7 @@ class AttemptStore:
     ) -> None:
         """`reviews` is the folder of the reviews, in which reviewers rule on suspicious passes.
 
-        `index` is the file that keeps what lists show; without one, each process reads all journals.
+        `index` is the file that keeps the rows of lists; without one, each process reads all journals.
         `listener` is notified of attempts that are not part of a study. `blinding` decides which attempts are
         shown without their outcome.
         """
@@ -399,7 +399,7 @@ class AttemptStore:
     def _outlined(
         self, name: str, state: bytes, kept: Outlines, book: ReviewBook | None, *, remember: bool
     ) -> _Outlined | AttemptSummary | None:
-        """Return an attempt's outline and what other files say about it; None if the folder has no journal.
+        """Return an attempt's outline with facts from other files; None if the folder has no journal.
 
         If its journal can't be read, a summary that contains only the problem is returned.
         """

@@ -78,7 +78,7 @@ class Backup:
     left_out: int = 0
     """The number of links and of files that disappeared meanwhile."""
     aside: tuple[Path, ...] = ()
-    """The folders to which a restoration moved what was there before."""
+    """The folders to which a restoration moved the previous home."""
 
 
 def _roots(locations: Locations) -> dict[str, Path]:
@@ -349,10 +349,10 @@ def restore_backup(
 ) -> Backup:
     """Restore a backup, and return its contents.
 
-    Everything is unpacked and checked next to the home first, so the home is either the one before or the
-    whole backup. What was there before is moved aside with `replace`; without it, the home must be empty. If
-    the key is not in the backup, this machine's stays. Raises `BackupError` if the home is not empty or in
-    use, or if the backup can't be used, and `CancelledError` if stopped; the home is unchanged then.
+    Everything is unpacked and checked next to the home first, so the home is either the previous one or the
+    whole backup. With `replace`, the previous home is moved aside; without it, the home must be empty. If the
+    key is not in the backup, this machine's key is kept. Raises `BackupError` if the home is not empty or is
+    in use, or if the backup can't be used, and `CancelledError` if stopped; the home is unchanged then.
     """
     _require_free(locations, replace=replace)
     with opened_backup(source) as backup:

@@ -1,6 +1,6 @@
 """The contents of tasks' files, kept in an index, so that lists of thousands of tasks need not parse TOML.
 
-Only what lists show comes from here. A task that is opened, attempted or scored is read from its file, and
+Only lists take their data from here. A task that is opened, attempted or scored is read from its file, and
 verified (decision 179).
 """
 

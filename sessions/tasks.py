@@ -51,7 +51,7 @@ class TaskStore:
     ) -> None:
         """`note` receives a sentence if an opened or added task equals or differs from a stored one.
 
-        `index` is the file that keeps what was read; without one, each process reads all tasks.
+        `index` is the file that keeps the fields of tasks; without one, each process reads all tasks.
         """
         self._documents = TaskDocuments(index)
         self.note = note

@@ -191,7 +191,7 @@ def _known_task(services: Services, kept: Path, id: str) -> Task:
     try:
         task = TaskStore(kept, services.locations.tasks, demo=services.locations.demo).find(id)
         if task.folder.parent == kept:
-            os.utime(task.folder)  # for the bound, and for `admin clean --unused`
+            os.utime(task.folder)  # for `_remove_oldest`, and for `admin clean --unused`
     except (TaskError, FileNotFoundError) as error:  # another worker with this cache may remove it meanwhile
         raise NotDoneError(WorkStatus.NEEDS_TASK) from error
     return task

@@ -1,4 +1,4 @@
-"""The condition of a run in words: what affects its results, besides the model and the tasks."""
+"""The condition of a run in words: the settings that affect its results, besides the model and the tasks."""
 
 from __future__ import annotations
 

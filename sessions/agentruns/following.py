@@ -80,7 +80,7 @@ class JournalFollower:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FollowedJob:
-    """A job with what a list shows of its attempt. It is the same object until one of them changes."""
+    """A job with the entry of its attempt in a list. It is the same object until one of them changes."""
 
     job: JobState
     shown: ShownAttempt = NOT_BEGUN

@@ -1,4 +1,4 @@
-"""Recognizes runs that are copies of one another: they have the same key and the same content (decision 185).
+"""Finds runs that are copies of one another: they have the same key and the same content (decision 185).
 
 A key alone is no proof: a program that continues or repeats a session gives several runs the same id, and
 runs of a study begin alike.

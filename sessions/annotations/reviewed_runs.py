@@ -13,7 +13,7 @@ from gistpoint.sessions.records.model import Actor, Run
 from gistpoint.sessions.runs.document import RunDocument
 
 RUN_COLUMNS = ("path", "task", "model", "agent", "outcome", "end_reason")
-"""The columns of an export that describe the run: the path of its file, and what the file records."""
+"""The columns of an export that describe the run: the path of its file, and facts from the file."""
 COLUMNS = (*RUN_COLUMNS, *REVIEW_COLUMNS)
 
 

@@ -109,7 +109,7 @@ class HandReader:
         self.store.append([operation])
         return operation
 
-    # What is asked
+    # The questions
 
     def blind(self, runs: Iterable[str], labels: Sequence[RubricLabel], sample: int) -> list[LabelQuestion]:
         """Return the questions about `sample` runs drawn at random; those about one run are in a row.

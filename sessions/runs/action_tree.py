@@ -48,7 +48,7 @@ _SETTING_UP = frozenset({"cd", "pushd", "export", "source", ".", "set"})
 
 @dataclass(frozen=True, slots=True, order=True)
 class Action:
-    """What a call does: the kind of work, or the tool, and its target; the target may be empty."""
+    """The action of a call: the kind of work, or the tool, and its target, which may be empty."""
 
     verb: str
     path: str = ""
@@ -100,7 +100,7 @@ def actions_in(step: Step) -> Iterator[Action]:
 
 
 def _action_of(step: Step) -> Action | None:
-    """Return what a step with at most one call does; None if it calls nothing."""
+    """Return the action of a step with at most one call; None if it calls nothing."""
     work = work_of(step)
     if work is None:
         return None
@@ -284,7 +284,7 @@ class TreeRow:
 
 
 def rows_of(root: ActionNode, folded: frozenset[int] | set[int] = frozenset()) -> list[TreeRow]:
-    """Return the rows of a tree, each node before its children, without what is below folded nodes."""
+    """Return the rows of a tree, each node before its children, without the nodes below folded ones."""
     rows: list[TreeRow] = []
     waiting = [(root, 0, False)]
     number = 0

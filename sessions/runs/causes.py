@@ -17,7 +17,7 @@ _TRACEBACK = "Traceback (most recent call last)"
 _AFTER_FRAMES = re.compile(r"(?:\n(?:[ \t][^\n]*)?)*\n(?P<error>[^\s\n][^\n]*)")
 """The first line after those of a traceback that are indented or empty."""
 _OF_IPYTHON = re.compile(r"(?P<name>[A-Za-z_][\w.]*) +$")
-"""What is before the word "Traceback" in IPython, which does not indent frames: the exception's name."""
+"""The exception's name before the word "Traceback" in the output of IPython, which does not indent frames."""
 _RAISED = re.compile(
     r"^(?:E\s+)?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Failure|Fault)\b"
     r"|^(?:Uncaught )?Error: \S|^panicked at |^thread '[^']*' panicked|^Exception in thread|^Caused by: "
@@ -143,7 +143,7 @@ def _last(lines: Iterable[str], test: Callable[[str], object]) -> str:
     return next((line for line in reversed([*lines]) if test(line)), "")
 
 
-# Equal causes have equal texts
+# The normalised form of a line
 
 _KEPT_CODE = re.compile(
     r"\b(?:HTTP(?!://)(?:/\d(?:\.\d)?)?(?: Error)?|status(?:[ _]code)?|errno"

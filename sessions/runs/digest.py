@@ -91,7 +91,7 @@ class Happening(StrEnum):
 
 
 class RunDigest(msgspec.Struct, frozen=True, array_like=True):
-    """What happened in a run."""
+    """Facts about what happened in a run; their size does not depend on its length."""
 
     error: str = ""
     """The line that names the last error; empty if there was none."""

@@ -298,7 +298,7 @@ class RunDocument:
         return self._reader.blobs[0].read(start, self._indexed_bytes - start)
 
     def grow(self) -> bool:
-        """Prepare to index what was appended to the file; return False if the run must be opened again.
+        """Prepare to index records that were appended; return False if the run must be opened again.
 
         It must be opened again if its earlier content has changed, if nothing was appended, or if its reader
         can't continue. If the last record was incomplete, it is dropped, so that it is read again.

@@ -51,7 +51,7 @@ def read_to_its_end(
     see: Callable[[Step], object] = lambda step: None,
     see_header: Callable[[Run], object] = lambda run: None,
 ) -> KeptRun:
-    """Read a listed run to its end, and return what is kept of it.
+    """Read a listed run to its end, and return the part that is kept.
 
     `rest` is called now and then, `see` with each step, and `see_header` with the whole header. Raises
     `RunFileError` if the run can't be read, and `CancelledError` if cancelled.
@@ -78,9 +78,10 @@ def kept_of(
     cancel: CancelToken = NEVER,
     see: Callable[[Step], object] = lambda step: None,
 ) -> KeptRun:
-    """Return what is kept of an open run; `early` is the header that the list read, and may name its task.
+    """Read an open run to its end, and return the part that is kept.
 
-    `see` is called with each step. Raises `CancelledError` if cancelled.
+    `early` is the header that the list read; it may name the task if the run does not. `see` is called with
+    each step. Raises `CancelledError` if cancelled.
     """
     digest = digest_of(document, cancel=cancel, see=see)
     run = document.header

@@ -78,10 +78,10 @@ class KnownListings(Protocol):
     """Earlier listings of files, each valid while its file does not change."""
 
     def listed(self, path: Path) -> list[ListedRun] | None:
-        """Return what a listing of a file yielded; None if it is not known."""
+        """Return the runs that a listing of a file yielded; None if they are not known."""
 
     def put_listed(self, path: Path, listed: Sequence[ListedRun]) -> None:
-        """Keep what the listing of a file yielded."""
+        """Keep the runs that a listing of a file yielded."""
 
 
 def files_of(path: Path, left_out: Callable[[int], object] = lambda count: None) -> Iterator[Path]:
@@ -130,7 +130,7 @@ _SUMMARIES = frozenset({"result.json", "results.json"})
 
 
 def _repeating_files(here: Path, files: list[str]) -> set[str]:
-    """Return the names of files in a folder that only repeat what others contain."""
+    """Return the names of files in a folder that only repeat the contents of others."""
     found = set[str]()
     has_summary = not _SUMMARIES.isdisjoint(files)
     if has_summary and holds_trials(here):
@@ -404,7 +404,7 @@ def _only_id(entries: Iterator[RunEntry], name: str) -> str:
 
 
 def _folder_error(path: Path) -> RunFileError:
-    """Return the error for a folder that is not itself a run, with a hint about what to name instead."""
+    """Return the error for a folder that is not itself a run, with a hint about the name to give."""
     files = list(islice(files_of(path), 2))
     if not files:
         return RunFileError(f"{path} is an empty folder.")

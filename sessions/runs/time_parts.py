@@ -109,8 +109,8 @@ class TimeDivision:
     def _length(self, run: Run | None) -> float | None:
         """Return the seconds from the beginning to the end of the run; None if they are unknown.
 
-        A recorded duration is preferred: what the harness wrote before it began, or after it ended, is not
-        part of the run.
+        A recorded duration is preferred, because records that the harness wrote before the run began, or
+        after it ended, are not part of the run.
         """
         first, last = self._first, self._last
         length = seconds_between(first, last) if first <= last else None

@@ -1,7 +1,7 @@
 """Measures how long the model and the tools of a run took, in each step and in total.
 
-The steps are read once, in order. What is kept of a step is a few numbers, however long the run is. The time
-of the whole run is divided into parts: each moment belongs to exactly one (decision 183).
+The steps are read once, in order, and only a few numbers are kept of each. The time of the whole run is
+divided into parts: each moment belongs to exactly one (decision 183).
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ class Timekeeper:
         replied = step.replied
         if replied is None and step.asked is None:
             replied = step.started
-        # Calls that a trace has without a reply begin at the moment of the question, with no wait.
+        # Calls that a trace has without a reply begin at the moment of the request, with no wait.
         had_reply = step.asked is None or step.asked != replied
         asked = first_known((step.asked, self._ready))
         model = seconds_between(asked, replied) if had_reply else None

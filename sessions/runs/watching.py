@@ -94,7 +94,7 @@ class _Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class _File:
-    """What is known of a file."""
+    """A watched file: its last known state, and when it has to be read."""
 
     stamp: _Stamp
     seen_at: float
@@ -175,7 +175,7 @@ class FolderWatch:
             if not wanted.isdisjoint(file.names):
                 file.due_since = self._clock()
 
-    # What has changed
+    # Changed files
 
     def _compare(self, cancel: CancelToken) -> list[Report]:
         """Record which files appeared or changed since the last look; return reports on vanished ones."""
