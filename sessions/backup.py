@@ -192,7 +192,7 @@ def _is_lock(name: str) -> bool:
 
 
 def _is_passing(name: str) -> bool:
-    """Whether a name is that of something half-made, or of something that can be computed again."""
+    """Whether a name is that of an unfinished file or folder, or of one that can be computed again."""
     return name.startswith(_PASSING) or name.endswith(".part") or name == "outlines"
 
 
@@ -352,7 +352,8 @@ def restore_backup(
     Everything is unpacked and checked next to the home first, so the home is either the previous one or the
     whole backup. With `replace`, the previous home is moved aside; without it, the home must be empty. If the
     key is not in the backup, this machine's key is kept. Raises `BackupError` if the home is not empty or is
-    in use, or if the backup can't be used, and `CancelledError` if stopped; the home is unchanged then.
+    in use, or if the backup can't be used, `HomeError` if it is that of a newer gistpoint, and
+    `CancelledError` if stopped; the home is unchanged then.
     """
     _require_free(locations, replace=replace)
     with opened_backup(source) as backup:

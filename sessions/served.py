@@ -415,8 +415,8 @@ def served_attempt(
     """Return the requested attempt, to serve it over a transport (`stdio` or `http`).
 
     `tell` receives warnings, such as that other users can read the answer, and the lines of the log. Raises
-    `UserError` if the attempt can't be resumed, if the budgets are invalid, and for a baseline whose client
-    may be able to read the answer.
+    `UserError` if the task, the attempt or the lease can't be used, if the budgets are invalid, and for a
+    baseline whose client may be able to read the answer.
     """
     task = services.tasks.find(request.task)
     resumed = _resumed(services, task, request)

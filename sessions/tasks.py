@@ -49,7 +49,7 @@ class TaskStore:
         note: Callable[[str], None] = lambda text: None,
         index: Path | None = None,
     ) -> None:
-        """`note` receives a sentence if an opened or added task equals or differs from a stored one.
+        """`note` receives sentences about tasks, opened or added, that differ from or equal stored ones.
 
         `index` is the file that keeps the fields of tasks; without one, each process reads all tasks.
         """
@@ -255,7 +255,7 @@ _LISTED = 5
 
 
 def _candidates(tasks: Sequence[Task]) -> str:
-    """Return, in words, the name, id and title of each task that a name may mean, at most `_LISTED`."""
+    """Return, in words, the name, id and title of the first tasks that a name may mean, and how many more."""
     listed = [f"{word_name(task.id)} ({task.short_id}, {author_title(task)})" for task in tasks[:_LISTED]]
     if len(tasks) > _LISTED:
         listed.append(f"and {len(tasks) - _LISTED} more")
@@ -412,7 +412,7 @@ def is_in_use(task_id: str, locations: Locations) -> bool:
 
 
 def contains(file: Path, id: str) -> bool:
-    """Whether a file contains an id, without reading all of a long file into memory."""
+    """Whether a file contains an id; False if it can't be read. A long file is not read at once."""
     with (
         suppress(OSError, ValueError),  # an empty file can't be mapped
         file.open("rb") as opened,

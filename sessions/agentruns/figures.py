@@ -487,7 +487,7 @@ def _confirmations(rows: Iterable[AttemptFigures]) -> dict[str, int]:
 
 
 def _reasons(rows: Iterable[AttemptFigures]) -> dict[str, int]:
-    """Return the number of jobs, other than mixed ones, for each reason, the most frequent reason first."""
+    """Return the number of jobs for each reason, by descending frequency, without mixed ones that ended."""
     of_model = (row for row in rows if row.counted or not row.result)
     return dict(Counter(row.reason for row in of_model if row.reason).most_common())
 

@@ -111,7 +111,7 @@ class Judgements:
     labels: tuple[HandLabel, ...] = ()
 
     def label(self, label_sha256: str, part: LabelPart, round: int = 1) -> HandLabel | None:
-        """Return the last label with a definition in a part and round; None if there is none."""
+        """Return the last label with a definition's hash in a part and round; None if there is none."""
         wanted = (label_sha256, part, round)
         return next(
             (

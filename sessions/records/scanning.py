@@ -48,7 +48,7 @@ class RawRecord(NamedTuple):
 
 @dataclass(slots=True)
 class LightKeys:
-    """Keys with short strings or integers that suffice for pairing: indented records need no decoding."""
+    """Keys with short strings or integers, which suffice for pairing; indented records need no decoding."""
 
     names: tuple[str, ...]
 

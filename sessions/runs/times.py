@@ -78,7 +78,7 @@ class TimeSum:
         self._add(step, seconds)
 
     def add_together(self, step: int, count: int, seconds: float | None) -> None:
-        """Add the calls of a step, of which only the time of all together is known."""
+        """Add the calls of a step, of which only the total time is known."""
         self.count += count
         if seconds is not None:
             self.timed += count

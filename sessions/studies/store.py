@@ -262,7 +262,7 @@ class FolderStore:
         return self.log.append(operations)
 
     def writer(self, name: str) -> str:
-        """Return the writer for facts that this machine records about a participant, or for the organiser.
+        """Return the writer of facts that this machine records about a participant, or as the organiser.
 
         Raises `StudyError` if the code is invalid.
         """

@@ -453,7 +453,7 @@ def pull_attempts(
 
 
 def _numbers(added: Sequence[int | Conflict], conflicts: list[Conflict]) -> list[int]:
-    """Return the numbers of added lines, without zeros, and append the conflicts to `conflicts`."""
+    """Return each journal's number of added lines, without zeros, and append the conflicts to `conflicts`."""
     conflicts += (got for got in added if isinstance(got, Conflict))
     return [got for got in added if isinstance(got, int) and got]
 

@@ -204,7 +204,7 @@ def lines_beyond(
 ) -> Iterator[StoreLine]:
     """Yield the lines of writers after those that are known, in order.
 
-    `last` is the number of lines in the store, by which requests are divided into portions.
+    `last` are the numbers of their lines in the store, which determine the portions of the requests.
     """
     for batch in portions(known, _FETCHED, lambda source: last[source] - known[source], _FETCHED):
         for row in connection.execute(
