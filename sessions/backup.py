@@ -388,7 +388,7 @@ def restore_backup(
 
 
 def _tops(locations: Locations) -> dict[str, Path]:
-    """Return the folders that are restored as a whole."""
+    """Return the folders that are restored as a whole, by the name of their part."""
     roots = _roots(locations)
     if "config" in roots and locations.proofs.is_relative_to(locations.config):
         del roots["proofs"]

@@ -85,7 +85,7 @@ class RowIndex:
         return found[0]
 
     def some(self, keys: Iterable[str]) -> dict[str, IndexedRow]:
-        """Return the rows with these keys, in whatever state."""
+        """Return the rows with these keys, whatever their state."""
         wanted, found = list(keys), dict[str, IndexedRow]()
         for start in range(0, len(wanted), _AT_ONCE):
             part = wanted[start : start + _AT_ONCE]

@@ -110,7 +110,7 @@ class Served(Protocol):
         ...
 
     def hand_in(self) -> None:
-        """Judge a hand-in that a time limit has begun."""
+        """Judge the hand-in that was begun when a time limit was reached, if there is one."""
         ...
 
     def close(self, *, at_once: bool = False) -> None:
@@ -356,7 +356,7 @@ class ServedAttempt:
                 self._opened.attempt.heartbeat()
 
     def hand_in(self) -> None:
-        """Judge a hand-in that a time limit has begun."""
+        """Judge the hand-in that was begun when a time limit was reached, if there is one."""
         if self._opened is not None and not self._closed:
             self._opened.attempt.finish_pending()
 

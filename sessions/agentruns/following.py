@@ -148,7 +148,7 @@ class RunFollower:
 
 
 def _polled(job: JobState, before: FollowedJob | None, follower: JournalFollower) -> FollowedJob:
-    """Return a job as of now: from its journal if that has grown, otherwise from what was known `before`."""
+    """Return a job as of now: from its journal if that is new or has grown, otherwise from `before`."""
     has_grown = follower.poll()
     if before is None or has_grown:
         return _of_journal(job, follower)

@@ -83,7 +83,7 @@ class SeatServed:
         self.seat.beat()
 
     def hand_in(self) -> None:
-        """Judge a hand-in that a time limit has begun."""
+        """Judge the hand-in that was begun when a time limit was reached, if there is one."""
         if not self.seat.over:
             self.seat.work.attempt.finish_pending(run=self.seat.work.run)
 

@@ -110,7 +110,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class DecidedJob:
-    """A job after a decision, or with the reason why it can't be decided so."""
+    """A job after a decision, or with the reason why the decision is not possible."""
 
     job: JobState
     refused: str = ""

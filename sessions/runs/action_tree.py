@@ -319,7 +319,7 @@ def outcomes_of(node: ActionNode, runs: Sequence[RunActions]) -> Outcomes:
 def pair_of(node: ActionNode, runs: Sequence[RunActions]) -> tuple[int, int] | None:
     """Return two runs that part ways at a node; None if its runs don't.
 
-    They are of its largest two children; if possible, one is solved and the other is not.
+    They belong to its two largest children; if possible, one is solved and the other is not.
     """
     if not node.children:
         return None

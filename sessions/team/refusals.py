@@ -17,7 +17,7 @@ _CHECK_URL = "Compare the address with the one that you were given: `gistpoint s
 
 @dataclass(frozen=True, slots=True)
 class StoreRefusal:
-    """A pattern of the library's messages, and the hint for them."""
+    """A pattern that finds certain messages of the library, and the hint for them."""
 
     message: re.Pattern[str]
     hint: str
