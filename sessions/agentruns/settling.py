@@ -241,7 +241,10 @@ class Settler:
 
 
 def _end(attempt: Attempt, settled: JobSettled, message: str) -> None:
-    """End an attempt as decided, unless it has ended; a gist is judged, as at any limit (decision 28)."""
+    """End an attempt as decided, unless it has ended.
+
+    A gist is judged, as at any limit (decision 28), unless the decision is that the attempt is not solved.
+    """
     if attempt.state.ended:
         return
     outcome = SettledAs(settled.outcome)

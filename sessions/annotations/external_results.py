@@ -44,7 +44,7 @@ CODEC = Codec(
 
 
 class ExternalResult(msgspec.Struct, frozen=True):
-    """Data of `result`: the other harness's figures, in `their_*`, and gistpoint's."""
+    """The data of a `result` operation: the other harness's figures, in `their_*`, and gistpoint's."""
 
     harness: str
     run: str

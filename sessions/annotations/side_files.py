@@ -28,13 +28,13 @@ from gistpoint.core.text import shortened
 
 
 class CommentData(msgspec.Struct, frozen=True):
-    """Data of a comment."""
+    """The data of a comment."""
 
     text: str = ""
 
 
 class DeleteData(msgspec.Struct, frozen=True):
-    """Data of an operation that withdraws the operation whose uuid is `target`."""
+    """The data of an operation that withdraws the operation whose uuid is `target`."""
 
     target: str
 

@@ -59,7 +59,7 @@ CODEC = Codec(
 
 
 class PieceData(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Data of `piece`."""
+    """The data of a `piece` operation."""
 
     piece_sha256: str
     """The hash of the piece that the model read."""
@@ -74,7 +74,7 @@ class PieceData(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class HandLabelData(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Data of `label`."""
+    """The data of a `label` operation."""
 
     label: str
     label_sha256: str

@@ -446,7 +446,7 @@ def elements_at(blob: Blob, start: int, *path: str, light: LightKeys | None = No
 def elements_below(
     scanner: Scanner, path: Sequence[str], light: LightKeys | None = None
 ) -> Iterator[RawRecord]:
-    """Yield the elements of the array at a path of keys from the value at the position; skip others."""
+    """Yield the elements of the array at a path of keys below the value at the position; skip the rest."""
     if not path and scanner.peek() == "[":
         yield from scanner.elements(light)
     elif path and scanner.peek() == "{":

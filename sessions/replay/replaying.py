@@ -229,7 +229,7 @@ class Replay:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A sentence for each difference from the time of the recording."""
+        """A sentence for each change since the recording: of the journal, the tools or the backend."""
         notes = []
         if (line := broken_at(self.document)) is not None:
             notes.append(f"The journal was changed later: its chain of hashes breaks at line {line}.")

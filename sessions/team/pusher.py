@@ -90,7 +90,7 @@ class MirrorState:
 
 
 def pause_s(failures: int) -> float:
-    """Return the pause after a number of failures in a row: 2 to that power in seconds, at most 30."""
+    """Return the pause in seconds after a number of failures in a row: 2 to that power, at most 30."""
     return float(min(30.0, 2.0 ** min(failures, 5)))
 
 
