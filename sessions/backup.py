@@ -115,7 +115,7 @@ def make_backup(
         checked = run.step("checking the backup")
         with opened_backup(part) as backup:
             files = backup.check(checked)
-        # Unlike a renaming, a link never overwrites what another process made in the meantime.
+        # Unlike a rename, a link never overwrites a file that another process made in the meantime.
         os.link(part, target)
         sync_folder(target.parent)
     except FileExistsError:

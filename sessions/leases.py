@@ -164,7 +164,7 @@ def piles(attempts: AttemptStore, solver_kind: str, since_utc_ms: int, task_id: 
     for row in attempts.listed():
         if row.attempt_id < earliest:
             break
-        # Most attempts have ended, and of those the journal need not be read.
+        # Most attempts have ended, and their journals need not be read.
         if row.ended or task_id not in ("", row.task_id):
             continue
         summary = attempts.summary(row.attempt_id)

@@ -200,7 +200,7 @@ class RowIndex:
             case sqlite3.OperationalError():
                 return time.monotonic() + _REST_S if "locked" in str(error) else inf
             case sqlite3.DataError() | UnicodeError() | OverflowError():
-                return 0.0  # SQLite refuses only this row, such as a key with half of a surrogate pair
+                return 0.0  # SQLite refuses only this row, such as one whose key has half a surrogate pair
             case sqlite3.DatabaseError():
                 self._disconnect()
                 with suppress(OSError):

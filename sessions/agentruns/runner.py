@@ -403,7 +403,7 @@ class AgentRunner:
                 if asker is not None:
                     with suppress(AttemptError):  # it has reached its time limit
                         attempt.hand_over(PERSON, by=asker)
-                # Without a break, the request that stopped the work was withdrawn, and the work continues.
+                # If none of these is true, the request to stop was withdrawn, and the work continues.
                 elif end.how is not Leaving.STOPPED or self.stopping or asked.failed():
                     break
         except CancelledError:

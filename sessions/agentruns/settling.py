@@ -164,7 +164,7 @@ class Settler:
             raise RefusedDecisionError("It has no attempt that could count: resume the run, or exclude it.")
         if has_person(self._attempts.summary(state.attempt).state):
             raise RefusedDecisionError("A person has taken the attempt over and has not given it back yet.")
-        # Opened before the decision is recorded, which would otherwise wait for an attempt that is gone.
+        # The attempt is opened first: if that fails, the decision must not be recorded.
         with self._opened(state) as attempt:
             attempt.finish_pending()
             if not attempt.state.ended:

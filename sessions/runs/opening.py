@@ -69,7 +69,7 @@ class ListedRun:
     header: Run | None = None
     problem: str = ""
     is_verdict: bool = False
-    """Whether reading did not fail: the file is no run in a known format, is hidden, or was left out."""
+    """Whether `problem` is not a failed read: the file is not a known run, is hidden, or was left out."""
     format: Format | None = None
     """The format of the file; None if it is not a run."""
 

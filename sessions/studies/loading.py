@@ -153,7 +153,7 @@ def _decisions(book: ReviewBook, identity: str) -> Iterator[tuple[ReviewerDecisi
             corrected = seconds if seconds is not None and seconds >= 0 else None
             yield ReviewerDecision(identity, given.reviewer, ReviewDecision.ACCEPT, corrected), False
         elif given.verdict in (RunVerdict.EXCLUDE, RunVerdict.NOT_SOLVED):
-            # "Not solved", or a shortcut alone, takes away a model's pass; the attempt itself counts.
+            # "Not solved", or a shortcut alone, revokes a model's pass; the attempt itself still counts.
             is_shortcut = set(given.reasons) == {ExcludeReason.SHORTCUT}
             of_pass = given.verdict is RunVerdict.NOT_SOLVED or is_shortcut
             yield ReviewerDecision(identity, given.reviewer, ReviewDecision.EXCLUDE), of_pass

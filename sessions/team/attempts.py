@@ -233,8 +233,8 @@ class ToPush:
     def claimed(self, fence: int, there: int) -> None:
         """Continue after the store's `there` lines under `fence`.
 
-        If that is 0, because another machine holds the lease, the next target is tried, or the push is
-        finished if the store has all lines.
+        A `fence` of 0 means that another machine holds the lease: then the push is finished if the store has
+        all lines; otherwise the next target is tried.
         """
         if fence:
             self.pushed = PushResult(self.target, START.after(self.lines[:there]), fence)

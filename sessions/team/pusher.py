@@ -311,7 +311,7 @@ class Pusher:
             self._since_ms = self._clock.utc_ms()
         self._phase = MirrorPhase.AWAY if away else MirrorPhase.STOPPED
         self._words = error.message if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-        self._settled.set()  # the program's end waits no longer
+        self._settled.set()  # so that the end of the program is not delayed
         if not isinstance(error, UserError):
             _LOG.warning("The mirror of attempts failed.", exc_info=error)
 
