@@ -126,7 +126,7 @@ def make_backup(
 
 
 def _write(locations: Locations, file: IO[bytes], program: str, run: RunContext, *, with_key: bool) -> int:
-    """Write the archive, and return the number of links and of files that disappeared meanwhile."""
+    """Write the archive, and return how many links and files that disappeared meanwhile were left out."""
     import zstandard
 
     named = run.step("writing the backup")
@@ -427,7 +427,7 @@ def _keep_key(locations: Locations, proofs: Path) -> None:
 
 @contextmanager
 def _nothing_starting(locations: Locations) -> Iterator[None]:
-    """Prevent attempts from beginning in the home meanwhile."""
+    """Within this context, prevent attempts from beginning in the home."""
     if not locations.attempts.is_dir():
         yield
         return

@@ -194,5 +194,5 @@ def _after_job(before: FollowedJob, job: JobState) -> FollowedJob:
 
 
 def _grown(kept: AttemptFigures, own: AttemptFigures, earlier: AttemptFigures) -> float:
-    """Return the cost of lost calls, after the job's own has grown."""
+    """Return the cost of lost calls: the known cost, plus the growth of the job's own."""
     return (kept.lost_usd or 0.0) + (own.lost_usd or 0.0) - (earlier.lost_usd or 0.0)

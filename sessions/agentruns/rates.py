@@ -98,7 +98,7 @@ def bounds(count: int, counted: int, missing: int) -> OutcomeBounds | None:
 
 
 def rate_words(found: Rate | None, missing: OutcomeBounds | None, unit: str = "") -> str:
-    """Return a rate and its bounds in words; without a counted outcome, that nothing counts yet."""
+    """Return a rate and its bounds in words; without a rate, the words are `no outcome counts yet`."""
     words = f"{found.words}{unit}" if found is not None else "no outcome counts yet"
     return f"{words}; {missing.words}{unit}" if missing is not None else words
 

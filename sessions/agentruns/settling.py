@@ -53,7 +53,7 @@ class SettledAs(StrEnum):
 
     @property
     def counts(self) -> bool:
-        """Whether the job is in the rates: as not solved, unless the gist so far is right."""
+        """Whether the job counts in the rates; it counts as not solved unless its gist so far is right."""
         return self is not SettledAs.EXCLUDED
 
 

@@ -278,7 +278,7 @@ def written_files(command: str) -> tuple[tuple[str, str], ...]:
 
 
 def edited_paths(command: str) -> tuple[str, ...]:
-    """Return the paths of files that a command changes by `sed -i`, a redirection or `tee`.
+    """Return the paths of files that a command changes with `sed -i`, a redirection or `tee`.
 
     Only the first `_LONGEST` characters are searched.
     """

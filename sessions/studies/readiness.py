@@ -115,7 +115,7 @@ def _counted(study: StudyFolder) -> list[StudyTask]:
 
 
 def _contrasts(study: StudyFolder) -> Iterator[CheckFinding]:
-    """Yield a finding for each contrast of two conditions, on the size that the design aims at."""
+    """Yield a finding for each contrast of two conditions, on the sample size at which the design aims."""
     declared, tasks = study.study, len(_counted(study))
     conditions = [condition.id for condition in declared.conditions_of_people]
     wanted = [name for name in declared.protocol.primary_contrast if name in conditions]
