@@ -76,7 +76,7 @@ class TooLongError(UnreadableError):
 
 
 class TooDeepError(TooLongError):
-    """Raised if the value is nested more deeply than any honest one."""
+    """Raised if the value is nested more deeply than `limits.DEPTH`."""
 
     reason = f"is nested deeper than {limits.DEPTH:,}"
 
