@@ -1,8 +1,8 @@
-"""Which folders contain a copy of another attempt's journal: the same attempt id, and the same lines.
+"""Finds folders with a copy of another folder's journal: the same attempt id, and the same first lines.
 
 The id of an attempt is in its journal, and also names its folder. A folder that was copied under another
-name would count as one more attempt in lists and analyses. A journal that differs is no copy: of two branches
-of an attempt, both are listed (decision 185).
+name would count as one more attempt in lists and analyses. A journal that differs is not a copy: both of two
+branches of an attempt are listed (decision 185).
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from gistpoint.sessions.journal import JOURNAL
 
 
 class AttemptCopies:
-    """Finds the copies among the folders of attempts that are met one after another."""
+    """Finds copies among folders of attempts, which `is_copy` gets one after another."""
 
     def __init__(self, root: Path) -> None:
-        """`root` contains the folders."""
+        """`root` is the folder that contains the folders of the attempts."""
         self._root = root
         self._met: dict[str, list[str]] = {}
-        """The folders with another name than their attempt that are no copies, by the attempt's id."""
+        """The folders that are not copies, although their name is not their attempt's id, by that id."""
         self.found: dict[str, str] = {}
-        """The folder of which each copy is a copy, by the name of the copy."""
+        """The name of each copy's original folder, by the name of the copy."""
 
     def is_copy(self, name: str, attempt_id: str) -> bool:
-        """Whether a folder contains a copy, or an earlier part, of the journal of another one.
+        """Whether a folder contains a copy, or only the beginning, of another folder's journal.
 
         `attempt_id` is the id in the folder's journal; empty for a journal of a release that wrote none.
         """

@@ -46,7 +46,7 @@ class RejectPass(Request):
 
 
 def accept_pass(attempts: AttemptStore, reviews: ReviewStore, request: AcceptPass) -> AttemptSummary:
-    """Record that a suspicious or rejected pass was earned, and return the attempt afterwards.
+    """Record that a suspicious pass, or one with a verdict, was earned, and return the attempt afterwards.
 
     Raises `UserError` if the attempt has no such pass, or if its outcome is hidden.
     """
@@ -81,7 +81,7 @@ def _passed(attempts: AttemptStore, attempt_id: str) -> AttemptSummary:
 
 
 def _ended(summary: AttemptSummary, reason: str) -> str:
-    """Return `reason`, why the attempt ended; the outcome if it has a pass that does not count."""
+    """Return the outcome in words if the attempt has a pass that does not count; otherwise `reason`."""
     unearned = summary.state.solved and summary.result is not AttemptResult.SOLVED
     return outcome(summary) if unearned else reason
 
@@ -126,7 +126,7 @@ _ALWAYS = frozenset({"attempt_id", "result", "milliseconds", "problem", "events"
 def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
     """Return an attempt in the form of lists and exports, a dictionary whose keys never change.
 
-    What is hidden, or unknown because the journal is damaged, is None, and `result` says so.
+    Values that are hidden, or unknown because the journal is damaged, are None; `result` gives the reason.
     """
     row, state = _whole_row(summary), summary.state
     if not (summary.problem or summary.withheld):
@@ -202,7 +202,10 @@ def _json(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
 
 
 def _archive(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
-    """Pack the whole lines of the journals reproducibly, without heads, which prove nothing elsewhere."""
+    """Return a reproducible archive of the whole lines of journals; heads, useless elsewhere, are omitted.
+
+    Raises `UserError` if the outcome of an attempt is hidden.
+    """
     import zstandard
 
     for summary in chosen:

@@ -1,4 +1,4 @@
-"""What tables show of an attempt: its summary, its outcome in words, and the row of a list."""
+"""The summary of an attempt for tables, its outcome in words, and its row in a list."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def outcome(summary: AttemptSummary) -> str:
 
 
 class ListedAttempt(msgspec.Struct, frozen=True, array_like=True):
-    """The row of an attempt in a long list, whose strings are made once and kept in the index of lists."""
+    """The row of an attempt in a long list; its strings are made once and kept in the index of lists."""
 
     attempt_id: str
     task_id: str
@@ -191,11 +191,11 @@ def listed_attempt(summary: AttemptSummary) -> ListedAttempt:
 
 
 def actor_words(summary: AttemptSummary) -> str:
-    """Return who made an attempt. An attempt made by a person and a model counts for neither."""
+    """Return the kind of solver, or all kinds if several had control; such an attempt counts for none."""
     drivers = summary.state.drivers
     return f"{', '.join(drivers)} (mixed)" if summary.state.mixed else summary.actor
 
 
 def score_words(submission: Submission | None) -> str:
-    """Return the score of a submission with three decimal places; a dash without a submission."""
+    """Return a submission's score with three decimal places, 0 without one; a dash without a submission."""
     return "–" if submission is None else f"{submission.score or 0:.3f}"

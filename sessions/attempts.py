@@ -60,7 +60,7 @@ class OpenAttempt:
 
 
 class _OfJournal(Protocol):
-    """What a list knows of an attempt."""
+    """An item of a list, which knows the id in its attempt's journal."""
 
     @property
     def own_id(self) -> str:
@@ -72,7 +72,7 @@ Listed = TypeVar("Listed", bound=_OfJournal)
 
 
 class _Outlined(NamedTuple):
-    """The outline of an attempt, and what other files say about it."""
+    """The outline of an attempt, with the facts about it from other files."""
 
     name: str
     outline: Outline
@@ -96,7 +96,7 @@ class AttemptStore:
     ) -> None:
         """`reviews` is the folder of the reviews, in which reviewers rule on suspicious passes.
 
-        `index` is the file that keeps what lists show; without one, each process reads all journals.
+        `index` is the file that keeps the rows of lists; without one, each process reads all journals.
         `listener` is notified of attempts that are not part of a study. `blinding` decides which attempts are
         shown without their outcome.
         """
@@ -114,7 +114,7 @@ class AttemptStore:
         self._shown: dict[str, tuple[Outline, AttemptSummary]] = {}
         """The last results of `outlines`, by attempt id."""
         self.copies: dict[str, str] = {}
-        """The folders that the last list left out as copies, with the attempts of which they are copies."""
+        """The original folder of each copy that the last list left out, by the name of the copy."""
 
     def start(
         self,
@@ -305,9 +305,9 @@ class AttemptStore:
                 yield summary
 
     def outlines(self) -> Iterator[AttemptSummary]:
-        """Yield all attempts, newest first, with no head and only the part of the state that lists show.
+        """Yield all attempts except copies, newest first, without heads, and with the state that lists show.
 
-        Results are kept in the index, so that an unchanged journal is read only once. An attempt that has not
+        Results are kept in the index, so an unchanged journal is read only once. An attempt that has not
         changed since the last call is yielded as the same object.
         """
         elsewhere = from_elsewhere(self.root)
@@ -321,9 +321,9 @@ class AttemptStore:
         yield from self._each(remembered)
 
     def listed(self) -> Iterator[ListedAttempt]:
-        """Yield the rows of all attempts, newest first, from the index as far as it is up to date.
+        """Yield the rows of all attempts except copies, newest first, from the index where it is up to date.
 
-        Nothing is remembered, so a hundred thousand rows take no memory, and the caller may stop at any row.
+        Rows are not kept in memory, so there may be a hundred thousand, and the caller may stop at any row.
         """
         yield from self._each(self._listed)
 
@@ -399,7 +399,7 @@ class AttemptStore:
     def _outlined(
         self, name: str, state: bytes, kept: Outlines, book: ReviewBook | None, *, remember: bool
     ) -> _Outlined | AttemptSummary | None:
-        """Return an attempt's outline and what other files say about it; None if the folder has no journal.
+        """Return an attempt's outline with facts from other files; None if the folder has no journal.
 
         If its journal can't be read, a summary that contains only the problem is returned.
         """

@@ -78,7 +78,7 @@ class Backup:
     left_out: int = 0
     """The number of links and of files that disappeared meanwhile."""
     aside: tuple[Path, ...] = ()
-    """The folders to which a restoration moved what was there before."""
+    """The folders to which a restoration moved the previous home."""
 
 
 def _roots(locations: Locations) -> dict[str, Path]:
@@ -115,7 +115,7 @@ def make_backup(
         checked = run.step("checking the backup")
         with opened_backup(part) as backup:
             files = backup.check(checked)
-        # Unlike a renaming, a link never overwrites what another process made in the meantime.
+        # Unlike a rename, a link never overwrites a file that another process made in the meantime.
         os.link(part, target)
         sync_folder(target.parent)
     except FileExistsError:
@@ -126,7 +126,7 @@ def make_backup(
 
 
 def _write(locations: Locations, file: IO[bytes], program: str, run: RunContext, *, with_key: bool) -> int:
-    """Write the archive, and return the number of files that were left out."""
+    """Write the archive, and return how many links and files that disappeared meanwhile were left out."""
     import zstandard
 
     named = run.step("writing the backup")
@@ -172,9 +172,9 @@ def _files(locations: Locations, *, with_key: bool) -> Iterator[tuple[str, Path]
 
 
 def _below(part: str, folder: Path, root: Path, seen: set[Path] | None = None) -> Iterator[tuple[str, Path]]:
-    """Yield the files below a folder, each with its name in the backup, without locks and passing ones.
+    """Yield the name in the backup and the path of each file below a folder, but no locks or temporary files.
 
-    Files in or below one of the paths `seen` are left out; the yielded ones are added to these.
+    Files in `seen` or below one of its folders are left out; the files that are yielded are added to it.
     """
     seen = set() if seen is None else seen
     for place, folders, files in os.walk(folder):
@@ -192,7 +192,7 @@ def _is_lock(name: str) -> bool:
 
 
 def _is_passing(name: str) -> bool:
-    """Whether a name is that of something half-made, or of something that can be computed again."""
+    """Whether a name is that of an unfinished file or folder, or of one that can be computed again."""
     return name.startswith(_PASSING) or name.endswith(".part") or name == "outlines"
 
 
@@ -213,7 +213,7 @@ def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> BackupFile:
 
 
 def _is_json_object(line: bytes) -> bool:
-    """Whether a line is a JSON object, which no beginning of one is."""
+    """Whether a line is a complete JSON object; the beginning of one is never valid JSON."""
     try:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
@@ -349,10 +349,11 @@ def restore_backup(
 ) -> Backup:
     """Restore a backup, and return its contents.
 
-    Everything is unpacked and checked next to the home first, so the home is either the one before or the
-    whole backup. What was there before is moved aside with `replace`; without it, the home must be empty. If
-    the key is not in the backup, this machine's stays. Raises `BackupError` if the home is not empty or in
-    use, or if the backup can't be used, and `CancelledError` if stopped; the home is unchanged then.
+    Everything is unpacked and checked next to the home first, so the home is either the previous one or the
+    whole backup. With `replace`, the previous home is moved aside; without it, the home must be empty. If the
+    key is not in the backup, this machine's key is kept. Raises `BackupError` if the home is not empty or is
+    in use, or if the backup can't be used, `HomeError` if it is that of a newer gistpoint, and
+    `CancelledError` if stopped; the home is unchanged then.
     """
     _require_free(locations, replace=replace)
     with opened_backup(source) as backup:
@@ -387,7 +388,7 @@ def restore_backup(
 
 
 def _tops(locations: Locations) -> dict[str, Path]:
-    """Return the folders that are restored as a whole."""
+    """Return the folders that are restored as a whole, by the name of their part."""
     roots = _roots(locations)
     if "config" in roots and locations.proofs.is_relative_to(locations.config):
         del roots["proofs"]
@@ -426,7 +427,7 @@ def _keep_key(locations: Locations, proofs: Path) -> None:
 
 @contextmanager
 def _nothing_starting(locations: Locations) -> Iterator[None]:
-    """Let no attempt begin in the home meanwhile."""
+    """Within this context, prevent attempts from beginning in the home."""
     if not locations.attempts.is_dir():
         yield
         return
@@ -435,7 +436,7 @@ def _nothing_starting(locations: Locations) -> Iterator[None]:
 
 
 def _swap(roots: dict[str, Path], staged: dict[str, Path], suffix: str) -> tuple[Path, ...]:
-    """Put the staged folders into the places of the roots, and return where the roots that were filled went.
+    """Move the staged folders to the roots, and return the folders to which roots with files were moved.
 
     Raises `BackupError` if that fails; everything is then back in its place.
     """
@@ -456,7 +457,7 @@ def _swap(roots: dict[str, Path], staged: dict[str, Path], suffix: str) -> tuple
             now.rename(earlier)
         raise BackupError(f"Nothing was restored: {cause(error)} ({error.filename}).") from error
     for before in aside:
-        # A home that contained only its mark is nothing that anybody would look for.
+        # Nobody needs a previous home that contained only its mark.
         if not _is_filled(before):
             shutil.rmtree(before)
     return tuple(before for before in aside if before.exists())

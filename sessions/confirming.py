@@ -90,7 +90,8 @@ def confirm_attempt(
 def make_controls(confirmer: Confirmer, task: Task, answer: Answer, run: RunContext) -> Controls:
     """Make the controls of a task on this machine, write them next to its answer, and return them.
 
-    If they can't be written, they are made again for the next pass. Raises `CancelledError` when cancelled.
+    If they can't be written, or the sandbox failed, they are made again for the next pass. Raises
+    `CancelledError` when cancelled.
     """
     step = run.step(f"checking whether passes of {task.short_id} can be confirmed")
     made = confirmer.control(task, answer, run=step)
@@ -177,4 +178,4 @@ def object_to(attempts: AttemptStore, reviews: ReviewStore, request: ObjectToVer
 
 
 OBJECTION = "The solver objects:"
-"""The first words of an objection's comment."""
+"""The first words of a comment that records an objection."""

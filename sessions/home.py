@@ -1,7 +1,7 @@
 """The user's home: whether this version of gistpoint can use it, and the mark of the version that made it.
 
-A mark with a later version keeps an older program from writing what a newer one no longer understands, or
-from showing half of what is there. Homes of versions without marks are used as they are (decision 177).
+A mark with a later version keeps an older program from writing files that a newer one no longer understands,
+or from showing only part of the home. Homes without a mark are used, and marked (decision 177).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class HomeError(UserError):
 
 
 def require_usable(locations: Locations, program: str) -> None:
-    """Raise `HomeError` if the folders can't be used, or if a newer version of gistpoint has marked them.
+    """Raise `HomeError` if the folders can't be used, or if their mark is damaged or of a newer version.
 
     A home without a mark gets one, with the version of the `program`, if its data folder exists.
     """

@@ -52,7 +52,7 @@ class PendingRecord:
     tried: str
     """The time of the last try: UTC, ISO 8601."""
     text: str
-    """The record as the data set has it."""
+    """The record as it is in the data set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class ImportRecords(Request):
     def records(self, ledger: ImportLedger) -> tuple[list[BreakpointRecord], list[ImportOutcome]]:
         """Return the requested records that are valid, and an outcome for each damaged one.
 
-        Raises `UserError` if the file can't be read or contains no valid record.
+        Raises `UserError` if the file or the ledger can't be read, or if the file contains no valid record.
         """
         items = _waiting(ledger) if self.file is None else list(read_records(_bytes_of(Path(self.file))))
         damaged = [item for item in items if isinstance(item, Damage)]
@@ -208,7 +208,7 @@ class Importer:
     run: RunContext = field(default=UNATTENDED)
 
     def all(self, records: Iterable[BreakpointRecord]) -> None:
-        """Import the records, grouped by repository.
+        """Import the records that have no task yet, grouped by repository, and add an outcome for each.
 
         Raises `CancelledError` if cancelled, and `UserError` if the ledger can't be read.
         """

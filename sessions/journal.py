@@ -291,7 +291,7 @@ class JournalWriter:
         self._kept.sync()
 
     def _load(self) -> int:
-        """Load the existing content, and return the number of the first event since which a head is kept.
+        """Load the existing content, and return the number of the first event written while there was a head.
 
         Raises `AttemptError` if the journal is damaged.
         """

@@ -48,7 +48,7 @@ class _File(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A lease by its name; any process may have an object for it."""
+    """A lease, identified by its name; several processes may have an object for the same lease."""
 
     folder: Path
     name: str
@@ -75,9 +75,9 @@ class Lease:
             ) from error
 
     def reserve(self, utc_ms: int) -> str:
-        """Return the id of an attempt that will begin, after writing it down; the lease must be held.
+        """Store and return the id of an attempt that will begin; the lease must be held.
 
-        The id is stored first, so that a process that dies leaves no attempt that the lease does not know.
+        Since the id is stored first, a process that dies leaves no attempt that the lease does not know.
         """
         identity = new_attempt_id(utc_ms)
         replace_file(self._path, msgspec.json.encode(_File(identity)), mode=0o600)
@@ -164,7 +164,7 @@ def piles(attempts: AttemptStore, solver_kind: str, since_utc_ms: int, task_id: 
     for row in attempts.listed():
         if row.attempt_id < earliest:
             break
-        # Most attempts have ended, and of those the journal need not be read.
+        # Most attempts have ended, and their journals need not be read.
         if row.ended or task_id not in ("", row.task_id):
             continue
         summary = attempts.summary(row.attempt_id)

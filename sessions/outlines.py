@@ -103,7 +103,7 @@ class _AsListed(msgspec.Struct, frozen=True, array_like=True):
     """A row of the index for a long list, which leaves the outline undecoded."""
 
     listed: ListedAttempt
-    """The row of a long list, without what other files decide."""
+    """The row of a long list, without facts from other files."""
     outline: msgspec.Raw
 
 
@@ -139,7 +139,7 @@ class Outlines:
     def get(self, attempt_id: str, state: bytes, *, remember: bool) -> Outline | None:
         """Return the outline of an attempt; None if it is unknown or the attempt's files have changed.
 
-        Only those that were prepared are found, and those that this process remembers.
+        Only outlines that were prepared, or that this process remembers, are found.
         """
         known = self._read.get(attempt_id)
         if known is not None and known[0] == state:
@@ -166,9 +166,9 @@ class Outlines:
     def put(
         self, summary: AttemptSummary, state: bytes, outline: Outline, *, keep: bool, remember: bool
     ) -> None:
-        """Add an outline: to those that this process remembers and, with `keep` and `save`, to the index.
+        """Add an outline: with `remember`, to those in memory; with `keep`, to those that `save` will write.
 
-        `summary` is that of the journal, without what other files decide.
+        `summary` is that of the journal, without facts from other files.
         """
         attempt_id = summary.attempt_id
         if remember:
@@ -187,7 +187,7 @@ class Outlines:
             self._index.put_many((), self._index.all_keys() - present)
 
     def save(self) -> None:
-        """Write what has changed to the index, and close its file."""
+        """Write the changed rows to the index, and close its file."""
         if self._index is not None:
             self._index.put_many(self._changed.values())
             self._index.close()

@@ -61,7 +61,7 @@ class RescoredResult:
 
     @property
     def noted(self) -> str:
-        """The text of the last column; empty if the only news is that the harness has no figure."""
+        """The text of the last column; empty if the harness reported no outcome to compare with."""
         missing = self.result is not None and self.result.comparison is Comparison.NO_FIGURE
         return "" if missing else self.words
 
@@ -95,7 +95,7 @@ class Rescoring:
         """The results that are not judged: those for tasks that were not requested, and foreign ones."""
 
     def judge(self, begin: Callable[[int, int, Task], None]) -> None:
-        """Judge and store every result of the requested tasks; the others are added to `left_out`.
+        """Judge the results for the requested tasks and store the verdicts; add the others to `left_out`.
 
         `begin` is called before each judgement with the number of earlier results, the number of all results,
         and the task.

@@ -1,10 +1,10 @@
-"""An index of rows in SQLite, in the cache folder: never the truth, only a faster way to it (decision 172).
+"""An index of rows in SQLite, in the cache folder, which only saves reading the files (decision 172).
 
 A row has a key, the state of what it was made from, bytes that its owner can decode, and cells: further
 values that are read only when they are needed. The state contains the version of the code that made the row,
-so a row of another state or version counts as missing, and whoever changes a file changes every list without
-knowing of any index. An index that is damaged or of another layout is made again; one that is locked,
-read-only, on a full disk or impossible to make is done without. No method raises.
+so a row of another state or version counts as missing, and code that changes a file need not know of any
+index. An index that is damaged or of another layout is made again; if it is locked, read-only, on a full disk
+or can't be made, rows are missing or are not kept. No method raises.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from gistpoint.core.locations import open_regular
 T = TypeVar("T")
 _LAYOUT = 2
 _BUSY_S = 1.0
-"""Seconds for which another program that holds the index is waited for."""
+"""The seconds to wait for another program that has locked the index."""
 _REST_S = 5.0
-"""Seconds for which the index is not used after waiting for another program without success."""
+"""The seconds for which the index is not used after waiting for another program without success."""
 _BATCH_S = 0.2
-"""Seconds after which what was put is committed, so that other programs can write too."""
+"""The seconds after which new rows are committed, so that other programs can write too."""
 _DAY_S = 86_400
 _AT_ONCE = 500
 MOST_BYTES = 1 << 29
@@ -65,7 +65,7 @@ class RowIndex:
     """The index in one file; every method may be called in any thread, and by several processes."""
 
     def __init__(self, path: Path, *, most_bytes: int | None = MOST_BYTES) -> None:
-        """Reading creates no file. With `most_bytes=None`, rows stay until their owner removes them."""
+        """The file is created at the first write. If `most_bytes` is None, only the owner removes rows."""
         self._path, self._most_bytes = path, most_bytes
         self._lock = RLock()
         self._database: sqlite3.Connection | None = None
@@ -85,7 +85,7 @@ class RowIndex:
         return found[0]
 
     def some(self, keys: Iterable[str]) -> dict[str, IndexedRow]:
-        """Return the rows with these keys, in whatever state."""
+        """Return the rows with these keys, whatever their state."""
         wanted, found = list(keys), dict[str, IndexedRow]()
         for start in range(0, len(wanted), _AT_ONCE):
             part = wanted[start : start + _AT_ONCE]
@@ -104,7 +104,7 @@ class RowIndex:
         return found[0] if found is not None and isinstance(found[0], bytes) else None
 
     def put(self, row: IndexedRow, cells: Mapping[str, bytes] | None = None) -> None:
-        """Keep a row in place of the one with its key, which also loses its cells."""
+        """Keep a row with its cells, in place of the row with its key and that row's cells."""
         values = [
             (row.key, name, value) for name, value in (cells or {}).items() if len(value) <= LARGEST_ROW
         ]
@@ -139,7 +139,7 @@ class RowIndex:
         self._write(write)
 
     def close(self) -> None:
-        """Write what is not written yet, remove what is old, and close the file until it is used again."""
+        """Commit, remove old rows unless their owner does, and close the file until it is used again."""
         with self._lock:
             if self._database is not None and self._most_bytes is not None:
                 if self._used:
@@ -192,7 +192,7 @@ class RowIndex:
                 self._writes_from = self._give_up(error)
 
     def _give_up(self, error: Exception) -> float:
-        """Undo what failed and, if the file is damaged, delete it; return when to try again."""
+        """Undo what failed, delete the file if it is damaged, and return the monotonic time to try again."""
         if self._database is not None:
             with suppress(sqlite3.Error):
                 self._database.rollback()
@@ -200,7 +200,7 @@ class RowIndex:
             case sqlite3.OperationalError():
                 return time.monotonic() + _REST_S if "locked" in str(error) else inf
             case sqlite3.DataError() | UnicodeError() | OverflowError():
-                return 0.0  # SQLite refuses only this row, such as a key with half of a surrogate pair
+                return 0.0  # SQLite refuses only this row, such as one whose key has half a surrogate pair
             case sqlite3.DatabaseError():
                 self._disconnect()
                 with suppress(OSError):
@@ -227,7 +227,7 @@ class RowIndex:
             database.execute("PRAGMA trusted_schema = OFF")
             # After a power cut the file may be damaged, and is then made again.
             database.execute("PRAGMA synchronous = OFF")
-            # Nothing stays of an attempt that was erased.
+            # The file must not keep anything of an attempt that was erased.
             database.execute("PRAGMA secure_delete = ON")
             if self._layout(database) == (0, set()):
                 database.execute("BEGIN IMMEDIATE")

@@ -110,7 +110,7 @@ class Served(Protocol):
         ...
 
     def hand_in(self) -> None:
-        """Judge a hand-in that a time limit has begun."""
+        """Judge the hand-in that was begun when a time limit was reached, if there is one."""
         ...
 
     def close(self, *, at_once: bool = False) -> None:
@@ -356,12 +356,12 @@ class ServedAttempt:
                 self._opened.attempt.heartbeat()
 
     def hand_in(self) -> None:
-        """Judge a hand-in that a time limit has begun."""
+        """Judge the hand-in that was begun when a time limit was reached, if there is one."""
         if self._opened is not None and not self._closed:
             self._opened.attempt.finish_pending()
 
     def verdict(self) -> ServedVerdict | None:
-        """End the attempt if it has not ended, and return the verdict; None if that was done or it is closed.
+        """End the attempt if it has not ended, and return the verdict; None the second time, or once closed.
 
         A second solver on the same server must not get the verdict on the first (decision 157).
         """
@@ -415,8 +415,8 @@ def served_attempt(
     """Return the requested attempt, to serve it over a transport (`stdio` or `http`).
 
     `tell` receives warnings, such as that other users can read the answer, and the lines of the log. Raises
-    `UserError` if the attempt can't be resumed, if the budgets are invalid, and for a baseline whose client
-    may be able to read the answer.
+    `UserError` if the task, the attempt or the lease can't be used, if the budgets are invalid, and for a
+    baseline whose client may be able to read the answer.
     """
     task = services.tasks.find(request.task)
     resumed = _resumed(services, task, request)

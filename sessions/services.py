@@ -131,7 +131,7 @@ class Services:
     Raises `EndpointError` if the model can't be used.
     """
     scaffold: Callable[[str, str, str], SeatedSolver] = _no_scaffold
-    """Returns the agent with a name, with a model at a server's address, as `solver` does.
+    """Returns the agent with a name, for a model at a server's address; empty ones are as in `solver`.
 
     Raises `ScaffoldError` if there is no such agent or it can't be started.
     """

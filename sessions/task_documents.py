@@ -1,6 +1,6 @@
-"""What the files of tasks contain, kept in an index, so that lists of thousands need not parse TOML.
+"""The contents of tasks' files, kept in an index, so that lists of thousands of tasks need not parse TOML.
 
-Only what lists show comes from here. A task that is opened, attempted or scored is read from its file, and
+Only lists take their data from here. A task that is opened, attempted or scored is read from its file, and
 verified (decision 179).
 """
 
@@ -50,7 +50,8 @@ class TaskDocuments:
     def prepared(self, root: Path, names: Sequence[str]) -> Iterator[Path]:
         """Yield the folders with these names; the fields of many are read from the index at once.
 
-        What was read is written to the index, which forgets other folders in `root` if all names are taken.
+        At the end, files that were read are added to the index. If all folders were taken, the index forgets
+        those in `root` that are not among the names.
         """
         if self._index is None:
             yield from map(root.joinpath, names)

@@ -49,9 +49,9 @@ class TaskStore:
         note: Callable[[str], None] = lambda text: None,
         index: Path | None = None,
     ) -> None:
-        """`note` receives a sentence if an opened or added task equals or differs from a stored one.
+        """`note` receives sentences about tasks, opened or added, that differ from or equal stored ones.
 
-        `index` is the file that keeps what was read; without one, each process reads all tasks.
+        `index` is the file that keeps the fields of tasks; without one, each process reads all tasks.
         """
         self._documents = TaskDocuments(index)
         self.note = note
@@ -112,8 +112,8 @@ class TaskStore:
         """Return the task with a name. Raises `TaskError` if there is none or more than one.
 
         A name is an id, an unambiguous prefix of one, the path of a folder or `.tar.zst` archive, the name of
-        a demo task, a title, or the two words that stand for a task. An archive is added to the store. All
-        commands find tasks by this function alone (decision 128).
+        a demo task, a title, or the two words that name a task. An archive is added to the store. Commands
+        find tasks only with this function (decision 128).
         """
         if task := self._at(existing_path(name)):
             return task
@@ -146,7 +146,7 @@ class TaskStore:
         return [task for _, task in unpack_demo(self._demo) if task.id.startswith(identity)]
 
     def _folder_of(self, task_id: str) -> Path | None:
-        """Return the folder that is named by a whole id and contains its task; None if there is none.
+        """Return the folder that has a whole id as its name and contains its task; None if there is none.
 
         It saves reading the other tasks, which would delay the screen of an attempt that is resumed.
         """
@@ -255,7 +255,7 @@ _LISTED = 5
 
 
 def _candidates(tasks: Sequence[Task]) -> str:
-    """Return the tasks that a name may mean in words: the name, id and title of each of the first ones."""
+    """Return, in words, the name, id and title of the first tasks that a name may mean, and how many more."""
     listed = [f"{word_name(task.id)} ({task.short_id}, {author_title(task)})" for task in tasks[:_LISTED]]
     if len(tasks) > _LISTED:
         listed.append(f"and {len(tasks) - _LISTED} more")
@@ -371,7 +371,7 @@ def _read(entry: Task | BrokenTask) -> Task | str:
 
 
 _COMMENT = re.compile(r"(?:^|(?<=\s))#|(?<=[0-9a-f]{12})#")
-"""The beginning of a comment. A `#` within a title does not begin one: it numbers definitions of one name."""
+"""The beginning of a comment. A `#` in a title does not begin one: it numbers definitions with one name."""
 
 
 def _listed(path: Path, store: TaskStore) -> list[Task | str]:
@@ -412,7 +412,7 @@ def is_in_use(task_id: str, locations: Locations) -> bool:
 
 
 def contains(file: Path, id: str) -> bool:
-    """Whether a file contains an id, without reading all of a long file into memory."""
+    """Whether a file contains an id; False if it can't be read. A long file is not read at once."""
     with (
         suppress(OSError, ValueError),  # an empty file can't be mapped
         file.open("rb") as opened,

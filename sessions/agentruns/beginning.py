@@ -118,7 +118,7 @@ class AgentPace(Request):
 
     @property
     def requests(self) -> RequestPace:
-        """How requests are sent. Raises `UserError` if this is set for a cluster, which can't apply it."""
+        """The limits and the form of requests. Raises `UserError` if they are set together with a cluster."""
         pace = RequestPace(self.requests_per_minute, self.tokens_per_minute, self.no_stream)
         if self.cluster and pace != RequestPace():
             raise UserError(
@@ -133,12 +133,12 @@ class AgentPace(Request):
         return self.tests_at_once or len(os.sched_getaffinity(0))
 
     def require_here(self, settings: RunSettings) -> None:
-        """Raise `UserError` if a cluster is to do the work of a scaffold."""
+        """Raise `UserError` if a scaffold is to work on a cluster."""
         if self.cluster is not None and settings.scaffold is not None:
             raise UserError("A scaffold works on this machine only.", hint="Leave --cluster out.")
 
     def require_price(self, settings: RunSettings) -> None:
-        """Raise `UserError` if there is a limit on a cost that can't be computed."""
+        """Raise `UserError` if the cost is limited but can't be computed."""
         if self.max_cost is not None and settings.agent.price is None and settings.host:
             raise UserError(
                 "A cost can't be limited without a price.",
@@ -215,7 +215,7 @@ def _tasks(services: Services, request: BeginAgentRun) -> TaskSet:
 
 
 def _require_text_calls(condition: AgentCondition, solver: AgentSolver) -> None:
-    """Raise `UserError` if calls as text are requested of a run that has none."""
+    """Raise `UserError` if calls as text are requested for a run that can't have them."""
     if condition.calls != "text":
         return
     if condition.setting == "static":
@@ -344,7 +344,7 @@ def agent_ports(
     tests_at_once: int,
     scaffold: Scaffold | None = None,
 ) -> AgentPorts:
-    """Return the ports of a run, with `tests_at_once` slots for test runs and one gate to the host.
+    """Return the ports of a run, with `tests_at_once` slots for test runs and one gate for all requests.
 
     Raises `EndpointError` if the package of chat endpoints is not installed.
     """

@@ -1,4 +1,4 @@
-"""What all attempts of a run share: slots for test runs, the limit on cost, and the endpoint's acceptance."""
+"""Limits shared by a run's attempts: on test runs, on the cost, and on requests before one is accepted."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class BoundedRunner:
         return self.runner.backend
 
     def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
-        """Wait for a slot, run, and return the report; its status is `CANCELLED` if that was cancelled."""
+        """Wait for a slot, run the tests, and return the report; its status is `CANCELLED` if cancelled."""
         try:
             with self.slots.taken(run.cancel):
                 return self.runner.run(request, run=run)
@@ -163,9 +163,9 @@ class Purse:
 
 
 class Acceptance:
-    """Whether an endpoint accepts requests, for which only one thread tries at first.
+    """Lets only one thread send requests until the endpoint has accepted one.
 
-    If the key is refused or the account is empty, all other threads then begin no attempt (decision 150).
+    If the key is refused or the account is empty, the other threads begin no attempt (decision 150).
     """
 
     def __init__(self) -> None:
@@ -187,7 +187,7 @@ class Acceptance:
         self._accepted.set()
 
     def pending(self, seconds: float) -> None:
-        """Record for how long a request has been pending: after a while, that means that it is accepted."""
+        """Record how long a request has been pending; after `_ACCEPTED_S`, requests count as accepted."""
         if seconds > _ACCEPTED_S:
             self.accept()
 

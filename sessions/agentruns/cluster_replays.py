@@ -39,8 +39,8 @@ class ReplaysElsewhere:
     ) -> None:
         """`build` is as in `ClusterRunner`.
 
-        For each attempt, either `take` is called with its id and report, or `fail` with its id and the reason
-        why there is no report.
+        For each attempt whose replay was not stopped, either `take` is called with its id and report, or
+        `fail` with its id and the reason why there is no report.
         """
         self._services = services
         self._tools = tools

@@ -41,9 +41,9 @@ from gistpoint.sessions.tasks import TaskStore
 ServicesFactory = Callable[[IsolationChoice, bool], Services]
 """Makes the services of a machine without a user; the second argument permits code without isolation."""
 MOST_TASKS = 1_000
-"""The number of tasks that a worker keeps of those that were sent to it."""
+"""The maximum number of tasks that a worker keeps of those that were sent to it."""
 _making = Lock()
-"""Locked while services, ports or tasks are made that the jobs of a process share."""
+"""Locked while services, ports or tasks that the jobs of a process share are made."""
 
 
 class WorkTools(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,7 +191,7 @@ def _known_task(services: Services, kept: Path, id: str) -> Task:
     try:
         task = TaskStore(kept, services.locations.tasks, demo=services.locations.demo).find(id)
         if task.folder.parent == kept:
-            os.utime(task.folder)  # for the bound, and for `admin clean --unused`
+            os.utime(task.folder)  # for `_remove_oldest`, and for `admin clean --unused`
     except (TaskError, FileNotFoundError) as error:  # another worker with this cache may remove it meanwhile
         raise NotDoneError(WorkStatus.NEEDS_TASK) from error
     return task

@@ -1,4 +1,4 @@
-"""The condition of a run in words: what affects its results, besides the model and the tasks."""
+"""The condition of a run in words: the settings that affect its results, besides the model and the tasks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def condition_facts(settings: RunSettings) -> Mapping[str, str]:
 
 
 def condition_parts(settings: RunSettings) -> list[str]:
-    """Return the condition in a few words each, without what most runs have in common."""
+    """Return the parts of the condition in words, without the context, the price and the default prompt."""
     facts = dict(condition_facts(settings))
     for name in ("context", "US dollars per million tokens"):
         facts.pop(name, None)

@@ -1,4 +1,4 @@
-"""Requests by people to take over an attempt of a run, each a locked file in the attempt's folder.
+"""People's requests to take over an attempt of a run, each a locked file in the attempt's folder.
 
 The run looks for the file between the steps of the model and while it waits for a reply. It then records the
 handover in the journal and closes the journal. A request ends with its process; only the journal records who

@@ -10,7 +10,7 @@ from gistpoint.sessions.agentruns.rates import rate_words, repeat_lines
 
 
 def solved_line(totals: RunFigures) -> str:
-    """Return the rate of solved jobs, with its bounds while outcomes are missing; without a rate, why."""
+    """Return the rate of solved jobs, with its bounds while outcomes are missing, or why there is no rate."""
     if not totals.counted and not totals.missing:
         return "no job needed an attempt" if totals.refused else "there are no jobs"
     return rate_words(totals.solved, totals.solved_bounds)
@@ -28,7 +28,7 @@ def _solved(totals: RunFigures) -> dict[str, str]:
 
 
 def _without_an_outcome(totals: RunFigures, run: str) -> dict[str, str]:
-    """Return the lines on jobs that are in no rate, with the commands that change that."""
+    """Return the lines on jobs that are in no rate, with the commands that can change that."""
     lines = {}
     if totals.halted:
         lines["halted"] = (

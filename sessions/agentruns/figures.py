@@ -53,7 +53,7 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     framework: str = OWN
     """The agent that worked with the model: gistpoint's own loop, or a scaffold."""
     client_tools: str = NO_TOOLS
-    """The kinds of its own tools that it had, whose use cost nothing."""
+    """The kinds of the agent's own tools, whose use costs nothing."""
     status: str
     """The state of the job: `queued`, `begun`, `halted`, `ended` or `excluded`."""
     attempt: str = ""
@@ -110,9 +110,9 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     in_rates: bool = False
     """Whether the job is in the rates."""
     solved_at_worst: int | None = None
-    """Whether the job counts as solved if all missing outcomes are failures; None if it needs no attempt."""
+    """1 if the job counts as solved, 0 if not or if its outcome is missing; None if it needs no attempt."""
     solved_at_best: int | None = None
-    """Whether the job counts as solved if all missing outcomes are successes; None if it needs no attempt.
+    """1 if the job counts as solved or its outcome is missing, 0 if not; None if it needs no attempt.
 
     The means of these two columns are the bounds of the rate.
     """
@@ -244,7 +244,7 @@ def _by_agent(row: AttemptFigures, settings: RunSettings) -> AttemptFigures:
 
 
 def outcomes_of(run: AgentRun, attempts: AttemptStore) -> RunFigures:
-    """Return the figures of a run's outcomes alone, without costs, from what lists keep of attempts.
+    """Return the figures of a run's outcomes, without costs and details, from the outlines of its attempts.
 
     An unchanged journal is not read again, so this is fast enough for a list of runs.
     """
@@ -274,7 +274,7 @@ def _outlined(state: JobState, attempt: AttemptSummary | None) -> AttemptFigures
 
 
 def _bounded(row: AttemptFigures) -> AttemptFigures:
-    """Return a row with the columns that say what it adds to the rate and its bounds."""
+    """Return a row with the columns that contain its share in the rate and in the bounds of the rate."""
     if row.refused:
         return row
     return structs.replace(
@@ -286,7 +286,7 @@ def _bounded(row: AttemptFigures) -> AttemptFigures:
 
 
 def job_figures(state: JobState) -> AttemptFigures:
-    """Return the row of a job without what only its attempt's journal contains."""
+    """Return the row of a job, without the values that only its attempt's journal contains."""
     settled = state.settled
     return AttemptFigures(
         task=state.job.task,
@@ -307,7 +307,7 @@ def job_figures(state: JobState) -> AttemptFigures:
 
 
 def _row(state: JobState, attempts: AttemptStore, *, at_work: bool) -> AttemptFigures:
-    """Return the row of a job; unless its run is `at_work`, a request without a reply is lost."""
+    """Return the row of a job; unless its run is `at_work`, a request without a reply counts as lost."""
     row = job_figures(state)
     if not state.attempt:
         return row
@@ -336,7 +336,7 @@ def _is_of(attempt: AttemptState, job: JobState) -> bool:
 def with_attempt(
     row: AttemptFigures, summary: AttemptSummary, events: Iterable[JournalEvent]
 ) -> AttemptFigures:
-    """Return the row of a job with what its attempt's journal contains; `events` are those of the journal."""
+    """Return the row of a job with the values from its attempt's journal, whose events are `events`."""
     state, spent = summary.state, summary.state.spent
     usage = spent.replies
     ending = state.ending
@@ -487,7 +487,7 @@ def _confirmations(rows: Iterable[AttemptFigures]) -> dict[str, int]:
 
 
 def _reasons(rows: Iterable[AttemptFigures]) -> dict[str, int]:
-    """Return the number of jobs, other than mixed ones, for each reason, the most frequent reason first."""
+    """Return the number of jobs for each reason, by descending frequency, without mixed ones that ended."""
     of_model = (row for row in rows if row.counted or not row.result)
     return dict(Counter(row.reason for row in of_model if row.reason).most_common())
 

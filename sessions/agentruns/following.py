@@ -80,7 +80,7 @@ class JournalFollower:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FollowedJob:
-    """A job with what a list shows of its attempt. It is the same object until one of them changes."""
+    """A job with the entry of its attempt in a list. It is the same object until one of them changes."""
 
     job: JobState
     shown: ShownAttempt = NOT_BEGUN
@@ -93,8 +93,8 @@ class FollowedJob:
 class RunFollower:
     """Follows a run and all of its attempts.
 
-    Only attempts under way keep their states, so that watching a run for a day takes no more memory than its
-    attempts at work.
+    Only attempts under way keep their states, so memory does not grow with the number of attempts that have
+    ended.
     """
 
     def __init__(self, run: AgentRun, attempts: Path) -> None:
@@ -148,7 +148,7 @@ class RunFollower:
 
 
 def _polled(job: JobState, before: FollowedJob | None, follower: JournalFollower) -> FollowedJob:
-    """Return a job after a look at its journal, which is folded only if it has grown."""
+    """Return a job as of now: from its journal if that is new or has grown, otherwise from `before`."""
     has_grown = follower.poll()
     if before is None or has_grown:
         return _of_journal(job, follower)
@@ -194,5 +194,5 @@ def _after_job(before: FollowedJob, job: JobState) -> FollowedJob:
 
 
 def _grown(kept: AttemptFigures, own: AttemptFigures, earlier: AttemptFigures) -> float:
-    """Return the cost of lost calls, after the job's own has grown."""
+    """Return the cost of lost calls: the known cost, plus the growth of the job's own."""
     return (kept.lost_usd or 0.0) + (own.lost_usd or 0.0) - (earlier.lost_usd or 0.0)

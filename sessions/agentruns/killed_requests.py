@@ -15,7 +15,7 @@ from gistpoint.sessions.journal import JOURNAL, read_journal
 
 
 def losses_of_killed_requests(run: AgentRun, attempts: AttemptStore) -> list[JobLost]:
-    """Return the losses of all requests that a dead process had announced, for jobs that have not ended."""
+    """Return the losses of requests that a dead process had announced, for jobs not ended or halted since."""
     found = []
     for job in run.jobs.values():
         if job.asked is None:
@@ -47,7 +47,7 @@ def killed_request(job: JobState, state: AttemptState, events: Iterable[JournalE
 def unanswered_ms(events: Sequence[JournalEvent]) -> int:
     """Return the milliseconds of thinking in a journal after the last event that is not a heartbeat.
 
-    If the process died, they passed with a request that brought no reply, and are no time of the model's.
+    If the process died, they passed with a request that brought no reply, so they are not the model's time.
     """
     before = len(events)
     while before and isinstance(events[before - 1].data, Heartbeat):

@@ -98,7 +98,7 @@ def bounds(count: int, counted: int, missing: int) -> OutcomeBounds | None:
 
 
 def rate_words(found: Rate | None, missing: OutcomeBounds | None, unit: str = "") -> str:
-    """Return a rate and its bounds in words; without a counted outcome, that nothing counts yet."""
+    """Return a rate and its bounds in words; without a rate, the words are `no outcome counts yet`."""
     words = f"{found.words}{unit}" if found is not None else "no outcome counts yet"
     return f"{words}; {missing.words}{unit}" if missing is not None else words
 
@@ -166,12 +166,12 @@ def _needs_an_attempt(jobs: Iterable[OutcomeRow]) -> bool:
 
 
 def _completed(known: Iterable[Sequence[bool]], k: int, *, solved: bool) -> list[list[bool]]:
-    """Return `k` outcomes for each task, of which the missing ones are `solved` or not."""
+    """Return `k` outcomes for each task, with `solved` in place of each missing one."""
     return [[*outcomes, *[solved] * (k - len(outcomes))] for outcomes in known]
 
 
 class _TaskShare(Protocol):
-    """The share with which a task counts, by the outcomes of its repeats."""
+    """Computes the share with which a task counts from the outcomes of its repeats."""
 
     def __call__(self, solved: Sequence[bool], /) -> float: ...
 

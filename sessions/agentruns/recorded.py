@@ -76,7 +76,7 @@ def open_recorded_run(locations: Locations, version: str) -> AgentRun:
 
 
 def _adopt(locations: Locations, attempt_id: str, data: bytes, version: str) -> None:
-    """Store the journal, marked as another machine's; no listener hears of it, since nobody works on it."""
+    """Store the journal, marked as one from another machine, without notifying any listener."""
     if (locations.attempts / attempt_id).is_dir():
         return
     AttemptStore(locations.attempts, SystemTime(), version).adopt(attempt_id, data)

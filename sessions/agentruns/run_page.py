@@ -1,4 +1,4 @@
-"""Writes a run as one web page without requests and scripts: its figures, attempts, and their calls."""
+"""Writes a run as one web page without requests or scripts: its figures, its attempts and their calls."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class _AgentRunPage:
     # Attempts
 
     def _job(self, number: int, row: AttemptFigures) -> Iterator[str]:
-        """Yield an attempt, with its calls folded."""
+        """Yield the markup of a job's attempt, with its turns and calls collapsed."""
         title = line(self._titled(row.task), 200)
         repeat = f" (repeat {row.repeat})" if row.repeat > 1 else ""
         words = [line(_reason(row), 200)] if row.reason not in ("", row.result) else []
@@ -229,7 +229,10 @@ class _AgentRunPage:
 def entries_of(
     state: AttemptState,
 ) -> list[tuple[ModelTurn | Handover | None, list[AttemptCall]]]:
-    """Return the course of an attempt, in order: turns with calls, handovers, None with another call."""
+    """Return the turns of an attempt with their calls, and its handovers without calls, in order.
+
+    A call that no turn requested is an entry with None.
+    """
     requested: dict[int, list[AttemptCall]] = {}
     for call in state.calls:
         if call.requested:

@@ -190,7 +190,7 @@ class AgentRunner:
                 self._stopped_at = time.monotonic()
 
     def cancel(self) -> None:
-        """Stop at once: requests are abandoned, and a submission whose tests are running counts."""
+        """Stop at once: requests are abandoned, and a submission whose tests are running is still counted."""
         self.stop()
         self._cancel.cancel()
 
@@ -207,7 +207,7 @@ class AgentRunner:
     # The main thread
 
     def _wait_for(self, threads: list[threading.Thread], tick: Callable[[], None]) -> None:
-        """Wait until the jobs' threads end, or `_LAST_S` longer than their cancelling."""
+        """Wait until the jobs' threads end, or until `_LAST_S` seconds after they were cancelled."""
         ends_at = float("inf")
         while (alive := _alive(threads)) and time.monotonic() < ends_at:
             try:
@@ -226,7 +226,7 @@ class AgentRunner:
         tick()
 
     def _obey(self) -> None:
-        """Stop if another program has asked for it, and cancel what is still running after the grace."""
+        """Stop if another program has asked for it, and cancel what still runs after `grace_s` seconds."""
         if self.run.stop_asked:
             self.stop("It was asked to stop.")
         if self._stopped_at is not None and time.monotonic() > self._stopped_at + self._grace_s:
@@ -328,7 +328,6 @@ class AgentRunner:
         return opened
 
     def _begun(self, job: AgentJob, settings: AgentSettings) -> OpenAttempt:
-        """Begin an attempt of a job."""
         ports = self._ports
         task = ports.as_given(ports.task(job.task))
         if settings.setting == "static":
@@ -404,7 +403,7 @@ class AgentRunner:
                 if asker is not None:
                     with suppress(AttemptError):  # it has reached its time limit
                         attempt.hand_over(PERSON, by=asker)
-                # Without a break, the request that stopped the work was withdrawn, and the work continues.
+                # If none of these is true, the request to stop was withdrawn, and the work continues.
                 elif end.how is not Leaving.STOPPED or self.stopping or asked.failed():
                     break
         except CancelledError:
@@ -478,7 +477,7 @@ class AgentRunner:
 
 @dataclass
 class _Requests:
-    """The requests of a job under way: answers what its loop asks, and records what it reports."""
+    """Answers the questions of a job's loop about its requests, and records what the loop reports."""
 
     runner: AgentRunner
     job: AgentJob

@@ -1,4 +1,4 @@
-"""Seats scaffolds at the attempts of a run, and serves the tools to those that speak MCP."""
+"""Lets scaffolds work on the attempts of a run, and serves the tools to those that speak MCP."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gistpoint.sessions.served import Answered, Served, budgets_left
 LOGS = "scaffold"
 """The name of the folder, next to an attempt's journal, with the scaffold's own logs."""
 ToolServer = Callable[[Served, Path], AbstractContextManager[None]]
-"""Serves an attempt over MCP to each connection at a Unix socket, while the context lasts."""
+"""Serves an attempt over MCP to each connection to the Unix socket at a path, while the context lasts."""
 
 
 def serves_nothing(served: Served, path: Path) -> AbstractContextManager[None]:
@@ -38,7 +38,7 @@ def seated(scaffold: Scaffold, work: ModelWork, folder: Path, model: str, serve:
 
 @dataclass
 class SeatServed:
-    """A seat in the form in which MCP serves it; implements `Served`."""
+    """Adapts a scaffold's seat at an attempt to `Served`, so that its tools can be served over MCP."""
 
     seat: Seat
     lease: None = None
@@ -83,7 +83,7 @@ class SeatServed:
         self.seat.beat()
 
     def hand_in(self) -> None:
-        """Judge a hand-in that a time limit has begun."""
+        """Judge the hand-in that was begun when a time limit was reached, if there is one."""
         if not self.seat.over:
             self.seat.work.attempt.finish_pending(run=self.seat.work.run)
 

@@ -53,7 +53,7 @@ class SettledAs(StrEnum):
 
     @property
     def counts(self) -> bool:
-        """Whether the job is in the rates, as not solved unless a gist so far is right."""
+        """Whether the job counts in the rates; it counts as not solved unless its gist so far is right."""
         return self is not SettledAs.EXCLUDED
 
 
@@ -110,7 +110,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class DecidedJob:
-    """A job after a decision, or with the reason why it can't be decided so."""
+    """A job after a decision, or with the reason why the decision is not possible."""
 
     job: JobState
     refused: str = ""
@@ -164,7 +164,7 @@ class Settler:
             raise RefusedDecisionError("It has no attempt that could count: resume the run, or exclude it.")
         if has_person(self._attempts.summary(state.attempt).state):
             raise RefusedDecisionError("A person has taken the attempt over and has not given it back yet.")
-        # Opened before the decision is recorded, which would otherwise wait for an attempt that is gone.
+        # The attempt is opened first: if that fails, the decision must not be recorded.
         with self._opened(state) as attempt:
             attempt.finish_pending()
             if not attempt.state.ended:
@@ -196,7 +196,7 @@ class Settler:
             _withdraw(attempt, undone)
 
     def carry_out(self) -> list[JobState]:
-        """Record what a process that died could not, and return the jobs that are left without a decision.
+        """Complete the records of a process that died, and return the jobs that are left without a decision.
 
         The losses of the requests that it had under way are recorded, and the decided ends. A decision whose
         attempt can't be opened remains. Raises `OSError` as `settle` does.
@@ -241,7 +241,10 @@ class Settler:
 
 
 def _end(attempt: Attempt, settled: JobSettled, message: str) -> None:
-    """End an attempt as decided, unless it has ended; a gist is judged, as at any limit (decision 28)."""
+    """End an attempt as decided, unless it has ended.
+
+    A gist is judged, as at any limit (decision 28), unless the decision is that the attempt is not solved.
+    """
     if attempt.state.ended:
         return
     outcome = SettledAs(settled.outcome)
@@ -264,9 +267,9 @@ def chosen_jobs(
 ) -> list[JobState]:
     """Return the jobs with these numbers or attempts, and with one of these obstacles.
 
-    Without `jobs` and `reasons`, these are all halted ones. With `settled`, only jobs with a decision are
-    returned, otherwise only jobs without one. Raises
-    `UserError` for a number, attempt or obstacle that no job has.
+    With `settled`, only jobs with a decision are returned, otherwise only jobs without one, and of these,
+    without `jobs` and `reasons`, the halted ones. Raises `UserError` for a number, attempt or obstacle that
+    no job has.
     """
     numbered = dict(enumerate(run.jobs.values(), start=1))
     named = list(numbered.values()) if not jobs else [_job_named(numbered, name) for name in jobs]
@@ -286,7 +289,7 @@ def chosen_jobs(
 
 
 def _obstacle_before(state: JobState) -> str:
-    """Return the obstacle of a job, or before a decision on it; empty if the job has ended by itself."""
+    """Return the obstacle of a job, before any decision on it; empty if it has ended without a decision."""
     if state.settled is not None:
         return state.settled.problem
     return "" if state.over else state.obstacle

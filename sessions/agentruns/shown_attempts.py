@@ -18,7 +18,7 @@ from gistpoint.sessions.agentruns.control import has_person
 
 
 class PassedTests(msgspec.Struct, frozen=True):
-    """The tests that passed in a submission, of those that passed on the original."""
+    """The number of tests that pass with a submission, of those that passed on the original."""
 
     passed: int
     of: int

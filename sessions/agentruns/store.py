@@ -77,7 +77,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def model_and_api(self) -> str:
-        """The model's name, with the API by which it is requested in brackets unless that is OpenAI's."""
+        """The model's name, followed by the API in brackets unless that is OpenAI's."""
         api = self.agent.chat_api
         return self.model if api == "openai" else f"{self.model} ({api})"
 
@@ -91,7 +91,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 hash of the settings; without a scaffold, the same as before there were any."""
+        """The SHA-256 hash of the settings; without a scaffold, the same as in versions without scaffolds."""
         values = msgspec.to_builtins(self)
         if self.scaffold is None:
             del values["scaffold"]
@@ -125,7 +125,7 @@ class AgentJob(msgspec.Struct, frozen=True):
 
 
 def job_of(task_id: str, settings: RunSettings, repeat: int) -> AgentJob:
-    """Return the job; its key, a hash of the three arguments, keeps it from being done twice."""
+    """Return the job for a repeat of a task; its key, a hash of the arguments, prevents doing it twice."""
     return AgentJob(sha256_of_json([task_id, settings.digest, repeat]), task_id, repeat)
 
 

@@ -245,7 +245,8 @@ class GlanceAgreement:
 def glance_agreement(book: GlanceBook, tasks: Iterable[str], first: str, second: str) -> GlanceAgreement:
     """Return the agreement of two readers on some tasks: on first readings of a version and on last verdicts.
 
-    If both names are the same, the reader's first two rounds of each function are compared.
+    If both names are the same, the reader's first two readings of each version are compared, and the verdicts
+    of the first two rounds.
     """
     answers: list[tuple[str, str]] = []
     verdicts: list[tuple[str, str]] = []
@@ -272,7 +273,7 @@ def glance_agreement(book: GlanceBook, tasks: Iterable[str], first: str, second:
 
 
 def _repeated(rounds: Mapping[Any, list[str]]) -> Iterator[list[str]]:
-    """Yield the answers or verdicts of functions with more than one."""
+    """Yield the lists of answers or verdicts that have more than one element."""
     return (given for given in rounds.values() if len(given) > 1)
 
 

@@ -1,4 +1,4 @@
-"""Which runs are copies of one another: those with the same key and the same content (decision 185).
+"""Finds runs that are copies of one another: they have the same key and the same content (decision 185).
 
 A key alone is no proof: a program that continues or repeats a session gives several runs the same id, and
 runs of a study begin alike.
@@ -13,7 +13,7 @@ from gistpoint.sessions.records.model import Step, parts_of
 
 
 class ContentHash:
-    """The hash of all that the steps of a run show, which are added one by one."""
+    """A hash of the text, kinds, actors, times and tools of a run's steps, which are added one by one."""
 
     def __init__(self) -> None:
         self._sha256 = sha256()
@@ -26,12 +26,12 @@ class ContentHash:
             self._sha256.update(text.encode("utf-8", "surrogatepass") + b"\0")
 
     def key(self, key: str) -> str:
-        """Return what only copies of a run share: the key under which it is annotated, and this hash."""
+        """Return a key that only copies of a run share, from this hash and the key of its annotations."""
         return f"{key}~{self._sha256.hexdigest()[:32]}"
 
 
 def copy_key(key: str, steps: Iterable[Step]) -> str:
-    """Return what only copies of a run share, given the key under which it is annotated."""
+    """Return a key that only copies of a run share, given its steps and the key of its annotations."""
     content = ContentHash()
     for step in steps:
         content.add(step)

@@ -18,12 +18,12 @@ _KIND = "result"
 
 
 class Comparison(StrEnum):
-    """The result of comparing another harness's figure with gistpoint's verdict."""
+    """The result of comparing another harness's outcome with gistpoint's verdict."""
 
     SAME = "same"
     DIFFERS = "differs"
     NO_FIGURE = "no_figure"
-    """The harness has no figure."""
+    """The harness reported no outcome to compare."""
     TO_BE_READ = "to_be_read"
     """The result passes but is suspicious, so it does not count as solved before it has been reviewed."""
     DOES_NOT_APPLY = "does_not_apply"
@@ -44,7 +44,7 @@ CODEC = Codec(
 
 
 class ExternalResult(msgspec.Struct, frozen=True):
-    """Data of `result`: the other harness's figures, in `their_*`, and gistpoint's."""
+    """The data of a `result` operation: the other harness's figures, in `their_*`, and gistpoint's."""
 
     harness: str
     run: str

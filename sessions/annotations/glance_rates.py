@@ -1,4 +1,4 @@
-"""The rates, with intervals, at which readers notice corruptions and call untouched functions faulty."""
+"""The rates at which readers notice corruptions, and call untouched functions faulty, with intervals."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _models(book: GlanceBook) -> list[str]:
 
 
 def task_rates(book: GlanceBook) -> dict[str, float]:
-    """Return the rate at which the fault was noticed, by task: by people, or by models if no person read it.
+    """Return the rate at which each task's fault was noticed by people, or by models if no person read it.
 
     A task of which nobody read the corrupted version is left out.
     """

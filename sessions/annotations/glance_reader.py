@@ -44,7 +44,7 @@ from gistpoint.sessions.annotations.glances import (
 from gistpoint.sessions.annotations.side_files import DeleteData, SideFileStore
 
 LONGEST_WORDS = 2_000
-"""The maximum number of characters that are stored of a reader's words."""
+"""The maximum length, in characters, of a reader's words in the file; longer ones are cut."""
 
 
 class GlanceStore(SideFileStore[GlanceOperation, GlanceBook]):

@@ -51,7 +51,7 @@ CODEC = Codec(
 
 
 class ReadingData(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Data of `reading`."""
+    """The data of a `reading` operation."""
 
     function: str
     """`path::qualname`."""
@@ -77,7 +77,7 @@ class ReadingData(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class GlanceVerdictData(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Data of `verdict`."""
+    """The data of a `verdict` operation."""
 
     function: str
     verdict: GlanceVerdict

@@ -34,7 +34,8 @@ def run_key(document: RunDocument) -> str:
     It is `FORMAT:ID` if the run has an id and the format's ids are unique. Otherwise it is `FORMAT:HASH`,
     with the hash of the run's record if a run is one record of its file; or `FORMAT:HASH+HASH`: the first
     hash covers the first record of each step up to the solver's first one, because all runs of a study share
-    a system prompt, and the second covers the records so far, if there are more. All hashes are bounded.
+    a system prompt, and the second covers the records so far, if there are more. Only a bounded part of the
+    file is hashed.
     In a file with several runs, `#` and the percent-encoded id follow.
     """
     key = ""

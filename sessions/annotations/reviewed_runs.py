@@ -13,7 +13,7 @@ from gistpoint.sessions.records.model import Actor, Run
 from gistpoint.sessions.runs.document import RunDocument
 
 RUN_COLUMNS = ("path", "task", "model", "agent", "outcome", "end_reason")
-"""The columns of an export that describe the run: the path of its file, and what the file records."""
+"""The columns of an export that describe the run: the path of its file, and facts from the file."""
 COLUMNS = (*RUN_COLUMNS, *REVIEW_COLUMNS)
 
 
@@ -57,7 +57,7 @@ def _has_content(review: Review) -> bool:
 
 
 def reviewed_rows(runs: Iterable[ReviewedRun], book: ReviewBook, reviewers: Sequence[str]) -> Iterator[Row]:
-    """Yield the annotations of some runs, by run, reviewer and time, with the columns in `RUN_COLUMNS`."""
+    """Yield a row with the columns in `COLUMNS` for each annotation, by run, reviewer and time."""
     by_key: dict[str, list[Row]] = {}
     for row in review_rows(book, reviewers):
         by_key.setdefault(str(row["run"]), []).append(row)

@@ -39,7 +39,7 @@ class ReviewStore(SideFileStore[ReviewOperation, ReviewBook]):
 
 @dataclass(slots=True)
 class Reviewer:
-    """One reviewer; each method that annotates writes one operation, or one for each step."""
+    """One reviewer; the methods that annotate append operations to the reviewer's file."""
 
     store: ReviewStore
     name: str

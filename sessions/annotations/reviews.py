@@ -1,4 +1,4 @@
-"""Reviews of runs, folded from the operations of reviewers; the order of the operations does not matter."""
+"""Reviews of runs, folded from the operations of reviewers, which may be in any order."""
 
 from __future__ import annotations
 
@@ -115,21 +115,21 @@ CODEC = Codec(
 
 
 class OpenedData(msgspec.Struct, frozen=True):
-    """Data of `opened`: the name of the file, and whether the reviewer is blind."""
+    """The data of an `opened` operation: the name of the file, and whether the reviewer is blind."""
 
     name: str = ""
     blind: bool = False
 
 
 class LabelData(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Data of `label`: the id of a label and the name of its set."""
+    """The data of a `label` operation: the id of a label and the name of its set."""
 
     label: Text
     set: str = ""
 
 
 class RunVerdictData(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Data of `verdict`."""
+    """The data of a `verdict` operation."""
 
     verdict: RunVerdict
     blind: bool | None = None

@@ -28,13 +28,13 @@ from gistpoint.core.text import shortened
 
 
 class CommentData(msgspec.Struct, frozen=True):
-    """Data of a comment."""
+    """The data of a comment."""
 
     text: str = ""
 
 
 class DeleteData(msgspec.Struct, frozen=True):
-    """Data of an operation that withdraws the operation whose uuid is `target`."""
+    """The data of an operation that withdraws the operation whose uuid is `target`."""
 
     target: str
 
@@ -47,7 +47,7 @@ class Codec(Generic[Op]):
     version: int
     operation: type[Op]
     what: str
-    """The word for the annotations in messages, such as review or validation."""
+    """The word for an annotation in messages, such as `review` or `validation`."""
     error: type[UserError]
     as_text: Mapping[str, Callable[[str], object]] = field(default_factory=dict)
     """The members that are written with `str`, and the functions that parse them."""
@@ -105,7 +105,7 @@ class Codec(Generic[Op]):
     def name_of(self, name: str, person: str) -> str:
         """Return a name without leading and trailing blanks.
 
-        Raises the codec's error if it is invalid; `person` is the word for its bearer, such as reviewer.
+        Raises the codec's error if it is invalid; `person` is the word for its owner, such as `reviewer`.
         """
         if not is_reviewer(name.strip()):
             raise self.error(
@@ -335,7 +335,7 @@ class SideFileStore(Generic[Op, BookT]):
         If two different operations have the same uuid, the local one is kept and a problem reports it. For a
         file without any operation, such as an export, only the first problem and an explanation are reported,
         not one problem per line. Operations of unknown kinds are added too, for newer versions, and a problem
-        names their kinds.
+        names their kinds. Raises the codec's error if a file can't be read or written.
         """
         added = known = 0
         problems: list[str] = []

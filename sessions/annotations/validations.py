@@ -85,9 +85,10 @@ CODEC = Codec(
 
 
 class TaskVerdictData(msgspec.Struct, frozen=True):
-    """Data of `verdict`: the verdict, and the uuids of the validator's earlier trials and checks.
+    """The data of a `verdict` operation: the verdict and its evidence.
 
-    The uuids distinguish a verdict based on evidence from one given at a glance (decision 22).
+    The evidence is the uuids of the validator's earlier trials and of the last check. It distinguishes a
+    well-founded verdict from one given at a glance (decision 22).
     """
 
     verdict: TaskVerdict
@@ -95,7 +96,7 @@ class TaskVerdictData(msgspec.Struct, frozen=True):
 
 
 class AdjudicationData(TaskVerdictData, frozen=True):
-    """Data of `adjudication`: the verdict, its evidence, and the uuids of the verdicts that it decides."""
+    """The data of an `adjudication` operation, with the uuids of the verdicts on which it decides."""
 
     decides: tuple[str, ...] = ()
 
@@ -109,7 +110,7 @@ class GistData(msgspec.Struct, frozen=True):
 
 
 class TrialData(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Data of `trial`: a run of the suite, or of a gist."""
+    """The data of a `trial` operation: a run of the suite, or of a gist."""
 
     subject: TrialSubject
     status: str
@@ -140,7 +141,7 @@ class FindingData(msgspec.Struct, frozen=True):
 
 
 class CheckData(msgspec.Struct, frozen=True):
-    """Data of `check`."""
+    """The data of a `check` operation."""
 
     findings: tuple[FindingData, ...]
     backend: str
@@ -153,7 +154,7 @@ class TaskVerdictGiven:
     op: str
     verdict: TaskVerdict
     evidence: tuple[str, ...]
-    """The uuids of the validator's trials and checks before the verdict."""
+    """The uuids of the validator's trials, and of the last check, before the verdict."""
     utc_ms: int
 
 

@@ -57,7 +57,7 @@ class Drafts:
         self.folder = folder / file_name_of(reviewer)
 
     def read(self, task: str) -> Draft:
-        """Return the draft of a task, which may be empty; an unreadable file is renamed to `.damaged`."""
+        """Return the draft of a task, which may be empty; an unreadable file gets the suffix `.damaged`."""
         path = self._path(task)
         try:
             value = json.loads(read_regular(path))
@@ -113,7 +113,7 @@ class Validator:
             self._add(task, ValidationOperationKind.SEEN)
 
     def verdict(self, task: str, verdict: TaskVerdict) -> ValidationOperation:
-        """Give a verdict on a task; the validator's trials and checks so far are its evidence."""
+        """Give a verdict on a task; the validator's trials so far and last check are its evidence."""
         return self._add(
             task, ValidationOperationKind.VERDICT, TaskVerdictData(verdict, self._evidence(task))
         )

@@ -1,1 +1,1 @@
-"""Judgements of recorded runs by models, and labels by people: side files, the work, and the report."""
+"""Judges recorded runs with models, collects people's labels, and reports on both."""

@@ -1,4 +1,4 @@
-"""A person's labels: first a random part without the judge's answers, then what is disputed."""
+"""A person's labels: first of randomly drawn runs, without the judge's answers, then of disputed claims."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class HandReader:
         return self.given(question.run).label(question.label.sha256, question.part, question.round)
 
     def look_again(self) -> None:
-        """Read what was answered and withdrawn in other windows. Raises `JudgementError` if that fails."""
+        """Read labels again, which other windows may have changed. Raises `JudgementError` if that fails."""
         self.store.reload()
 
     def answer(self, question: LabelQuestion, present: bool) -> JudgementOperation:
@@ -94,9 +94,9 @@ class HandReader:
         return self._add(question.run, JudgementKind.LABEL, data)
 
     def take_back(self, question: LabelQuestion) -> bool:
-        """Withdraw the answer to a question, and earlier ones; return False if there is none."""
+        """Withdraw all answers to a question; return False if there is none."""
         found = False
-        # An earlier answer, perhaps of another window, would otherwise count again.
+        # An earlier answer, perhaps from another window, would otherwise count again.
         while (given := self.label(question)) is not None:
             self._add(question.run, JudgementKind.DELETE, DeleteData(given.op))
             found = True
@@ -109,19 +109,22 @@ class HandReader:
         self.store.append([operation])
         return operation
 
-    # What is asked
+    # The questions
 
     def blind(self, runs: Iterable[str], labels: Sequence[RubricLabel], sample: int) -> list[LabelQuestion]:
-        """Return the questions about a random part of `sample` runs, all labels of a run in a row.
+        """Return the questions about `sample` runs drawn at random; those about one run are in a row.
 
-        A computed label without a definition is not asked about: it is what its program says.
+        Labels without a definition, which are computed, are not asked about: a program decides them.
         """
         chosen = drawn(runs, self.seed)[:sample]
         defined = [label for label in labels if label.definition]
         return [LabelQuestion(run, label, LabelPart.RANDOM) for run in chosen for label in defined]
 
     def again(self, runs: Iterable[str], labels: Sequence[RubricLabel], sample: int) -> list[LabelQuestion]:
-        """Return the blind questions for a second reading of `sample` read runs, in another order."""
+        """Return the questions for a second blind reading of `sample` runs, in another order.
+
+        The runs and their questions are those for which this person has given blind labels.
+        """
         read = [
             question
             for question in (LabelQuestion(run, label, LabelPart.RANDOM) for run in runs for label in labels)
@@ -163,7 +166,7 @@ class HandReader:
         blind = self.given(run).label(label.sha256, LabelPart.RANDOM)
         if blind is not None:
             return Dispute.DIFFERENT if blind.present != answer.present else None
-        # A computed fact reads no words, so nothing in the run can instruct it.
+        # No model computes a fact, so text in the run can't influence it.
         if is_addressing and label.coded is not Coding.COMPUTED:
             return Dispute.ADDRESSED
         if answer.unproven and not answer.present:
@@ -172,6 +175,6 @@ class HandReader:
 
 
 def drawn(runs: Iterable[str], seed: int, purpose: str = "") -> list[str]:
-    """Return runs in random order by their keys, so that a larger part contains each smaller one."""
-    # A hash, not a generator: the order does not depend on which other runs there are.
+    """Return the distinct runs in a random order that depends only on `seed` and `purpose`."""
+    # Ordered by hash: added runs leave the order as it is, and a larger sample contains a smaller one.
     return sorted(set(runs), key=lambda run: sha256(f"{seed}\0{purpose}\0{run}".encode()).digest())

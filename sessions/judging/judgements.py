@@ -59,10 +59,10 @@ CODEC = Codec(
 
 
 class PieceData(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Data of `piece`."""
+    """The data of a `piece` operation."""
 
     piece_sha256: str
-    """The hash of what was read."""
+    """The hash of the piece that the model read."""
     most: Positive
     """The maximum length, in characters, of the pieces into which the run was divided."""
     answers: tuple[PieceAnswer, ...]
@@ -74,7 +74,7 @@ class PieceData(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class HandLabelData(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Data of `label`."""
+    """The data of a `label` operation."""
 
     label: str
     label_sha256: str
@@ -111,7 +111,7 @@ class Judgements:
     labels: tuple[HandLabel, ...] = ()
 
     def label(self, label_sha256: str, part: LabelPart, round: int = 1) -> HandLabel | None:
-        """Return the last label with a definition in a part and round; None if there is none."""
+        """Return the last label with a definition's hash in a part and round; None if there is none."""
         wanted = (label_sha256, part, round)
         return next(
             (
@@ -124,7 +124,7 @@ class Judgements:
 
 
 def fold(run: str, reviewer: str, operations: Iterable[JudgementOperation]) -> Judgements:
-    """Return the judgement that results from a model's or person's operations on a run."""
+    """Return the judgements that result from a model's or person's operations on a run."""
     pieces, labels = list[PieceJudged](), list[HandLabel]()
     for item in standing(operations):
         if item.kind == JudgementKind.PIECE and (piece := item.read(PieceJudged)) is not None:

@@ -1,4 +1,4 @@
-"""A model judges runs piece by piece; each answer is on disk when the next piece is asked about."""
+"""Lets a model judge runs piece by piece; each answer is on disk before the next request is sent."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from gistpoint.sessions.judging.judgements import (
 from gistpoint.sessions.judging.run_texts import RunText
 
 REPLY_TOKENS_OF_LABEL = 150
-"""The tokens of a reply that an estimate allows for each label."""
+"""The tokens of a reply that an estimate assumes for each label."""
 
 
 @dataclass(slots=True)
 class JudgingPlan:
-    """What a judge still has to read, and how much that is."""
+    """The runs that a judge still has to read, and the estimated size of the requests and replies."""
 
     runs: int = 0
     missing: dict[str, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class JudgingPlan:
     def names(self) -> list[str]:
         """The names of the runs that have to be read, in a different order each time.
 
-        Runs that a model refuses would otherwise come first each time, and keep it from all others.
+        Otherwise, runs that the model refuses might always come first, and it would never reach the others.
         """
         return [self.missing[key] for key in drawn(self.missing, secrets.randbits(32), "judged")]
 
@@ -68,7 +68,7 @@ class JudgingPlan:
 
 @dataclass(slots=True)
 class Judging:
-    """The work of a judge in one call."""
+    """The result of one call of `RunJudge.judge`."""
 
     result: JudgeResult
     planned: int
@@ -109,7 +109,7 @@ class RunJudge:
                 yield PieceRequest(run.key, piece, labels)
 
     def plan(self, runs: Iterable[RunText], *, cancel: CancelToken = NEVER) -> JudgingPlan:
-        """Return what is missing. Raises `CancelledError` when cancelled."""
+        """Return the plan of the missing requests for some runs. Raises `CancelledError` when cancelled."""
         found = JudgingPlan()
         for run in runs:
             cancel.check()
@@ -176,7 +176,7 @@ class RunJudge:
 
 
 def answered_pieces(judged: Judgements) -> dict[str, dict[str, PieceAnswer]]:
-    """Return the last answer of a judge by the hash of the piece and that of the label.
+    """Return the last answers of a judge, by the hash of the piece and then by the hash of the label.
 
     Answers under other instructions do not count.
     """
@@ -190,9 +190,9 @@ def answered_pieces(judged: Judgements) -> dict[str, dict[str, PieceAnswer]]:
 
 
 def answers_for(run: RunText, labels: Sequence[RubricLabel], judged: Judgements) -> dict[str, RunAnswer]:
-    """Return a judge's answers for a run by label id, without those that are not known for all its pieces.
+    """Return a judge's answers for a run by label id, without labels that were not answered for every piece.
 
-    If the run was divided in several ways, the last one that is complete counts.
+    If the run was divided in several ways, the last one with an answer for every piece counts.
     """
     known, found = answered_pieces(judged), dict[str, RunAnswer]()
     for most in dict.fromkeys(piece.most for piece in judged.pieces):

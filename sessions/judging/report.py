@@ -1,4 +1,4 @@
-"""The report on judged runs: for each label its prevalence, and each finding with its run, step and quote."""
+"""The report on judged runs: the prevalence of each label, and each finding with its run, step and quote."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def coded_run(
     judge: str,
     reader: str,
 ) -> CodedRun:
-    """Return a run with its answers; `computed` is by the name of the fact, and `reader` may be empty."""
+    """Return a run with its answers and labels; `computed` is by fact name, `reader` may be empty."""
     given = book.state(text.own_key, reader)
     answers = {label.id: computed[label.fact] for label in rubric.computed}
     answers |= answers_for(text, rubric.asked, book.state(text.key, judge))
@@ -77,7 +77,7 @@ class LabelRow:
     coded: str
     prevalence: Prevalence
     not_judged: int
-    """The number of runs without an answer to all their pieces."""
+    """The number of runs without a complete answer: at least one of their pieces was not judged."""
     unproven: int
     """The number of claims without a quote that is in the run; they count as absent."""
     refused: int
@@ -88,7 +88,7 @@ class LabelRow:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One label that a judge found in a run, with one place that shows it."""
+    """A label that a judge found in a run, with one of the places that show it."""
 
     label: str
     run: str
@@ -100,7 +100,7 @@ class Claim:
     quote: str
     confidence: float
     person: str
-    """What a person answered: `present`, `absent` or empty."""
+    """A person's answer: `present` or `absent`; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class FindingsReport:
     rows: tuple[LabelRow, ...]
     claims: tuple[Claim, ...]
     addressing: tuple[tuple[str, str, int], ...]
-    """For each place: the run, why it seems so, and the step, counted from 1."""
+    """For each place that seems to address a judge: the run, the reason, and the step, counted from 1."""
     kinds: Mapping[str, int] = field(default_factory=dict)
     """The number of places of each kind."""
 
@@ -159,7 +159,7 @@ def _row(runs: Sequence[CodedRun], label: RubricLabel) -> LabelRow:
 
 
 def _of_fact(runs: Sequence[JudgedRun]) -> Prevalence:
-    """Return the share of runs with a fact that nobody labelled: what was computed is right by definition."""
+    """Return the prevalence of a fact that nobody labelled: the computed answers are right by definition."""
     from gistpoint.core.analysis.prevalence import prevalence
 
     found = prevalence([replace(run, label=run.judged) for run in runs])

@@ -1,4 +1,4 @@
-"""What a judge and a person read of a run, and the computed facts of a run."""
+"""The text of a run that a judge and a person read, and the computed facts of a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RunText:
     key: str
     """The key under which the run is annotated, which other runs may share."""
     own_key: str
-    """What only copies of the run share: people's labels belong to the content that they have read."""
+    """A key that only copies of the run share, for people's labels, which belong to the content read."""
     name: str
     """The name by which the user opens the run."""
     task: str
@@ -40,7 +40,7 @@ class RunText:
 
 
 def run_text(name: str, document: RunDocument, header: Run, *, cancel: CancelToken = NEVER) -> RunText:
-    """Return what is read of a run; of a part that is too long to be shown whole, its beginning.
+    """Return the text of a run; of a part that is too long to be shown whole, only the beginning is included.
 
     Raises `CancelledError` when cancelled.
     """
@@ -59,10 +59,10 @@ def _passages(document: RunDocument, content: ContentHash, cancel: CancelToken) 
 
 
 class ComputedFact(Protocol):
-    """A fact that is worked out from the profile of a run."""
+    """A fact that is computed from the profile of a run."""
 
     def __call__(self, profile: Profile) -> tuple[int, ...] | None:
-        """Return the steps that show the fact, perhaps none of them; None if the run does not show it."""
+        """Return the steps that show the fact, empty if the run as a whole does; None if it does not hold."""
         ...
 
 
@@ -102,7 +102,7 @@ FACTS: Mapping[str, ComputedFact] = {
 def computed(
     document: RunDocument, names: tuple[str, ...], *, cancel: CancelToken = NEVER
 ) -> dict[str, RunAnswer]:
-    """Return the answer of each of these facts; the run is read only if there are any.
+    """Return the answers for the named facts; without names, the run is not read.
 
     Raises `CancelledError` when cancelled.
     """

@@ -346,7 +346,7 @@ class Blob(Protocol):
 
 
 class FileBlob:
-    """A file on disk, read by `pread` and never mapped: mapped pages would count as used memory."""
+    """A file on disk, read with `pread` and never mapped: mapped pages would count as used memory."""
 
     def __init__(self, path: Path, name: str = "") -> None:
         self.path = path

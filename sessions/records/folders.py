@@ -68,7 +68,7 @@ def session_files(path: Path) -> list[PathBlob]:
 
 
 def holding_sessions(folders: Collection[str]) -> list[str] | None:
-    """Return which of `folders` contain opencode's sessions; None unless they are folders of its storage."""
+    """Return those of `folders` that contain opencode's sessions; None if it has no such storage here."""
     if "message" not in folders or "part" not in folders:
         return None
     return sorted({"session", "info"} & set(folders)) or None
@@ -91,7 +91,7 @@ def _is_result_of_a_trial(path: Path) -> bool:
 
 
 def holds_trials(folder: Path) -> bool:
-    """Whether there are trials in the first subfolders or in theirs; the folder's own result sums them up."""
+    """Whether one of the first subfolders, or of theirs, is a trial; a result next to them is a summary."""
     inner = list(filter(Path.is_dir, sorted(folder.iterdir())))[:_MOST_TRIED]
     below = [deeper for entry in inner for deeper in sorted(entry.iterdir())[:_MOST_TRIED]]
     return any(map(trial_files, (*inner, *below)))

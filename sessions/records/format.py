@@ -134,10 +134,10 @@ class RunReader(ABC):
         return guarded(lines(blob, offset), blob, self.warnings, before=before) if self.in_lines else None
 
     def place(self, fields: Json, step_count: int) -> int:
-        """Return the number of the step that a record belongs to; `step_count` for a new step.
+        """Return the number of the step to which a record belongs; `step_count` for a new step.
 
-        `fields` is what the scanner decoded: only the light keys, if there are any. Non-ASCII text is not
-        decoded yet.
+        `fields` are the members that the scanner decoded: only the light keys, if there are any. Non-ASCII
+        text is not decoded yet.
         """
         return step_count
 

@@ -1,4 +1,4 @@
-"""Limits on what is decoded or kept at once; anything larger is refused, or shown cut with a note.
+"""Limits on the data decoded or kept at once; anything larger is refused, or cut and shown with a note.
 
 Therefore, a run of any size is read in bounded memory (decision 5).
 """
@@ -53,4 +53,4 @@ DIRECTORY = 16 << 20
 
 CACHED_STEPS = 64
 CACHED_BYTES = 8 << 20
-"""The number of steps that a document keeps parsed, and the limit of raw bytes that they are made from."""
+"""The maximum number of steps that a document keeps parsed, and of raw bytes from which they are made."""

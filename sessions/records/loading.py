@@ -56,7 +56,7 @@ IN_TEXT = Quotes('"', "\\", re.compile(r'(?:[^"\\]++|\\.)*+"', re.S))
 
 
 def load_record(blob: Blob, start: int, end: int) -> tuple[Json, str]:
-    """Return the value from `start` to `end` and an empty string, or None and why the value can't be read.
+    """Return the value from `start` to `end` and an empty string, or None and the reason why there is none.
 
     Strings longer than the limit in long records are `CutText`.
     """

@@ -95,7 +95,7 @@ class CutText(str):
 
     @property
     def length(self) -> int:
-        """The size of the whole text in bytes, as written."""
+        """The size of the whole text as written: bytes for parts in a file, characters for other parts."""
         sizes = (
             (
                 piece.source.length
@@ -336,7 +336,7 @@ def step_texts(thought: str, text: str, calls: Sequence[RunCall], results: Itera
 
 
 def parts_of(step: Step) -> Iterator[tuple[TextScope, int, str]]:
-    """Yield every text field of a step in display order, with its scope and its number within that scope."""
+    """Yield each text field of a step in display order: its scope, its number within that scope, its text."""
     yield TextScope.THOUGHT, 0, step.thought
     yield TextScope.TEXT, 0, step.text
     for number, call in enumerate(step.calls):

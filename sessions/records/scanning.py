@@ -1,8 +1,8 @@
 """Finds the beginning and end of each record of a JSON file, in one pass over its bytes, a chunk at a time.
 
 The text is decoded as Latin-1, so that an offset in it is an offset in the file; keys, and the values that
-pairing needs, are ASCII. Records are separated with the standard library's scanner. In indented files, their
-closing lines separate them three times faster: a JSON string has no raw line break.
+pairing needs, are ASCII. Records are separated with the standard library's scanner. In indented files, they
+are separated at their closing lines, which is three times faster: a JSON string has no raw line break.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class RawRecord(NamedTuple):
 
 @dataclass(slots=True)
 class LightKeys:
-    """Keys with short strings or integers that suffice for pairing: indented records need no decoding."""
+    """Keys with short strings or integers, which suffice for pairing; indented records need no decoding."""
 
     names: tuple[str, ...]
 
@@ -76,7 +76,7 @@ class TooLongError(UnreadableError):
 
 
 class TooDeepError(TooLongError):
-    """Raised if the value is nested more deeply than any honest one."""
+    """Raised if the value is nested more deeply than `limits.DEPTH`."""
 
     reason = f"is nested deeper than {limits.DEPTH:,}"
 
@@ -446,7 +446,7 @@ def elements_at(blob: Blob, start: int, *path: str, light: LightKeys | None = No
 def elements_below(
     scanner: Scanner, path: Sequence[str], light: LightKeys | None = None
 ) -> Iterator[RawRecord]:
-    """Yield the elements of the array at a path of keys from the value at the position; skip others."""
+    """Yield the elements of the array at a path of keys below the value at the position; skip the rest."""
     if not path and scanner.peek() == "[":
         yield from scanner.elements(light)
     elif path and scanner.peek() == "{":
@@ -475,7 +475,7 @@ def one_record(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
 
 
 def lines(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
-    """Yield the non-empty lines of a JSONL text as records; each must be an object or a list."""
+    """Yield the non-empty lines of a JSONL text as records, damaged ones if they are not objects or lists."""
     held: list[bytes] = []
     begun, offset, size = start, start, blob.size
     while offset < size:
@@ -527,7 +527,7 @@ def _line(
 def guarded(
     records: Iterator[RawRecord], blob: Blob, warnings: list[str], member: int = 0, *, before: int = 0
 ) -> Iterator[RawRecord]:
-    """Yield `records`, at most `limits.RECORDS`, and add a warning for each problem.
+    """Yield `records`, at most `limits.RECORDS`, and add a sentence to `warnings` for each problem.
 
     If the text ends within a record or is damaged, the rest of it is yielded as a damaged record. `member` is
     the number of the records' file, and `before` the number of earlier records.

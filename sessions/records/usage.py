@@ -1,4 +1,4 @@
-"""The rule by which the counts of a provider become tokens, in which the prompt's include those of a cache.
+"""Converts the token counts of a provider to `Tokens`, whose prompt includes the tokens of a cache.
 
 Providers count the tokens that were read from a cache, or written to it, in one of two ways: within the
 prompt (OpenAI, Google, LiteLLM), or separately (Anthropic, and programs that count like it). See

@@ -214,7 +214,7 @@ def when(value: Json) -> float | None:
 
 
 def later(at: float | None, seconds: float | None) -> float | None:
-    """Return the time `seconds` after `at`; None if either is unknown, or if no calendar has such a time."""
+    """Return the time `seconds` after `at`; None if that is unknown, before 1970 or after 9986."""
     if at is None or seconds is None:
         return None
     return at + seconds if 0 <= at + seconds < _YEAR_9999 else None

@@ -26,7 +26,7 @@ _OPENING_STEPS = 5
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The facts about a run's recording that its replay depends on."""
+    """The facts about a run's recording on which its replay depends."""
 
     start: Mapping[str, Json] = field(default_factory=dict)
     """The data of the event that began the attempt; empty if gistpoint did not record the run."""
@@ -80,7 +80,7 @@ class RecordedCall:
 
 
 def origin_of(document: RunDocument) -> Origin:
-    """Return the origin of a run, which is read from its first steps only."""
+    """Return the origin of a run, from its header and first steps."""
     run = document.header
     for index in range(_OPENING_STEPS):
         if not document.ensure(index):
@@ -122,7 +122,7 @@ def broken_at(document: RunDocument) -> int | None:
 def recorded_calls(document: RunDocument, *, is_own: bool) -> Iterator[RecordedCall]:
     """Yield the calls and the unreadable records of a run in order, without calls copied from another run.
 
-    `is_own` is whether gistpoint recorded the run, and so additional facts about each result.
+    `is_own` says whether gistpoint recorded the run; if so, calls also have the facts that it records.
     """
     for step in document.steps():
         if step.kind is StepKind.DAMAGED:

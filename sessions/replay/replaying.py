@@ -70,7 +70,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def normalised(text: str) -> str:
-    """Return `text` with words in angle brackets in place of everything that may differ between two runs.
+    """Return `text` with words in angle brackets in place of parts that may differ between two runs.
 
     These are durations with a unit, times of day, dates with a time, addresses of six digits and more,
     temporary folders, and the folders in which Python and its packages are installed.
@@ -120,7 +120,7 @@ def _difference_text(text: str, against: str, facts: list[str]) -> str:
 
 
 def _around_difference(text: str, against: str) -> str:
-    """Return a string for a diff; if one of the strings is long, the part around the first difference."""
+    """Return `text` for a diff; if either string is long, only the part around the first difference."""
     if max(len(text), len(against)) <= _COMPARED_IN_FULL:
         return text
     first = next(
@@ -229,7 +229,7 @@ class Replay:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A sentence for each difference from the time of the recording."""
+        """A sentence for each change since the recording: of the journal, the tools or the backend."""
         notes = []
         if (line := broken_at(self.document)) is not None:
             notes.append(f"The journal was changed later: its chain of hashes breaks at line {line}.")
@@ -289,7 +289,8 @@ class Replay:
     def same_verdict(self) -> bool:
         """Whether the replay has the recorded verdict; scores are compared only in gistpoint's own runs.
 
-        Reasons for suspicion are not compared, because their rules may have changed.
+        An unknown recorded outcome or score is not compared. Neither are reasons for suspicion, because the
+        rules for them may have changed.
         """
         then, now = self.verdict_then(), self.verdict_now()
         if then.passed is not None and then.passed is not now.passed:
@@ -336,7 +337,7 @@ class Replay:
         return ToolResult(made.call_id, made.text or "", made.refused, self.attempt.found.get(made.call_id))
 
     def _saved(self, call: RecordedCall, place: int) -> ReplayedCall:
-        """Compare the call in which the attempt saved the typed text, before the call that caused it."""
+        """Compare the recorded saving of a typed gist with the one at `place` among the attempt's calls."""
         made = self.attempt.state.calls[place : place + 1]
         if not made or made[0].tool != call.tool:
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, "The attempt had nothing to save.")
@@ -382,7 +383,7 @@ class Replay:
 
 
 def _harness_failed(result: ToolResult) -> str:
-    """Return why there is nothing to compare if the harness failed; otherwise empty."""
+    """Return why the harness failed, in which case there is no result to compare; empty if it did not."""
     if result.found is not None and not result.found.counts:
         return result.found.reason or "The harness failed."
     return ""

@@ -1,4 +1,4 @@
-"""The report on a replay, as it is printed, sent and stored: outcomes of the calls, and verdicts."""
+"""The report on a replay for printing, sending and storing: the outcomes of the calls, and the verdicts."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def report_of(
 
 
 def fault_in_report(report: ReplayReport, document: RunDocument, *, name: str, task: str) -> str:
-    """Return why a report from another machine can't be about a run, in a few words; empty if it can.
+    """Return, in a few words, why a report from another machine can't be about a run; empty if it can.
 
     The report must name the run, its task and its recorded verdict, and contain only calls of the run, none
     of them twice, and at least one if the run has any.
@@ -204,7 +204,7 @@ class ReplayBatch:
         self.print_line(_line(name, report))
 
     def fail(self, name: str, problem: str) -> None:
-        """Record why a run can't be replayed, and report it."""
+        """Record why a run can't be replayed, and pass the reason to `tell`."""
         self.problems[name] = problem
         self.tell(f"{name}: {problem}")
 

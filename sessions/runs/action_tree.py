@@ -48,7 +48,7 @@ _SETTING_UP = frozenset({"cd", "pushd", "export", "source", ".", "set"})
 
 @dataclass(frozen=True, slots=True, order=True)
 class Action:
-    """What a call does: the kind of work, or the tool, and its target; the target may be empty."""
+    """The action of a call: the kind of work, or the tool, and its target, which may be empty."""
 
     verb: str
     path: str = ""
@@ -67,7 +67,7 @@ def _in_a_line(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunActions:
-    """The actions of a run as they are compared, with their steps, and the run's outcome."""
+    """The actions of a run that are compared, with their steps, and the run's header with its outcome."""
 
     name: str
     """The name by which the run is opened."""
@@ -90,7 +90,7 @@ def actions_of(steps: Iterable[Step]) -> Iterator[tuple[int, Action]]:
 
 
 def actions_in(step: Step) -> Iterator[Action]:
-    """Yield what a step of the solver does, an action for each of its calls; none for others' steps."""
+    """Yield an action for each call of a step of the solver; nothing for the steps of others."""
     if not is_of_solver(step):
         return
     for each in steps_of_calls(step):
@@ -100,7 +100,7 @@ def actions_in(step: Step) -> Iterator[Action]:
 
 
 def _action_of(step: Step) -> Action | None:
-    """Return what a step with at most one call does; None if it calls nothing."""
+    """Return the action of a step with at most one call; None if it calls nothing."""
     work = work_of(step)
     if work is None:
         return None
@@ -218,7 +218,7 @@ class ActionNode:
 
     @property
     def words(self) -> str:
-        """The actions in a line, at most `_IN_A_LINE` of them; for no actions, what that means."""
+        """The first `_IN_A_LINE` actions in a line; without actions, words for the reason."""
         more = len(self.actions) - _IN_A_LINE
         shown = " → ".join(map(str, self.actions[:_IN_A_LINE]))
         nothing = "all begin differently" if self.parts else "nothing more"
@@ -236,9 +236,9 @@ class _Open:
 
 
 def tree_of(runs: Sequence[RunActions]) -> ActionNode:
-    """Return the tree of what runs of one task tried first; its root is what all of them began with.
+    """Return the tree of the actions of some runs of one task; its root has those with which all runs began.
 
-    Children are in the order of their numbers of runs, the most first. Files should have common names.
+    Children with more runs come first. Files should have common names, see `with_common_paths`.
     """
     root = _Open([*range(len(runs))], 0)
     order = [root]
@@ -284,7 +284,7 @@ class TreeRow:
 
 
 def rows_of(root: ActionNode, folded: frozenset[int] | set[int] = frozenset()) -> list[TreeRow]:
-    """Return the rows of a tree, each node before its children, without what is below folded nodes."""
+    """Return the rows of a tree, each node before its children, without the nodes below folded ones."""
     rows: list[TreeRow] = []
     waiting = [(root, 0, False)]
     number = 0
@@ -319,7 +319,7 @@ def outcomes_of(node: ActionNode, runs: Sequence[RunActions]) -> Outcomes:
 def pair_of(node: ActionNode, runs: Sequence[RunActions]) -> tuple[int, int] | None:
     """Return two runs that part ways at a node; None if its runs don't.
 
-    They are of its largest two children; if possible, one is solved and the other is not.
+    They belong to its two largest children; if possible, one is solved and the other is not.
     """
     if not node.children:
         return None

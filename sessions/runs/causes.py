@@ -17,7 +17,7 @@ _TRACEBACK = "Traceback (most recent call last)"
 _AFTER_FRAMES = re.compile(r"(?:\n(?:[ \t][^\n]*)?)*\n(?P<error>[^\s\n][^\n]*)")
 """The first line after those of a traceback that are indented or empty."""
 _OF_IPYTHON = re.compile(r"(?P<name>[A-Za-z_][\w.]*) +$")
-"""What is before the word "Traceback" in IPython, which does not indent frames: the exception's name."""
+"""The exception's name before the word "Traceback" in the output of IPython, which does not indent frames."""
 _RAISED = re.compile(
     r"^(?:E\s+)?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Failure|Fault)\b"
     r"|^(?:Uncaught )?Error: \S|^panicked at |^thread '[^']*' panicked|^Exception in thread|^Caused by: "
@@ -57,7 +57,7 @@ _SUMS_UP = re.compile(
 )
 """A line around the results of a command that says nothing about the cause: a banner or a sum."""
 _PREFIX = re.compile(r"^(?:E |#+ |- |(?:output|std(?:out|err)): +)", re.IGNORECASE)
-"""What runners write before an error's line: pytest, Markdown, and shells that name the parts of a result."""
+"""The marks of pytest, of Markdown, and of shells that name the parts of a result, before an error's line."""
 _MESSAGE = re.compile(r'^(?:[\w-]{1,40}: )?(?:\{.*?)?"(?:message|error)": ?"((?:[^"\\]|\\.){1,400})"')
 """The message of an error that is written as JSON."""
 
@@ -143,7 +143,7 @@ def _last(lines: Iterable[str], test: Callable[[str], object]) -> str:
     return next((line for line in reversed([*lines]) if test(line)), "")
 
 
-# Equal causes have equal texts
+# The normalised form of a line
 
 _KEPT_CODE = re.compile(
     r"\b(?:HTTP(?!://)(?:/\d(?:\.\d)?)?(?: Error)?|status(?:[ _]code)?|errno"
@@ -189,7 +189,7 @@ _HOLD = "\x00{}\x00"
 
 
 def normalised(line: str) -> str:
-    """Return an error's line without what differs between equal causes.
+    """Return an error's line without the parts that differ between equal causes.
 
     Paths, addresses, ids, times and numbers become `<path>`, `<address>`, `<id>`, `<time>` and `<n>`. Status
     codes of HTTP, exit codes and error numbers are kept, since they are the cause.

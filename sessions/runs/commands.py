@@ -36,7 +36,7 @@ END = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class ViewedPart:
-    """What a call reads of a file: the function `name`, or lines, counted from 1; by default, all lines."""
+    """A part of a file that a call reads: the function `name`, or lines, counted from 1; by default, all."""
 
     path: str
     first: int = 1
@@ -92,7 +92,7 @@ def path_of(call: RunCall) -> str:
 
 
 def unquoted(path: str) -> str:
-    """Return a path without quotes around it, with which some programs record the arguments of commands."""
+    """Return a path without the quotes around it that some programs record with the arguments of commands."""
     is_quoted = len(path) > 2 and path[0] in "'\"" and path[-1] == path[0]
     return path[1:-1] if is_quoted else path
 
@@ -278,7 +278,7 @@ def written_files(command: str) -> tuple[tuple[str, str], ...]:
 
 
 def edited_paths(command: str) -> tuple[str, ...]:
-    """Return the paths of files that a command changes by `sed -i`, a redirection or `tee`.
+    """Return the paths of files that a command changes with `sed -i`, a redirection or `tee`.
 
     Only the first `_LONGEST` characters are searched.
     """

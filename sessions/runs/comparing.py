@@ -113,7 +113,7 @@ class AlignedRow:
 _NO_CALL = frozenset({StepKind.MESSAGE, StepKind.NOTE, StepKind.STATE, StepKind.PAUSE})
 """Kinds of steps in which nothing is called."""
 Steps = Collection[int]
-"""Steps of a run, such as its asides, in which nothing is called."""
+"""Indices of some steps of a run, such as hidden ones, or asides, in which nothing is called."""
 
 
 def align(
@@ -192,7 +192,7 @@ class Side:
     milestones: tuple[Reached, ...]
     history: RepositoryHistory
     done: tuple[str, ...]
-    """A hash of what each step calls and what came of it; empty for a step without a call."""
+    """A hash of each step's calls and results; empty for a step without a call."""
 
     def repository(self, step: int) -> RepositoryState:
         """Return the repository after a step, with its cumulative diff.
@@ -263,7 +263,7 @@ class RunComparison:
     right: Side
     rows: tuple[AlignedRow, ...]
     different: frozenset[int]
-    """The rows in which the runs do something else, or the same with another result."""
+    """The rows in which the runs make different calls, or the same calls with different results."""
 
     @property
     def milestones(self) -> tuple[MilestoneRow, ...]:
@@ -304,7 +304,7 @@ def _differs(row: AlignedRow, left: Side, right: Side) -> bool:
 
 
 def _done(step: Step) -> str:
-    """Return a hash of what a step calls and what came of it; empty if it calls nothing."""
+    """Return a hash of a step's calls and results; empty if it calls nothing."""
     if not step.calls:
         return ""
     calls = [(call.tool, call_text(call)) for call in step.calls]

@@ -1,4 +1,4 @@
-"""Finds out from the end of a file whether it was cut off, whatever its format and its number of runs."""
+"""Determines from its end whether a file was cut off, regardless of its format and its number of runs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The digest of a run: what happened in it, worked out from its steps while they are read once.
+"""The digest of a run: facts about what happened in it, computed in a single pass over its steps.
 
-Lists show, filter and group runs by it. What is kept is limited, however long the run is, and no model is
+Lists show, filter and group runs by it. Its size is limited, however long the run is, and no model is
 involved.
 """
 
@@ -41,12 +41,12 @@ LOOP = 3
 _MOST_PAIRS = 4_096
 _LONGEST_NAME = 120
 _MOST_NAMES = 10_000
-"""The number of different tools from which on no more calls are counted by tool."""
+"""The number of different tools from which calls are no longer counted by tool."""
 _ENDS = 4_000
 _TIMINGS = re.compile(r"\b\d+(?:\.\d+)?\s?(?:s|ms|seconds?|sec)\b|\b\d{1,2}:\d\d:\d\d(?:\.\d+)?\b")
 """Parts of a result that differ although nothing else does."""
 _SILENT = frozenset({StepKind.VIEW, StepKind.SEARCH})
-"""Kinds of steps whose results show the contents of files, which may contain errors of others."""
+"""Kinds of steps whose results show the contents of files, which may mention errors that did not happen."""
 _OF_HARNESS = frozenset({StepKind.SCORE, StepKind.STATE, StepKind.PAUSE, StepKind.NOTE, StepKind.SYSTEM})
 _DIFF = re.compile(r"^(?:diff --git |--- (?:a/|\S+\n\+\+\+ )|\*\*\* Begin Patch)", re.MULTILINE)
 _GIVES_UP = re.compile(
@@ -84,19 +84,19 @@ class Happening(StrEnum):
     TESTED = "tested"
     SUBMITTED = "submitted"
     FAILED_TESTS = "failed_tests"
-    """The last test run that names tests names failing ones."""
+    """The last test run failed, according to the tests that it names, or else its counts or exit code."""
     LOOPED = "looped"
     GAVE_UP = "gave_up"
     OUT_OF_BUDGET = "out_of_budget"
 
 
 class RunDigest(msgspec.Struct, frozen=True, array_like=True):
-    """What happened in a run."""
+    """Facts about what happened in a run; their size does not depend on its length."""
 
     error: str = ""
     """The line that names the last error; empty if there was none."""
     cause: str = ""
-    """The same line without what differs between equal causes."""
+    """The same line without the parts that differ between equal causes."""
     error_step: int = -1
     """The index of the step with the last error; -1 without one."""
     failing: tuple[str, ...] = ()
@@ -137,7 +137,7 @@ class RunDigest(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Digester:
-    """Works out the digest of a run; the steps are fed in order."""
+    """Computes the digest of a run; the steps are fed in order."""
 
     def __init__(self, header: Run | None = None) -> None:
         self._spending = Spending(header)
@@ -291,8 +291,8 @@ def went_wrong(step: Step) -> bool:
     """Whether something failed in a step, even if only the output shows it, or a test run didn't begin."""
     if step.kind in _OF_HARNESS:
         return False
-    # Failing tests are reported apart. A test that ended with an error, such as in its set-up, is none of
-    # them, and a test run that shows no tests did not begin.
+    # Failing tests are reported separately. Tests that ended with an error, such as in their set-up, are not
+    # among them, and a test run that shows no tests did not begin.
     if step.kind is StepKind.TEST:
         failed = has_error(step) or any(result.returncode for result in step.results)
         not_begun = failed and test_run_of(step).failed is None and failing_in(step) is None
@@ -305,7 +305,7 @@ def went_wrong(step: Step) -> bool:
 
 
 def error_in(step: Step) -> str:
-    """Return the line that names what went wrong in a step; `error` if there is none."""
+    """Return the line that names the error in a step; the word `error` if there is none."""
     codes = [result.returncode for result in step.results if result.returncode]
     failed = [result for result in step.results if result.is_error or result.returncode]
     shown = [result for result in step.results if shows_error(result.text)]

@@ -36,7 +36,7 @@ from gistpoint.sessions.runs.leftovers import Leftovers
 from gistpoint.sessions.runs.step_index import Place, StepIndex
 
 _Loaded: TypeAlias = tuple[Json, str]
-"""The value of a record, and what is wrong with it; empty if nothing is."""
+"""The value of a record, and its fault in words, which is empty if there is none."""
 _SLICE_S = 0.008
 """Seconds for which the index is built without a break."""
 _REST_S = 0.001
@@ -147,7 +147,7 @@ class RunDocument:
 
     @property
     def members(self) -> Mapping[str, Json]:
-        """The known members of the run itself, without its records; one too long or damaged is None."""
+        """The known members of the run itself, without its records; a member too long or damaged is None."""
         return self._reader.facts
 
     @property
@@ -298,7 +298,7 @@ class RunDocument:
         return self._reader.blobs[0].read(start, self._indexed_bytes - start)
 
     def grow(self) -> bool:
-        """Prepare to index what was appended to the file; return False if the run must be opened again.
+        """Prepare to index records that were appended; return False if the run must be opened again.
 
         It must be opened again if its earlier content has changed, if nothing was appended, or if its reader
         can't continue. If the last record was incomplete, it is dropped, so that it is read again.
@@ -380,7 +380,7 @@ class RunDocument:
         return step
 
     def last_step(self) -> Step | None:
-        """Return the last step without indexing earlier ones; None if the file's form rules that out.
+        """Return the last step without indexing earlier ones; None if the layout of the file prevents that.
 
         It is also None if no earlier step begins in the part that is read. The step's `index` is a guess,
         because the number of steps is not known yet.

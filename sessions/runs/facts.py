@@ -202,11 +202,11 @@ class StepMarks:
 
     @property
     def marks(self) -> frozenset[StepMark]:
-        """The marks without the steps and functions they refer to."""
+        """The marks without the steps and functions to which they refer."""
         return frozenset(item.mark for item in self.marked)
 
     def other(self, mark: StepMark) -> int | None:
-        """Return the earlier step that a mark refers to; None if there is none."""
+        """Return the earlier step to which a mark refers; None if there is none."""
         for item in self.marked:
             if item.mark is mark:
                 return item.other

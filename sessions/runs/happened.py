@@ -1,4 +1,4 @@
-"""What happened in runs, in words: for columns, for groups, and as data."""
+"""The digests of runs in words, for columns and for groups, and as JSON data."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SHAPES = {
 
 
 def happened_words(digest: RunDigest) -> str:
-    """Return what is remarkable about a run's course: what it did not do, and how it got stuck.
+    """Return words for missing edits and tests, failing tests, loops, giving up and an exhausted budget.
 
-    If nothing is, the words are `edited and tested`.
+    If none of these applies, the words are `edited and tested`.
     """
     found = [words for happening, words in _OF_FINDING.items() if digest.has(happening)]
     if not digest.has(Happening.EDITED):

@@ -1,4 +1,4 @@
-"""What is kept of a run that was read to its end: the part that lists show and that queries ask for."""
+"""The part of a run that is kept after it was read to its end, for lists and queries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class KeptRun:
     """The short values that the harness recorded about the run, by their keys joined with dots."""
 
     def settled(self, accepted: bool | None) -> Run:
-        """Return the header with the verdict after the reviewers' ruling on its pass; None without one."""
+        """Return the header with the verdict after a ruling on its pass; `accepted` is None without one."""
         return replace(self.run, verdict=settled_verdict(self.run, accepted))
 
 
@@ -51,7 +51,7 @@ def read_to_its_end(
     see: Callable[[Step], object] = lambda step: None,
     see_header: Callable[[Run], object] = lambda run: None,
 ) -> KeptRun:
-    """Read a listed run to its end, and return what is kept of it.
+    """Read a listed run to its end, and return the part that is kept.
 
     `rest` is called now and then, `see` with each step, and `see_header` with the whole header. Raises
     `RunFileError` if the run can't be read, and `CancelledError` if cancelled.
@@ -78,9 +78,10 @@ def kept_of(
     cancel: CancelToken = NEVER,
     see: Callable[[Step], object] = lambda step: None,
 ) -> KeptRun:
-    """Return what is kept of an open run; `early` is the header that the list read, and may name its task.
+    """Read an open run to its end, and return the part that is kept.
 
-    `see` is called with each step. Raises `CancelledError` if cancelled.
+    `early` is the header that the list read; it may name the task if the run does not. `see` is called with
+    each step. Raises `CancelledError` if cancelled.
     """
     digest = digest_of(document, cancel=cancel, see=see)
     run = document.header

@@ -91,7 +91,7 @@ class Leftovers:
         return tuple(_without(found, shown))
 
     def of_texts(self, values: Iterable[Json], texts: StepTexts) -> list[Noted]:
-        """Return what `of_step` returns, and possibly strings that are in other fields of the step."""
+        """Return the strings that `of_step` returns, and possibly others that are in fields of the step."""
         found = [text for value in values for text in self._in_records.below(value)]
         return list(_without(found, [*texts.tools, *(text for _, _, text in texts.parts)]))
 

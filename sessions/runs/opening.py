@@ -69,7 +69,7 @@ class ListedRun:
     header: Run | None = None
     problem: str = ""
     is_verdict: bool = False
-    """Whether the problem is that the file can be read, but is not a run in a known format."""
+    """Whether `problem` is not a failed read: the file is not a known run, is hidden, or was left out."""
     format: Format | None = None
     """The format of the file; None if it is not a run."""
 
@@ -78,10 +78,10 @@ class KnownListings(Protocol):
     """Earlier listings of files, each valid while its file does not change."""
 
     def listed(self, path: Path) -> list[ListedRun] | None:
-        """Return what a listing of a file yielded; None if it is not known."""
+        """Return the runs that a listing of a file yielded; None if they are not known."""
 
     def put_listed(self, path: Path, listed: Sequence[ListedRun]) -> None:
-        """Keep what the listing of a file yielded."""
+        """Keep the runs that a listing of a file yielded."""
 
 
 def files_of(path: Path, left_out: Callable[[int], object] = lambda count: None) -> Iterator[Path]:
@@ -130,7 +130,7 @@ _SUMMARIES = frozenset({"result.json", "results.json"})
 
 
 def _repeating_files(here: Path, files: list[str]) -> set[str]:
-    """Return the names of files in a folder that only repeat what others contain."""
+    """Return the names of files in a folder that only repeat the contents of others."""
     found = set[str]()
     has_summary = not _SUMMARIES.isdisjoint(files)
     if has_summary and holds_trials(here):
@@ -151,10 +151,10 @@ def list_runs(
     """Yield the runs of files, folders, archives and `FILE#ID` names, each as soon as its header is read.
 
     Files that are named in `paths` and are not runs are listed with their problem; in a folder or archive,
-    only refused files and those in the format of a run are. `with_unread` also lists files in a folder that
-    can't be read, those that are in no known format although their suffix suggests a run, and a folder of
-    which files were left out. `wants` decides which files to list at all, except those named with an ID.
-    `known` are earlier listings of files, which are used and added to. Raises `CancelledError` if cancelled.
+    only refused files are, and those in a known format that contain no run. `with_unread` also lists files in
+    a folder that can't be read, those in no known format although their suffix suggests a run, and a folder
+    of which files were left out. `wants` decides which files to list at all, except those named with an ID.
+    Earlier listings in `known` are used, and new ones are added. Raises `CancelledError` if cancelled.
     """
     for given in paths:
         path, id = split_name(str(given))
@@ -404,7 +404,7 @@ def _only_id(entries: Iterator[RunEntry], name: str) -> str:
 
 
 def _folder_error(path: Path) -> RunFileError:
-    """Return the error for a folder that is not itself a run, with a hint about what to name instead."""
+    """Return the error for a folder that is not itself a run, with a hint about the name to give."""
     files = list(islice(files_of(path), 2))
     if not files:
         return RunFileError(f"{path} is an empty folder.")

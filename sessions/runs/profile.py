@@ -1,6 +1,6 @@
 """Summarises a run: its work over time, waste, test runs, context, and when the broken code was reached.
 
-The steps are read once, and what is kept of them is limited, however long the run is. No model is involved.
+The steps are read once. The size of a profile is limited, however long the run is. No model is involved.
 """
 
 from __future__ import annotations

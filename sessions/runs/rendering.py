@@ -61,7 +61,7 @@ SHELLS = frozenset(
         "command_execution",
     )
 )
-"""Tools that a row does not name, because the kind of the step already shows what the command does."""
+"""Shell tools, which a row does not name, because the step's kind shows the purpose of the command."""
 _WORDS = 160
 """The maximum number of characters in a step's row."""
 FLAG_WORDS = {
@@ -88,7 +88,7 @@ def show(document: RunDocument, step: int | None = None, *, limit: int | None = 
 
 
 def header_lines(run: Run, *, limit: int | None = 20_000) -> Iterator[str]:
-    """Yield the lines of a header: its facts, other strings of the file, what is not shown, and warnings.
+    """Yield the lines of a header: its facts, other strings of the file, members not shown, and warnings.
 
     Other strings longer than `limit` characters are cut in the middle; None means no limit.
     """

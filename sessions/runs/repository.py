@@ -26,7 +26,7 @@ class Badge(StrEnum):
     RE_EXECUTED = "re-executed"
     """The calls were repeated in a new workspace."""
     UNKNOWN = "unknown"
-    """A change was not recorded; the state shows only what is known."""
+    """A change was not recorded, or does not fit the files; the state contains only the other changes."""
 
 
 @dataclass(frozen=True, slots=True)

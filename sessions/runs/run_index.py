@@ -1,4 +1,4 @@
-"""The index of recorded runs: which runs a file contains, what is kept of each, and answers about content."""
+"""The index of recorded runs: the runs in each file, the kept part of each run, and answers about content."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def read_run(
     cancel: CancelToken = NEVER,
     rest: Callable[[object], None] = lambda progress: None,
 ) -> KeptRun:
-    """Return what is kept of a listed run: from the index if the run is known there, else from its file.
+    """Return the kept part of a listed run, from the index if it is known there, otherwise from its file.
 
     `key_of` returns the key of the run's beginning, and `rest` is called now and then. Raises `RunFileError`
     if the run can't be read, and `CancelledError` if cancelled.
@@ -189,14 +189,14 @@ class RunIndex:
     """The index of recorded runs; without a cache folder, no run is known."""
 
     def __init__(self, cache_folder: Path | None) -> None:
-        """Open the index in the cache folder; None for none."""
+        """`cache_folder` contains the file of the index; None if nothing is to be kept."""
         self._rows = None if cache_folder is None else RowIndex(cache_folder / FILE)
         self._states: dict[Path, bytes | None] = {}
         self._files: dict[str, Path] = {}
         """The file of each run, by the run's name."""
 
     def close(self) -> None:
-        """Write what is not written yet."""
+        """Write the rows that are not written yet, and close the file."""
         if self._rows is not None:
             self._rows.close()
 
@@ -222,7 +222,7 @@ class RunIndex:
     # The runs of a file
 
     def listed(self, path: Path) -> list[ListedRun] | None:
-        """Return what a listing of a file yielded; None if it is not known."""
+        """Return the runs that a listing of a file yielded; None if they are not known."""
         state = self._state_of_file(path)
         row = None if self._rows is None or state is None else self._rows.get(f"{_LISTED}{path}", state)
         if row is None:
@@ -234,7 +234,7 @@ class RunIndex:
         return None
 
     def put_listed(self, path: Path, listed: Sequence[ListedRun]) -> None:
-        """Keep what the listing of a file yielded."""
+        """Keep the runs that a listing of a file yielded."""
         state = self._state_of_file(path)
         if self._rows is None or state is None:
             return
@@ -245,7 +245,7 @@ class RunIndex:
     # A run
 
     def get(self, name: str) -> KeptRun | None:
-        """Return what is kept of a run; None if it is not known."""
+        """Return the kept part of a run; None if it is not known."""
         if self._rows is None or (state := self._state(name)) is None:
             return None
         row = self._rows.get(_RUN + name, state)

@@ -1,4 +1,4 @@
-"""The fields by which queries ask for recorded runs, and the search for what only the run itself contains."""
+"""The fields with which queries select recorded runs, and the search for content that only the run has."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class AskedRun(Protocol):
 
     @property
     def kept(self) -> KeptRun | None:
-        """What is kept of the run; None until it was read to its end."""
+        """The kept part of the run; None until it was read to its end."""
         ...
 
     @property
@@ -213,7 +213,7 @@ FIELDS: tuple[QueryField[AskedRun], ...] = (
     _text("answer", _of_digest(answer_words)),
     *FURTHER,
 )
-"""The fields by which commands ask for runs: what a list shows as columns, and the further ones."""
+"""The fields with which commands select runs: those that a list shows as columns, and the further ones."""
 
 
 def run_query(

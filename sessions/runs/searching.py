@@ -133,7 +133,7 @@ class Query:
         return next(search_bytes(blob, (self.word_form,), lower=self.lower), None) is not None
 
     def may_match(self, noted: Noted) -> bool:
-        """Whether the pattern may match the line that shows text outside the fields of its step.
+        """Whether the pattern may match the line that shows a string outside the fields of its step.
 
         Raises `SearchError` if the pattern takes too long.
         """

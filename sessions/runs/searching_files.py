@@ -25,7 +25,7 @@ class Sieve:
         """The number of files that were not wanted."""
 
     def wants(self, probe: FileProbe, format: Format) -> bool:
-        """Whether a file may contain a match; `left_out` counts the files that do not.
+        """Whether a file may contain a match; `left_out` counts the files that can't.
 
         A file with a single run is always wanted, because the search of a run begins with its bytes. So is a
         file that can't be read, because its error is reported when its runs are read.

@@ -16,8 +16,8 @@ from gistpoint.sessions.runs.commands import edited_paths, path_of, same_path, s
 def steps_of_calls(step: Step) -> Iterator[Step]:
     """Yield a step for each call of a step, in order, with its result and its edits.
 
-    What the step records of all calls together, such as its diff, is in none of them. A step with at most one
-    call is yielded unchanged.
+    Facts about all calls together, such as the step's diff, are left out. A step with at most one call is
+    yielded unchanged.
     """
     if len(step.calls) < 2:
         yield step

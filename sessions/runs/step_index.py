@@ -9,7 +9,7 @@ from typing import TypeAlias
 from gistpoint.sessions.records.scanning import RawRecord
 
 _NONE = 0xFFFFFFFF
-"""Marks a record that no other record of its step follows."""
+"""Marks the last record of a step."""
 Place: TypeAlias = tuple[int, int, int]
 """The member, start and end of a record."""
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gistpoint.sessions.records.model import Run
 
 LONGEST_S = 10 * 365 * 86_400.0
-"""The length in seconds from which on a time is an error of a clock."""
+"""The duration in seconds from which a time counts as an error of a clock."""
 
 
 class TimeParts(NamedTuple):
@@ -54,7 +54,7 @@ class _Moments:
 
 
 class TimeDivision:
-    """Divides the time of a run into parts: each set of moments also contains those before it."""
+    """Divides the time of a run into parts, with nested sets of moments: each contains the one before it."""
 
     def __init__(self) -> None:
         self._model, self._with_tools, self._with_user = (_Moments() for _ in range(3))
@@ -109,8 +109,8 @@ class TimeDivision:
     def _length(self, run: Run | None) -> float | None:
         """Return the seconds from the beginning to the end of the run; None if they are unknown.
 
-        A recorded duration is preferred: what the harness wrote before it began, or after it ended, is not
-        part of the run.
+        A recorded duration is preferred, because records that the harness wrote before the run began, or
+        after it ended, are not part of the run.
         """
         first, last = self._first, self._last
         length = seconds_between(first, last) if first <= last else None

@@ -1,7 +1,7 @@
 """Measures how long the model and the tools of a run took, in each step and in total.
 
-The steps are read once, in order. What is kept of a step is a few numbers, however long the run is. The time
-of the whole run is divided into parts: each moment belongs to exactly one (decision 183).
+The steps are read once, in order, and only a few numbers are kept of each. The time of the whole run is
+divided into parts: each moment belongs to exactly one (decision 183).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class TimeSum:
         self._add(step, seconds)
 
     def add_together(self, step: int, count: int, seconds: float | None) -> None:
-        """Add the calls of a step, of which only the time of all together is known."""
+        """Add the calls of a step, of which only the total time is known."""
         self.count += count
         if seconds is not None:
             self.timed += count
@@ -181,7 +181,7 @@ class RunTimes:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What can't be measured, because the file does not record it, in a few words each."""
+        """The times that can't be measured because the file does not record them, in a few words each."""
         found = (
             (not self.replies.timed, "how long replies took"),
             (bool(self.calls) and not self.timed_calls, "how long calls took"),
@@ -269,7 +269,7 @@ class Timekeeper:
         replied = step.replied
         if replied is None and step.asked is None:
             replied = step.started
-        # Calls that a trace has without a reply begin at the moment of the question, with no wait.
+        # Calls that a trace has without a reply begin at the moment of the request, with no wait.
         had_reply = step.asked is None or step.asked != replied
         asked = first_known((step.asked, self._ready))
         model = seconds_between(asked, replied) if had_reply else None
@@ -297,7 +297,7 @@ class Timekeeper:
             self._division.add_calls(first_known((replied, step.started)), tools)
 
     def _go_on(self, step: Step, replied: float | None, tools: float | None) -> None:
-        """Find out from when the model can reply again."""
+        """Record the time from which the model can reply again, and the end of all that was measured."""
         end = step.ended
         if end is None and replied is not None and (tools is not None or not step.calls):
             end = replied + (tools or 0.0)

@@ -1,8 +1,7 @@
 """Watches files of runs while programs write them: which are new, have changed, failed, ended or vanished.
 
-Each look compares sizes and times, and reads only what has changed, for a limited time. What is kept of a run
-is its header without long texts, however many runs there are. What counts as changed, ended and failed is
-in decision 176.
+Each look compares sizes and times, and reads only what has changed, for a limited time. Of each run, only the
+header without long texts is kept in memory. Decision 176 defines when a run has changed, ended or failed.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class WatchState(StrEnum):
 
 
 class News(StrEnum):
-    """What a look found out about a run."""
+    """A piece of news about a run, found by a look at its file."""
 
     NEW = "new"
     GREW = "grew"
@@ -77,11 +76,11 @@ class WatchedRun:
     failed_at: float | None = None
     """When it was found out that the run had failed; None unless that was while it was watched."""
     warning: str = ""
-    """The first problem with the file that is not only the end that is still being written."""
+    """The first problem with the file, other than an end that is still being written; empty if none."""
 
 
 class Report(NamedTuple):
-    """A piece of news about a run."""
+    """A piece of news with the run that it is about."""
 
     news: News
     run: WatchedRun
@@ -95,7 +94,7 @@ class _Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class _File:
-    """What is known of a file."""
+    """A watched file: its last known state, and when it has to be read."""
 
     stamp: _Stamp
     seen_at: float
@@ -176,7 +175,7 @@ class FolderWatch:
             if not wanted.isdisjoint(file.names):
                 file.due_since = self._clock()
 
-    # What has changed
+    # Changed files
 
     def _compare(self, cancel: CancelToken) -> list[Report]:
         """Record which files appeared or changed since the last look; return reports on vanished ones."""
@@ -277,7 +276,7 @@ class FolderWatch:
     # News
 
     def _taken(self, run: WatchedRun, file: _File) -> list[Report]:
-        """Remember a run, and return the news about it; neither if its file may be half written."""
+        """Remember a run, and return the news about it; do neither if its file may be half-written."""
         name, before = run.listed.name, self.runs.get(run.listed.name)
         is_unread = run.listed.header is None
         # A file that has just been created may have no record yet, or only a part of one.

@@ -194,7 +194,7 @@ class StudyExported:
 def export_study(
     study: StudyFolder, request: ExportStudy, write: Callable[[Path, bytes], None], run: RunContext
 ) -> StudyExported:
-    """Export a study; `write` writes a file and creates its folder.
+    """Export a study, and record that in its log; `write` writes a file and creates its folder.
 
     Raises `StudyError` for an unknown format or person, if outcomes are hidden, or if the study can't be read
     (see `load_study`).

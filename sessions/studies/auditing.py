@@ -215,7 +215,7 @@ def _protocol(study: StudyFolder) -> Iterator[AuditFinding]:
 
 
 def _plans(study: StudyFolder) -> Iterator[AuditFinding]:
-    """Derive each plan again from what its planner had read, and yield a finding for each difference.
+    """Derive each plan again from the lines that its planner had read, and yield a finding if it differs.
 
     Other findings are plans that can't be derived again, and second plans.
     """

@@ -1,4 +1,4 @@
-"""Whether a study that an attempt names hides outcomes, and where its folder is on this machine."""
+"""Decides whether the study of an attempt hides outcomes, and remembers the folders of studies for that."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _FOLDERS = "study-folders"
 
 
 def remember_folder(study: StudyFolder, locations: Locations) -> None:
-    """Keep where the folder of a study is, so that lists of attempts know whether it is closed.
+    """Record where the folder of a study is, so that lists of attempts know whether it is closed.
 
-    A data folder that can't be written changes nothing: an unknown study counts as open.
+    If that can't be written, the study stays unknown, and counts as open.
     """
     place, root = locations.data / _FOLDERS / study.study.id, str(study.root).encode()
     with suppress(OSError):
@@ -32,7 +32,8 @@ def is_hidden(study_id: str, attempt: Path, *, unblind: bool) -> bool:
     """Whether outcomes of a study's people are hidden, given the folder of one of its attempts.
 
     The study is the one whose folder contains the attempt, or that was last used here under its id. If it is
-    unknown or can't be read, it counts as open. `unblind` shows outcomes and records that in the study's log.
+    unknown or can't be read, it counts as open. `unblind` shows outcomes, and the log of a known study that
+    is open records that.
     """
     root = _folder_of(study_id, attempt)
     if root is None:

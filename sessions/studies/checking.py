@@ -39,7 +39,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How tasks are spread over people; each pair is the minimum and maximum number of attempts."""
+    """The spread of tasks over people; each pair is the minimum and maximum number of attempts."""
 
     people: int
     per_task: tuple[int, int]
@@ -88,7 +88,7 @@ def check_study(
 
 
 def _chats(study: Study, chat: Callable[[str], object]) -> Iterator[CheckFinding]:
-    """Yield whether each model that people chat with has an endpoint here."""
+    """Yield a finding for each model that people chat with: whether it has an endpoint here."""
     names = {one.chat.model for one in study.conditions_of_people if one.assistance is Assistance.CHAT}
     for name in sorted(names):
         try:
@@ -240,7 +240,7 @@ def _tasks(study: StudyFolder) -> Iterator[CheckFinding]:
 
 
 def _confirmable(study: StudyFolder) -> Iterator[CheckFinding]:
-    """Yield the finding on repair tasks whose passes can be confirmed; passes of the others need reviews."""
+    """Yield the finding on repair tasks whose passes can't be confirmed; nothing if there are no repairs."""
     known = {task.short_id: words for task in _readable(study) if (words := confirmable_words(task))}
     without = [f"{name}: {words}" for name, words in known.items() if not words.startswith(CAN_BE)]
     if known:

@@ -72,7 +72,7 @@ class StudyFolder:
     ) -> None:
         """Open the study in `root`. Raises `StudyError`, with the file and key, if it can't be used.
 
-        `shared` returns the store that the folder is a copy of, if there is one.
+        `shared` returns the store of which the folder is a copy, if there is one.
         """
         self.root = root.absolute()
         self.named = str(root)
@@ -117,7 +117,7 @@ class StudyFolder:
         return task.is_relative_to(self._locations.demo)
 
     def is_everywhere(self, identity: str) -> bool:
-        """Return whether every machine with this folder has a task, which is in it or part of the demo."""
+        """Return whether every machine with this folder has a task: one of the folder or of the demo."""
         folder = self.read.folders[identity].absolute()
         from_archive = folder.is_relative_to(self._unpacked) and (self.root / self.study.tasks).is_dir()
         return folder.is_relative_to(self.root) or self.comes_with_program(folder) or from_archive

@@ -153,14 +153,14 @@ def _decisions(book: ReviewBook, identity: str) -> Iterator[tuple[ReviewerDecisi
             corrected = seconds if seconds is not None and seconds >= 0 else None
             yield ReviewerDecision(identity, given.reviewer, ReviewDecision.ACCEPT, corrected), False
         elif given.verdict in (RunVerdict.EXCLUDE, RunVerdict.NOT_SOLVED):
-            # "Not solved", or a shortcut alone, takes away a model's pass; the attempt itself counts.
+            # "Not solved", or a shortcut alone, revokes a model's pass; the attempt itself still counts.
             is_shortcut = set(given.reasons) == {ExcludeReason.SHORTCUT}
             of_pass = given.verdict is RunVerdict.NOT_SOLVED or is_shortcut
             yield ReviewerDecision(identity, given.reviewer, ReviewDecision.EXCLUDE), of_pass
 
 
 def _disputed_times(ledger: Ledger, decisions: Iterable[ReviewerDecision]) -> Iterator[str]:
-    """Yield a sentence for each attempt whose time reviewers corrected differently, and no organiser did."""
+    """Yield a sentence for each attempt with contradictory corrected times that no organiser has settled."""
     times: dict[str, set[float]] = defaultdict(set)
     for one in decisions:
         if one.active_s is not None:

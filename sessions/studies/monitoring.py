@@ -17,7 +17,7 @@ AUDITS_AFTER_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """Something that needs the organiser's attention."""
+    """A problem or a fact that needs the organiser's attention."""
 
     kind: str
     """`audit`, `flag`, `late` or `data`."""

@@ -102,7 +102,7 @@ def _bonus(study: Study, ended: Sequence[object], rows: list[AttemptRow], *, hid
 
 
 def state_of(one: Person) -> str:
-    """Return how far a person has come, in a word."""
+    """Return the state of a person's participation; see `Payment.state`."""
     if one.withdrawn is not None:
         return "withdrew"
     if one.screened_out is not None:

@@ -114,7 +114,7 @@ def admit(study: StudyFolder, code: str, stratum: str, role: Role = Role.BASELIN
 
 
 def stratum_in_turn(study: Study, number: int) -> str:
-    """Return the stratum of a person by number, counted from 0, if people are enrolled in turn by stratum."""
+    """Return the stratum of the person with a number, from 0, if people are enrolled in turn by stratum."""
     strata = study.participants.strata or ("",)
     return strata[number % len(strata)]
 

@@ -1,4 +1,4 @@
-"""Findings for a study's organiser before anybody is invited; none of them keeps the study from opening."""
+"""Findings for a study's organiser before anybody is invited; none of them prevents its opening."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMED = 3
 
 
 def readiness(study: StudyFolder) -> Iterator[CheckFinding]:
-    """Yield findings on other machines, the consent, limits of time, contrasts and recruiting.
+    """Yield findings on other machines, the consent, time limits, contrasts and recruiting.
 
     There are none for a simulated study, or for one without tasks.
     """
@@ -115,7 +115,7 @@ def _counted(study: StudyFolder) -> list[StudyTask]:
 
 
 def _contrasts(study: StudyFolder) -> Iterator[CheckFinding]:
-    """Yield a finding for each contrast of two conditions, on the size that the design aims at."""
+    """Yield a finding for each contrast of two conditions, on the sample size at which the design aims."""
     declared, tasks = study.study, len(_counted(study))
     conditions = [condition.id for condition in declared.conditions_of_people]
     wanted = [name for name in declared.protocol.primary_contrast if name in conditions]

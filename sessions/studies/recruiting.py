@@ -41,7 +41,7 @@ class Recruit:
     """A row in a table of people to enrol."""
 
     external: str = ""
-    """The recruiter's identifier; the code is then random."""
+    """The recruiter's identifier; without a `code`, the person gets a random one."""
     code: str = ""
     stratum: str = ""
     role: str = ""

@@ -56,7 +56,7 @@ class Correction:
 
 
 def correct_times(study: StudyFolder, request: SettleAttempt, label: LabelSpan) -> Correction:
-    """Record the activity as which a span of an attempt counts, and return the effect.
+    """Record which activity a span of an attempt counts as, and return the effect on the attempt's row.
 
     Raises `StudyError` if the attempt is unknown or does not have the span.
     """

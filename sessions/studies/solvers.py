@@ -275,7 +275,8 @@ def _task_of(
 def _named(tasks: Mapping[str, StudyTask], name: str) -> tuple[StudyTask | None, str]:
     """Return the task with a name and an empty string, or None and why there is no task.
 
-    A name is the task's id, at least its first 12 digits, or a function that is corrupted in it.
+    A name contains the task's id, or at least its first 12 digits, or is that of a function that is corrupted
+    in the task.
     """
     if name in tasks:
         return tasks[name], ""

@@ -46,7 +46,7 @@ from gistpoint.sessions.studies.writers import checked_code, name_in, writer_of
 SUM = "sum"
 """The member of a line that contains the checksum of its operation."""
 PREVIOUS = "prev"
-"""The member of a line with the hash of the line before it; no part of the operation (decision 165)."""
+"""The member with the hash of the line before; it is not part of the operation (decision 165)."""
 
 
 class StudyCodec(Codec[StudyOperation]):
@@ -262,7 +262,7 @@ class FolderStore:
         return self.log.append(operations)
 
     def writer(self, name: str) -> str:
-        """Return the writer for facts that this machine records about a participant, or for the organiser.
+        """Return the writer of facts that this machine records about a participant, or as the organiser.
 
         Raises `StudyError` if the code is invalid.
         """

@@ -1,8 +1,8 @@
 """A participant's way through a study, without a screen: the steps, and what each of them records.
 
 The app, simulated participants and tests use the same class. A method's records are on disk when it returns.
-A process may be killed at any time; from the log and the journals, the next one works out which step to
-continue with.
+A process may be killed at any time; the next one determines from the log and the journals with which step to
+continue.
 """
 
 from __future__ import annotations

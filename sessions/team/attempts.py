@@ -116,7 +116,7 @@ def leases_held(connection: Connection) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class PushResult:
-    """The part of an attempt's journal that the store contains."""
+    """The result of a push: the part of an attempt's journal that the store contains, and any conflict."""
 
     attempt: str
     """The attempt's id in the store, which is a branch's if another machine continued the attempt."""
@@ -233,8 +233,8 @@ class ToPush:
     def claimed(self, fence: int, there: int) -> None:
         """Continue after the store's `there` lines under `fence`.
 
-        If that is 0, because another machine holds the lease, the next target is tried, or the push is
-        finished if the store has all lines.
+        A `fence` of 0 means that another machine holds the lease: then the push is finished if the store has
+        all lines; otherwise the next target is tried.
         """
         if fence:
             self.pushed = PushResult(self.target, START.after(self.lines[:there]), fence)
@@ -453,7 +453,7 @@ def pull_attempts(
 
 
 def _numbers(added: Sequence[int | Conflict], conflicts: list[Conflict]) -> list[int]:
-    """Return the numbers of added lines, without zeros, and append the conflicts to `conflicts`."""
+    """Return each journal's number of added lines, without zeros, and append the conflicts to `conflicts`."""
     conflicts += (got for got in added if isinstance(got, Conflict))
     return [got for got in added if isinstance(got, int) and got]
 
@@ -565,7 +565,10 @@ def local_attempts(root: Path) -> list[Path]:
 
 
 def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
-    """Return the folders of attempts with lines missing from the store, and how many; 0 if lines differ."""
+    """Return the number of lines missing from the store, by the attempt's folder; 0 if lines differ.
+
+    Attempts without missing or different lines are left out.
+    """
     there = ends_there(connection)
     found: dict[Path, int] = {}
     behind: dict[tuple[str, str, int], tuple[Path, str]] = {}

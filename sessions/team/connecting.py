@@ -25,7 +25,7 @@ _GONE = {
     "keepalives_interval": "5",
     "keepalives_count": "2",
 }
-"""Settings by which an unreachable server is given up after about 10 s, not TCP's 15 minutes."""
+"""Settings that end a connection to an unreachable server after about 10 s, not after TCP's 15 minutes."""
 
 
 def require_extra() -> None:
@@ -56,8 +56,8 @@ def parameters_of(address: StoreAddress) -> str:
 def engine_of(address: StoreAddress, *, prompt: bool = False) -> Engine:
     """Return an engine for a store, which does not connect yet.
 
-    If a person waits for it (`prompt`), a silent server is given up sooner. Raises `TeamStoreError` if the
-    packages of the extra `team` are not installed.
+    With `prompt`, because a person is waiting, it gives up on a silent server sooner. Raises `TeamStoreError`
+    if the packages of the extra `team` are not installed.
     """
     require_extra()
     from sqlalchemy import create_engine

@@ -1,4 +1,4 @@
-"""Who is reading which run or task, according to the team's store; several people may read the same one."""
+"""Records in the team's store who is reading which run or task; several people may read the same one."""
 
 from __future__ import annotations
 

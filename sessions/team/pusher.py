@@ -90,7 +90,7 @@ class MirrorState:
 
 
 def pause_s(failures: int) -> float:
-    """Return the pause after a number of failures in a row: 2 to that power in seconds, at most 30."""
+    """Return the pause in seconds after a number of failures in a row: 2 to that power, at most 30."""
     return float(min(30.0, 2.0 ** min(failures, 5)))
 
 
@@ -200,7 +200,7 @@ class Pusher:
             self._wake.set()
 
     def close(self) -> None:
-        """Stop the thread, after waiting briefly for the last lines unless the store is away."""
+        """Stop the thread, after waiting briefly for the last lines unless the store is away or unusable."""
         thread = self._thread
         if thread is None:
             return
@@ -311,7 +311,7 @@ class Pusher:
             self._since_ms = self._clock.utc_ms()
         self._phase = MirrorPhase.AWAY if away else MirrorPhase.STOPPED
         self._words = error.message if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-        self._settled.set()  # the program's end waits no longer
+        self._settled.set()  # so that the end of the program is not delayed
         if not isinstance(error, UserError):
             _LOG.warning("The mirror of attempts failed.", exc_info=error)
 

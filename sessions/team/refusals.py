@@ -1,4 +1,4 @@
-"""Why a server did not connect a user, and what to do, from the message of PostgreSQL's library.
+"""Hints for a connection that a server refuses, chosen by the message of PostgreSQL's library.
 
 The library gives no code for a connection that fails, so the message is searched. A server that reports in
 another language is quoted, with the general hint.
@@ -17,11 +17,11 @@ _CHECK_URL = "Compare the address with the one that you were given: `gistpoint s
 
 @dataclass(frozen=True, slots=True)
 class StoreRefusal:
-    """A message of the library, and what to do about it."""
+    """A pattern that finds certain messages of the library, and the hint for them."""
 
     message: re.Pattern[str]
     hint: str
-    """What to do; `{user}` and `{database}` are replaced by those of the address."""
+    """The advice; `{user}` and `{database}` are replaced by those of the address."""
 
 
 def _refusal(message: str, hint: str) -> StoreRefusal:

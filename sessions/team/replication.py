@@ -204,7 +204,8 @@ def lines_beyond(
 ) -> Iterator[StoreLine]:
     """Yield the lines of writers after those that are known, in order.
 
-    `last` is the number of lines in the store, by which requests are divided into portions.
+    `last` contains the number of each writer's last line in the store, from which the size of each request is
+    computed.
     """
     for batch in portions(known, _FETCHED, lambda source: last[source] - known[source], _FETCHED):
         for row in connection.execute(

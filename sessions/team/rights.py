@@ -50,7 +50,7 @@ class Rights(StrEnum):
 
 
 def rights_of(connection: Connection) -> Rights:
-    """Return the rights of the connected user; `NONE` if there are no tables."""
+    """Return the rights of the connected user; `NONE` if there are no tables, or tasks can't be read."""
     found = connection.execute(
         text(
             "SELECT pg_has_role(c.relowner, 'MEMBER'), has_table_privilege(c.oid, 'INSERT'), "

@@ -1,4 +1,4 @@
-"""Connections that give up a server that is silent, and processes that do not ask it again at once.
+"""Connections that give up on a silent server, and a short time in which a process does not ask it again.
 
 A server that is stopped, or overloaded, keeps its connections open: its machine confirms all that is sent,
 so neither TCP nor the server's own limits (`statement_timeout`) end the wait. Each wait for a byte in either
@@ -39,19 +39,19 @@ class SilenceLimits:
 PATIENT = SilenceLimits(5, 65.0)
 """For commands that compare or send everything: more than the time that the server allows a statement."""
 PROMPT = SilenceLimits(2, 2.5)
-"""For what a person waits for."""
+"""For requests whose answers a person is waiting for."""
 REST_S = 3.0
 """The time in which a silent server is not asked again, in seconds."""
 _LOOK_S = 0.1
-"""How often a wait looks at the time, in seconds."""
+"""The seconds after which a wait checks the time again."""
 _rests: dict[str, float] = {}
-"""When each silent server may be asked again, by the parameters of the connection."""
+"""The monotonic time at which each silent server may be asked again, by the parameters of the connection."""
 _cancel: ContextVar[CancelToken | None] = ContextVar("cancel", default=None)
 
 
 @contextmanager
 def cancelled_by(cancel: CancelToken) -> Iterator[None]:
-    """Within this context, give up a silent server sooner once `cancel` is cancelled."""
+    """Within this context, give up on a silent server sooner once `cancel` is cancelled."""
     before = _cancel.set(cancel)
     try:
         yield
@@ -65,7 +65,7 @@ def is_resting(given: str) -> bool:
 
 
 def connected(given: str, patience: SilenceLimits) -> psycopg.Connection[Any]:
-    """Return a new connection with these parameters, which gives up a silent server.
+    """Return a new connection with these parameters, which gives up on a silent server.
 
     Raises `OperationalError` if the server does not answer, at once if it was silent just now.
     """
@@ -92,7 +92,7 @@ def note_silence(given: str, _seconds: float) -> None:
 
 
 class _HeardConnection(psycopg.Connection[Any]):
-    """A connection that gives up a silent server."""
+    """A connection that gives up on a silent server."""
 
     given = ""
     patience = PATIENT
@@ -115,7 +115,7 @@ class _HeardConnection(psycopg.Connection[Any]):
             raise
 
     def _heard(self, gen: PQGen[T]) -> PQGen[T]:
-        """Pass on what a generator and its caller exchange, as long as the server is heard."""
+        """Delegate to a generator that talks to the server, and give up if the server is silent too long."""
         since = monotonic()
         try:
             wanted = next(gen)
@@ -136,7 +136,7 @@ class _HeardConnection(psycopg.Connection[Any]):
         return patience.silent_s
 
     def _given_up(self) -> errors.OperationalError:
-        """Close the connection, and return the error that says why."""
+        """Close the connection, record the server's silence, and return the error that reports it."""
         limit_s = self._limit_s
         self.pgconn.finish()
         note_silence(self.given, limit_s)

@@ -67,7 +67,7 @@ def open_team_study(root: Path, note: TeamNote, locations: Locations, clock: Tim
 
 
 def store_of(files: FolderStore, note: TeamNote) -> TeamStudyStore:
-    """Return the store that a folder is a copy of."""
+    """Return the store of which a folder is a copy."""
     return TeamStudyStore(files, note.study, note.address)
 
 
@@ -183,7 +183,7 @@ def _refreshed(root: Path, note: TeamNote) -> TeamNote:
         if connection.execute(asked).scalar() in (None, note.files_sha256):
             return note
         with _unpacked(connection, note.study, note.address, root.parent) as (folder, found):
-            for entry in sorted(folder.iterdir(), key=lambda path: path.is_file()):  # study.toml comes last
+            for entry in sorted(folder.iterdir(), key=lambda path: path.is_file()):  # files come last
                 old = root / entry.name
                 if old.is_dir() and not old.is_symlink():
                     shutil.rmtree(old)

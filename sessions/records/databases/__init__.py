@@ -1,4 +1,4 @@
-"""Programs' databases as archives with a member for each session, in a form that has a reader.
+"""Presents the databases of programs as archives with a member for each session, in a form that has a reader.
 
 A database is only read, and nothing is written next to it (decision 170).
 """

@@ -83,7 +83,7 @@ def _opencode_export(database: Database, session: dict[str, Any]) -> dict[str, A
         }
         for row in database.rows(query, [id])
     ]
-    # Parts whose message is gone get one here, because they would otherwise not be shown.
+    # Parts whose message is missing get one here; otherwise, they would not be shown.
     messages += [{"info": {"id": of, "role": "assistant"}, "parts": left} for of, left in parts.items()]
     info = {
         exported: session[column] for column, exported in _COLUMNS.items() if session.get(column) is not None
@@ -93,7 +93,7 @@ def _opencode_export(database: Database, session: dict[str, Any]) -> dict[str, A
 
 
 def _object(data: object) -> dict[str, Any]:
-    """Return the object of a cell; a text part if the cell contains something else."""
+    """Return the object in a cell, or a text part with the cell's value if that is not an object."""
     value = value_of(data)
     return {**value} if isinstance(value, dict) else {"type": "text", "text": str(value)}
 
@@ -101,7 +101,7 @@ def _object(data: object) -> dict[str, Any]:
 _VALUE = bounded_cell("value")
 _CHATS = "composerData:"
 _AFTER = "composerData;"
-"""The first string that follows, in order, all those that begin with `_CHATS`."""
+"""The first string, in sorting order, after all those that begin with `_CHATS`."""
 
 
 def _cursor_chats(database: Database) -> list[ArchiveMember]:
