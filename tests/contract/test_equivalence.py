@@ -168,9 +168,9 @@ def test_another_way_to_do_the_same_is_equivalent(compare: Compare, monkeypatch:
         (
             "clamp",
             "def clamp(value, low, high):\n    return max(0, min(value, 10))",
-            "clamp(0, 1, 0)",
-            "1",
+            "clamp(1, 0, 0)",
             "0",
+            "1",
         ),
         (
             "sorts",
