@@ -15,7 +15,7 @@ import pytest
 from examples import sampled
 from gist_tricks import fakes, folded, padded
 from small_gists import HONEST, NAMED, SHAPES, STUB, TESTED, Prepared, error_of
-from working_backends import on_one_backend
+from working_backends import all_on_one_backend, on_one_backend
 
 from gistpoint.core.kinds.gist.rates import unfolded
 from gistpoint.core.kinds.gist.score import GistJudgement
@@ -176,23 +176,19 @@ ATTACKS = {
 }  # fmt: skip
 
 
-def attacks(outside: bool) -> pytest.MarkDecorator:
-    """Return a mark that parametrizes a test with every attack of one kind."""
-    chosen = {name: attack for name, attack in ATTACKS.items() if attack.outside is outside}
-    return pytest.mark.parametrize("attack", chosen.values(), ids=chosen.keys())
+OUTSIDE = {name: attack for name, attack in ATTACKS.items() if attack.outside}
+INSIDE = {name: attack for name, attack in ATTACKS.items() if not attack.outside}
 
 
-@attacks(outside=True)
-def test_a_gist_that_reaches_out_of_its_process_scores_what_it_is_worth(
-    attack: Attack, judge: Prepared
-) -> None:
-    check_what_it_is_worth(attack, judge)
+@all_on_one_backend("name", OUTSIDE, 2)
+def test_a_gist_that_reaches_out_of_its_process_scores_what_it_is_worth(name: str, judge: Prepared) -> None:
+    check_what_it_is_worth(OUTSIDE[name], judge)
 
 
 @on_one_backend
-@attacks(outside=False)
-def test_a_gist_scores_what_it_is_worth(attack: Attack, judge: Prepared) -> None:
-    check_what_it_is_worth(attack, judge)
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_gist_scores_what_it_is_worth(name: str, judge: Prepared) -> None:
+    check_what_it_is_worth(INSIDE[name], judge)
 
 
 def check_what_it_is_worth(attack: Attack, judge: Prepared) -> None:

@@ -8,8 +8,10 @@ repairs are reached.
 
 from __future__ import annotations
 
+import ast
 import difflib
 import sys
+import textwrap
 from collections import Counter
 from pathlib import Path
 
@@ -42,6 +44,21 @@ def changed_lines(before: str, after: str) -> str:
     return " / ".join(line for line in lines if line[:2] not in ("--", "++", "@@"))[:160]
 
 
+class _WithoutTexts(ast.NodeTransformer):
+    """Removes the arguments of the exceptions that a function raises."""
+
+    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
+        if isinstance(node.exc, ast.Call):
+            node.exc.args, node.exc.keywords = [], []
+        return node
+
+
+def changes_only_a_text(before: str, after: str) -> bool:
+    """Return whether two versions of a function differ only in the texts of exceptions that they raise."""
+    trees = (_WithoutTexts().visit(ast.parse(textwrap.dedent(code))) for code in (before, after))
+    return len(set(map(ast.dump, trees))) == 1
+
+
 def main() -> int:
     """Find wrong repairs that pass, and print whether they are confirmed."""
     most = int(sys.argv[2]) if len(sys.argv) > 2 else 60
@@ -72,7 +89,9 @@ def main() -> int:
                 continue
             came = confirmer.confirm(task, answer, controls, tree)
             is_found = came.result is Confirmed.CONTRADICTED or came.beyond is not None
-            counts["found" if is_found else f"not found, {came.words}"] += 1
+            only_text = changes_only_a_text(target.original, corruption.target.corrupted)
+            missed = "changes only the text of an exception" if only_text else f"not found, {came.words}"
+            counts["found" if is_found else missed] += 1
             change = changed_lines(target.original, corruption.target.corrupted)
             print(f"{target.name}: {came.words}, {came.varied} varied; {change}; {came.beyond}", flush=True)
         print(dict(counts), flush=True)
