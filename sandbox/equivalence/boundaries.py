@@ -57,6 +57,13 @@ _TEXTS = (
 _EXTENDED = "sifyltd"
 """The tags of values for which the sandbox has a subclass."""
 
+_CALLABLE = frozenset(
+    ("builtins.function", "builtins.builtin_function_or_method", "builtins.method", "functools.partial")
+)
+"""The classes of objects that a function may be given to call."""
+PLANTED = ("PlantedError", "PlantedExit")
+"""The names of the exceptions, one an `Exception` and one not, that only functions made for inputs raise."""
+
 Pools = Mapping[tuple[str, str], Sequence[Encoded]]
 """The values of attributes in all recorded calls, by the name of the class and of the attribute."""
 
@@ -247,6 +254,9 @@ def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
     kind = value[0]
     own = _CANDIDATES[kind](value, hints) if kind in _CANDIDATES else iter(())
     yield from place.others
+    if kind == "o" and value[3] in _CALLABLE:
+        # Whether an exception of a function that is called gets through is part of the caller's behavior.
+        yield from (["r", name] for name in (*PLANTED, *sorted(hints.catches)))
     if _NONE in hints.literals:
         yield _NONE
     if hints.asks_for_types and kind in _EXTENDED:

@@ -35,6 +35,7 @@ from gistpoint.sandbox.equivalence.encoded import (
     as_input,
     calls_in,
     part_at,
+    planted_in,
     written,
 )
 from gistpoint.sandbox.equivalence.hints import Hints, hints_of
@@ -324,7 +325,8 @@ class _FunctionComparison:
                 continue
             found = repair.outcomes.get(n) or ReplayOutcome("lost", repair.problem or "the run ended")
             # What the original's own statement refuses counts only if the repair does not refuse it.
-            if not recorded and known.kind != "value" and found.kind != "value":
+            both_refuse = known.kind != "value" and found.kind != "value"
+            if not recorded and both_refuse and not _lets_through(given, known):
                 continue
             has_exception = not known.kind == found.kind == "value"
             # The exception may come from an object that could not be pickled, which a correct repair may
@@ -378,10 +380,14 @@ class _FunctionComparison:
             outcome = tried.outcomes.get(n)
             if outcome is None or outcome.kind not in ("value", "raised"):
                 self.passed_over += 1
-            elif outcome.kind == "value" or outcome.shown.partition(":")[0] in self.raises:
+            elif outcome.kind == "value" or self._is_meant(given, outcome):
                 answers[len(kept)] = outcome
                 kept.append(given)
         return kept, Replayed(outcomes=answers)
+
+    def _is_meant(self, given: int | Sequence[Encoded], outcome: ReplayOutcome) -> bool:
+        """Whether the original raises an exception itself, or lets that of a given function through."""
+        return _class_in(outcome) in self.raises or _lets_through(given, outcome)
 
     def _with_lines(self, tree: SourceTree, inputs: Sequence[int | Sequence[Encoded]]) -> Replayed:
         """Return the answers of one version, and the lines that each call reached.
@@ -450,6 +456,15 @@ class _FunctionComparison:
             *_from_difference(original, repair),
             made_simpler=pair not in differing,
         )
+
+
+def _class_in(outcome: ReplayOutcome) -> str:
+    return outcome.shown.partition(":")[0]
+
+
+def _lets_through(given: int | Sequence[Encoded], outcome: ReplayOutcome) -> bool:
+    """Whether an exception is the one that a function in the input raises (decision 203)."""
+    return not isinstance(given, int) and _class_in(outcome) in planted_in(given)
 
 
 def _same(one: ReplayOutcome, other: ReplayOutcome) -> bool:

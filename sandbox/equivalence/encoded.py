@@ -5,7 +5,7 @@ Nothing of a repository may be unpickled outside the sandbox, so inputs are made
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 _Item = TypeVar("_Item")
@@ -62,6 +62,17 @@ def calls_in(value: Encoded) -> Iterator[int]:
         yield value[1]
     for part in (*members(value), *(part for _, part in attributes_of(value) if value[0] == "o")):
         yield from calls_in(part)
+
+
+def planted_in(values: Iterable[Encoded]) -> set[str]:
+    """Return the names of the exceptions that functions in the values raise, which replace recorded ones."""
+    found = set[str]()
+    for value in values:
+        if value[0] == "r":
+            found.add(value[1])
+        parts = (part for _, part in attributes_of(value)) if value[0] == "o" else members(value)
+        found |= planted_in(parts)
+    return found
 
 
 def as_input(value: Encoded) -> Encoded:
@@ -133,6 +144,8 @@ def written(value: Encoded) -> str:
             return f"{value[1]}({', '.join(map(written, value[2]))})"
         case "k":
             return f"<a subclass: {written(value[1])}>"
+        case "r":
+            return f"<a function that raises {value[1]}>"
         case _ if kind in CONTAINERS:
             return _written_container(kind, value[1])
     changed = ", ".join(f"{name}={written(part)}" for name, part in attributes_of(value))

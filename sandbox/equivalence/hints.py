@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -58,6 +59,8 @@ class Hints:
     asks_for_types: bool = False
     raises: frozenset[str] = frozenset()
     """The names of the exceptions in the original's own `raise` statements."""
+    catches: frozenset[str] = frozenset()
+    """The names of the built-in exceptions that the original catches."""
     converts: bool = False
     """Whether the original calls a type in `kinds` on a value, which may then be of any other type."""
 
@@ -90,7 +93,7 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
     kinds: set[str] = set()
     names: set[str] = set()
     asks = False
-    converts, raises = False, frozenset[str]()
+    converts, raises, catches = False, frozenset[str](), frozenset[str]()
     for number, tree in enumerate(trees):
         try:
             module, function = _parsed(tree, path, qualname)
@@ -105,12 +108,14 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
         # number.
         if number == 0:
             converts, raises = any(map(_converts, ast.walk(function))), _raised(function)
+            catches = _caught(function)
         for value in (*_literals(function), *_constants(module, used)):
             # Bounded, because a submission may contain any number of literals.
             if len(literals) < _MOST_LITERALS:
                 literals.setdefault(repr(value), value)
     names |= {f"[{value[1]}]" for value in literals.values() if value[0] == "s"}
-    return Hints(tuple(literals.values()), frozenset(kinds), frozenset(names), asks, raises, converts)
+    values = tuple(literals.values())
+    return Hints(values, frozenset(kinds), frozenset(names), asks, raises, catches, converts)
 
 
 def _attributes_in(function: _Function) -> set[str]:
@@ -147,6 +152,17 @@ def _raised(function: _Function) -> frozenset[str]:
     kinds = (exc.func if isinstance(exc, ast.Call) else exc for exc in raised)
     names = (kind.attr if isinstance(kind, ast.Attribute) else getattr(kind, "id", "") for kind in kinds)
     return frozenset(filter(None, names))
+
+
+def _caught(function: _Function) -> frozenset[str]:
+    """Return the names of the built-in exceptions in the `except` clauses of a function."""
+    kinds = (node.type for node in ast.walk(function) if isinstance(node, ast.ExceptHandler) and node.type)
+    names = (part.id for kind in kinds for part in ast.walk(kind) if isinstance(part, ast.Name))
+    return frozenset(name for name in names if _is_exception(getattr(builtins, name, None)))
+
+
+def _is_exception(found: object) -> bool:
+    return isinstance(found, type) and issubclass(found, BaseException)
 
 
 def _converts(node: ast.AST) -> bool:

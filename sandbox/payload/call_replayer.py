@@ -11,16 +11,17 @@ An encoded value is a list whose first member names its kind: `n` None, `b` a tr
 in decimal, `f` a float as Python writes it, `s` a string, `y` bytes in hexadecimal, `l` `t` `e` `z` a list,
 tuple, set or frozenset of encoded values, `c` a slice of three of them, `d` a dictionary of pairs, `x` a
 date, a time or an exact number (the name of its class, and the arguments that make it), `k` an object whose
-class extends the built-in class of the encoded value in it, and `o` any other object: the call it was
-recorded in, the path to it in the arguments, and the name of its class. After these, an object of a class of
-the repository has a list of attributes, each a pair of a name and an encoded value: in a description, all
-that may vary; in an input, those to be set. If the class extends `dict`, the item of a key that is a string
-is an attribute `[key]`.
+class extends the built-in class of the encoded value in it, `r` a function that raises an exception (its
+name), and `o` any other object: the call it was recorded in, the path to it in the arguments, and the name
+of its class. After these, an object of a class of the repository has a list of attributes, each a pair of a
+name and an encoded value: in a description, all that may vary; in an input, those to be set. If the class
+extends `dict`, the item of a key that is a string is an attribute `[key]`.
 """
 
 from __future__ import annotations
 
 import base64
+import builtins
 import datetime
 import decimal
 import enum
@@ -159,6 +160,27 @@ _READERS: dict[str, Callable[..., Any]] = {
     "s": lambda value: value,
     "y": bytes.fromhex,
 }
+
+
+class PlantedError(Exception):
+    """An exception that only a function made for an input raises."""
+
+
+class PlantedExit(BaseException):
+    """Such an exception that is no `Exception`, as `KeyboardInterrupt` is none."""
+
+
+_PLANTED: dict[str, Any] = {"PlantedError": PlantedError, "PlantedExit": PlantedExit}
+
+
+def _raising(name: str) -> Callable[..., Any]:
+    """Return a function that takes any arguments and raises a planted or built-in exception."""
+    kind: Any = _PLANTED.get(name) or getattr(builtins, name)
+
+    def planted(*_: Any, **__: Any) -> Any:
+        raise kind
+
+    return planted
 
 
 class Late(BaseException):
@@ -332,6 +354,8 @@ class _Arguments:
             return _MAKERS[kind](self.decoded(part) for part in content[0])
         if kind == "x":
             return _OF_PARTS[content[0]](*(self.decoded(part) for part in content[1]))
+        if kind == "r":
+            return _raising(content[0])
         if kind == "k":
             plain = self.decoded(content[0])
             return _EXTENDED[type(plain)](plain)

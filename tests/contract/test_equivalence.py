@@ -96,6 +96,12 @@ class Door:
             return False
         return self.push == 71
 
+def attempted(call, default=None):
+    try:
+        return call()
+    except KeyError:
+        return default
+
 def outer(n):
     def inner(m):
         return m + n
@@ -121,6 +127,7 @@ def test_outer(): assert mod.outer(1) == 2
 def test_union(): assert mod.union([1]) == [1] and mod.union([1], [2, 1]) == [1, 2]
 def test_itself(): assert mod.itself([1]) == [1]
 def test_opened(): assert mod.opened([1, 2, 3]) == "closed"
+def test_attempted(): assert mod.attempted(globals) is not None and mod.attempted({}.popitem, 2) == 2
 def test_door(): assert not mod.Door(1, 2, 3).is_open()
 """
 FILES = {"mod.py": LIBRARY, "tests/test_a.py": TESTS}
@@ -131,6 +138,10 @@ SAME = {
     "evens": "def evens(limit):\n    yield from range(0, limit, 2)",
     "Box.area": "@property\ndef area(self):\n    return self.size ** 2",
     "counts": "def counts(words):\n    return {word: words.count(word) for word in sorted(words)}",
+    "attempted": (
+        "def attempted(call, default=None):\n    import contextlib\n"
+        "    with contextlib.suppress(KeyError):\n        return call()\n    return default"
+    ),
     "later": "async def later(n):\n    return 1 + n",
 }
 
@@ -226,6 +237,20 @@ def test_a_fault_behind_several_conditions_is_found(
     found = compare({qualname: code}).example
     assert found is not None
     assert (found.call, (found.original, found.repair)) == (call, answers)
+
+
+@on_one_backend
+@pytest.mark.parametrize("caught", ["except Exception", "except"])
+def test_a_repair_that_catches_more_exceptions_of_a_given_function_differs(
+    compare: Compare, caught: str
+) -> None:
+    body = f"    try:\n        return call()\n    {caught}:\n        return default"
+    code = f"def attempted(call, default=None):\n{body}"
+    found = compare({"attempted": code}).example
+    assert found is not None
+    assert found.call.startswith("attempted(<a function that raises Planted")
+    assert found.original.startswith("Planted")
+    assert "Planted" not in found.repair
 
 
 @on_one_backend

@@ -11,7 +11,7 @@ from small_trees import write_tar
 
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.equivalence.boundaries import boundary_inputs
-from gistpoint.sandbox.equivalence.encoded import attributes_of, written
+from gistpoint.sandbox.equivalence.encoded import attributes_of, planted_in, written
 from gistpoint.sandbox.equivalence.hints import NO_HINTS, Hints, hints_of
 from gistpoint.sandbox.equivalence.simplifying import simpler, size
 from gistpoint.sandbox.equivalence.varying import varied
@@ -259,3 +259,37 @@ def test_an_optional_number_that_no_test_gives_is_next_to_a_literal(tmp_path: Pa
     tree = SourceTree.open(write_tar({"mod.py": text}, tmp_path / "tree.tar"))
     made = boundary_inputs([[["n"]]], hints_of([tree], "mod.py", "f"), 200)
     assert {"1", "2", "0"} <= {written(value) for (value,) in made}
+
+
+def test_a_function_that_may_be_called_is_replaced_with_ones_that_raise(tmp_path: Path) -> None:
+    source = (
+        "def f(call):\n    try:\n        return call()\n"
+        "    except (KeyError, ValueError, Missing, errors.Other):\n        return 1\n"
+    )
+    tree = SourceTree.open(write_tar({"mod.py": source}, tmp_path / "tree.tar"))
+    hints = hints_of([tree], "mod.py", "f")
+    assert hints.catches == {"KeyError", "ValueError"}
+    names = ("PlantedError", "PlantedExit", "KeyError", "ValueError")
+    inputs = boundary_inputs([described([len])], hints, 50)
+    assert {f"<a function that raises {name}>" for name in names} <= {written(value) for (value,) in inputs}
+    raised = set()
+    for values in inputs:
+        if planted_in(values):
+            (function,) = RecordedArguments([]).of_input(values)
+            try:
+                function(1, key=2)
+            except BaseException as error:
+                raised.add(type(error).__name__)
+    assert raised == set(names)
+
+
+def test_functions_that_raise_are_found_inside_containers_and_attributes() -> None:
+    planted = ["r", "KeyError"]
+    for value in (
+        planted,
+        ["l", [planted]],
+        ["d", [[["s", "a"], planted]]],
+        ["o", 0, [0], "m.C", [["a", planted]]],
+    ):
+        assert planted_in([["n"], value]) == {"KeyError"}
+    assert planted_in([["o", 0, [0], "m.C"], ["s", "r"]]) == set()
