@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib import import_module
 from itertools import count
@@ -51,6 +51,8 @@ _CONNECT_S = 20
 _LOOK_S = 2.0
 _POLL_S = 0.02
 _FETCH_S = 60
+_FETCHES = 3
+"""The number of failed fetches after which a finished job's reply counts as one that can't be read."""
 _WAIT_S = 60.0
 """The longest time to wait for the first worker of a cluster, in seconds."""
 _AHEAD = 2
@@ -135,6 +137,8 @@ class _Sent:
     workers: frozenset[str]
     """The addresses of the workers that may do the job."""
     with_archive: bool = False
+    failed_fetches: int = 0
+    """How often the reply could not be fetched although the job was finished."""
 
 
 @dataclass
@@ -364,8 +368,9 @@ class ClusterWorkerPool:
             worker = next((self._workers.get(address) for address in next(iter(holders.values()), ())), None)
             try:
                 data = future.result(timeout=_FETCH_S)
-            except Exception:
-                return  # the worker has just died: Dask repeats the job, or its status shows what happened
+            except Exception as error:
+                self._count_failed_fetch(future, worker, error)
+                return
             del self._at_work[future]
             if worker is None or worker.left_out:
                 self._again.append(sent.job)
@@ -377,6 +382,21 @@ class ClusterWorkerPool:
             on_outcome(ClusterOutcome(sent.job, None, message=_failure(future.exception())))
         elif self.client.status == "running":
             self._again.append(sent.job)
+
+    def _count_failed_fetch(self, future: Any, worker: ClusterWorker | None, error: Exception) -> None:
+        """Fetch a reply again later or, if that has failed repeatedly, have the job done elsewhere."""
+        if future.status != "finished":
+            return  # the worker has just died: Dask repeats the job, or its status shows what happened
+        sent = replace(self._at_work[future], failed_fetches=self._at_work[future].failed_fetches + 1)
+        if sent.failed_fetches < _FETCHES:
+            self._at_work[future] = sent
+            return
+        del self._at_work[future]
+        if worker is None or worker.left_out:
+            self._again.append(sent.job)
+        else:
+            why = f"{type(error).__name__}: {bounded(str(error), 200)}"
+            self._strike(sent.job, worker, f"returned a reply that can't be fetched ({why})")
 
     def _take_reply(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from gistpoint.core.generation.context import Context, close_contexts
 from gistpoint.core.generation.readings import read_packet
 from gistpoint.core.generation.settings import CampaignSettings
 from gistpoint.core.generation.verdicts import Specimen
+from gistpoint.core.text import bounded
 from gistpoint.sandbox.cluster import connected, unfit_workers
 from gistpoint.sandbox.pools import SandboxHarness
 
@@ -89,16 +91,48 @@ def stepped(order: bytes) -> Any:
 
 
 class StepExecutor:
-    """Dask's executor for the steps of generation; a step is done again each time it is submitted."""
+    """Has a cluster do the steps of generation; a step is done again each time it is submitted."""
 
     def __init__(self, client: Any) -> None:
-        # Not pure: Dask would otherwise return the result of an equal step that failed or was stopped.
-        self._executor = client.get_executor(pure=False)
+        self._client = client
 
     def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        """Do a step in a worker with a context and a subject, and return the future for its result."""
-        future: Future[Any] = self._executor.submit(stepped, ordered(fn, *args))
+        """Do a step in a worker with a context and a subject, and return the future for its result.
+
+        The future gets an `InfrastructureError` if the result can't be read in this process.
+        """
+        # Not pure: Dask would otherwise return the result of an equal step that failed or was stopped.
+        sent = self._client.submit(stepped, ordered(fn, *args), pure=False)
+        future: Future[Any] = Future()
+        future.add_done_callback(partial(_pass_cancel, sent))
+        # Dask's own executor never settles the future of a result that can't be read.
+        sent.add_done_callback(partial(_settle, future))
         return future
+
+
+def _pass_cancel(sent: Any, future: Future[Any]) -> None:
+    if future.cancelled() and not sent.cancelled():
+        sent.cancel()
+
+
+def _settle(future: Future[Any], sent: Any) -> None:
+    """Give `future` the outcome of the step that Dask has done."""
+    if sent.cancelled():
+        future.cancel()
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = sent.result()
+    except Exception as error:
+        if sent.status == "error":
+            future.set_exception(error)
+            return
+        why = f"{type(error).__name__}: {bounded(str(error), 200)}"
+        future.set_exception(
+            InfrastructureError(f"A worker of the cluster returned a result that can't be read ({why}).")
+        )
+    else:
+        future.set_result(result)
 
 
 @contextmanager

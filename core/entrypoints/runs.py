@@ -227,6 +227,8 @@ class CommandOutput:
     seconds: float
     refused: str = ""
     status: RunStatus = RunStatus.FINISHED
+    reason: str = ""
+    """Why the command was stopped, as a sentence; empty if it ended by itself."""
 
 
 def shown_run(run: TestsRun | CommandRun) -> str:

@@ -13,13 +13,13 @@ from gistpoint.core.entrypoints.command import COMMAND_FILE, DOCTEST_MODULES, En
 from gistpoint.core.entrypoints.programs import program_text
 from gistpoint.core.entrypoints.runs import CommandOutput, GistTrial, OriginalRun, TestGuard, Watched
 from gistpoint.core.errors import CancelledError, HarnessFailedError, InfrastructureError
-from gistpoint.core.outcomes import BackendRecord, RunStatus
+from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Stop, run_on
 from gistpoint.sandbox.gistruns.moving import moved_files, moved_names, remove_data_of_tests
 from gistpoint.sandbox.gistruns.shell import READING_PROGRAMS, refusal, shell_invocation
-from gistpoint.sandbox.gistruns.transcripts import ProgramTranscript, Seen, TestsTranscript
+from gistpoint.sandbox.gistruns.transcripts import STOPPED, ProgramTranscript, Seen, TestsTranscript
 from gistpoint.sandbox.layout import (
     RESULTS_PLUGIN,
     MountPaths,
@@ -362,9 +362,8 @@ class GistRunner:
                 cancel=cancel,
             )
         _require(ended)
-        stopped = {Stop.EXITED: RunStatus.FINISHED, Stop.OUT_OF_MEMORY: RunStatus.OUT_OF_MEMORY}
-        status = stopped.get(ended.stop, RunStatus.TIMED_OUT)
-        return CommandOutput(ended.output, ended.exit_code, ended.seconds, status=status)
+        status, reason = STOPPED[ended.stop]
+        return CommandOutput(ended.output, ended.exit_code, ended.seconds, status=status, reason=reason)
 
     def _environment(self, pins: EnvironmentPins, cancel: CancelToken) -> Environment:
         cancel.check()

@@ -16,13 +16,16 @@ from gistpoint.sandbox.verdict import Conclusion, Transcript
 Notes = Iterable[Mapping[str, object]]
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """The errors that records of another shape raise; `OverflowError` is raised for `Infinity` as an integer."""
-_STOPPED = {
+STOPPED: Mapping[Stop, tuple[RunStatus, str]] = {
+    Stop.EXITED: (RunStatus.FINISHED, ""),
     Stop.TIMED_OUT: (RunStatus.TIMED_OUT, "It was stopped at its time limit."),
     Stop.OUT_OF_MEMORY: (RunStatus.OUT_OF_MEMORY, "It was stopped at its memory limit."),
     Stop.TOO_MUCH_DISK: (RunStatus.CRASHED, "It was stopped at its limit of files."),
     Stop.TOO_MANY_RESULTS: (RunStatus.INVALID, "It wrote more on its result pipe than any honest run would."),
     Stop.CANCELLED: (RunStatus.CANCELLED, "It was stopped at your request."),
+    Stop.NOT_STARTED: (RunStatus.HARNESS_FAILED, "The isolation could not be started."),
 }
+"""The status of a run, and the reason for it, by why its command is no longer running."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class TestsTranscript:
         if len(ids) != len(outcomes):
             return Conclusion(RunStatus.INVALID, "A test was reported more than once.")
         if ended.stop is not Stop.EXITED:
-            return Conclusion(*_STOPPED[ended.stop])
+            return Conclusion(*STOPPED[ended.stop])
         conclusion = self.suite.conclude(ended.exit_code)
         # A run that crashed may have been in the middle of a note.
         odd = odd_note(self.suite.notes) if conclusion.status is RunStatus.FINISHED else ""
@@ -187,7 +190,7 @@ class ProgramTranscript:
     def _conclusion(self, ended: Ended) -> Conclusion:
         """Return the result of the run, in which the report, its end and the exit status must agree."""
         if ended.stop is not Stop.EXITED:
-            return Conclusion(*_STOPPED[ended.stop])
+            return Conclusion(*STOPPED[ended.stop])
         ends = [note for note in self.notes if note.get("kind") == "end"]
         if self.forged:
             return Conclusion(RunStatus.INVALID, self.forged)

@@ -1,8 +1,9 @@
 """Writes any run as ATIF 1.7.
 
-Data of steps for which ATIF has no field are written to `extra.gistpoint`: when the file is read again, only
-the byte ranges of the steps are different. Some facts about the run are not written, such as its start, its
-links and the members of `Run.extra`.
+Data for which ATIF has no field are written to `extra.gistpoint`. When the file is read again, its steps have
+other byte ranges, and its header differs where it describes the file: the format, the members that no step
+shows, and warnings. A run without an id then has the one that ATIF requires, and one without a task that of
+the user's request.
 """
 
 from __future__ import annotations
@@ -86,6 +87,14 @@ def _foot(run: Run) -> dict[str, Json]:
         "duration_s": run.duration_s,
     }
     extra: dict[str, Json] = {key: value for key, value in known.items() if value not in ("", None, [])}
+    extra["gistpoint"] = _own(run)
+    if not final:
+        return {"extra": extra}
+    return {"final_metrics": final, "extra": extra}
+
+
+def _own(run: Run) -> dict[str, Json]:
+    """Return the facts of the header for which ATIF has no field."""
     own: dict[str, Json] = {
         "format": run.format,
         "format_version": run.format_version,
@@ -99,10 +108,15 @@ def _foot(run: Run) -> dict[str, Json]:
     }
     if run.verdict and "verdict" in run.derived:
         own["derived_verdict"] = run.verdict  # other readers treat `verdict` as recorded
-    extra["gistpoint"] = own
-    if not final:
-        return {"extra": extra}
-    return {"final_metrics": final, "extra": extra}
+    others: dict[str, Json] = {
+        "started": run.started,
+        "submissions": run.submissions,
+        "reasoning_tokens": run.tokens.reasoning,
+        "links": [*run.links],
+        # ATIF's own field for notes is written as it was recorded.
+        "extra": {name: fact for name, fact in run.extra.items() if (run.format, name) != (ATIF, "notes")},
+    }
+    return own | {name: value for name, value in others.items() if value not in (None, [], {})}
 
 
 def _valid_numbers(**numbers: float | None) -> dict[str, Json]:

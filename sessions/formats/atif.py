@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
 from gistpoint.sessions.formats.shared.messages import actor_of
@@ -71,8 +72,8 @@ class _Reader(RunReader):
         ours = as_dict(as_dict(self.fact("extra")).get("gistpoint"))
         extra = {**as_dict(self.fact("extra")), **ours}
         name = as_str(agent.get("name"))
-        derived = {*_strings(ours.get("derived"))}
         notes, continued = as_str(self.fact("notes")), as_str(self.fact("continued_trajectory_ref"))
+        links = [*([continued] if continued else []), *_strings(ours.get("links"))]
         return Run(
             self.format,
             as_str(self.fact("schema_version")).removeprefix("ATIF-v"),
@@ -92,16 +93,16 @@ class _Reader(RunReader):
             score=as_float(extra.get("score")),
             exit_status=as_str(extra.get("exit_status")),
             submission=as_text(extra.get("submission")),
-            tokens=_tokens(final, "total_"),
+            submissions=as_int(ours.get("submissions")),
+            tokens=replace(_tokens(final, "total_"), reasoning=as_int(ours.get("reasoning_tokens"))),
             cost=as_float(final.get("total_cost_usd")),
             duration_s=as_float(extra.get("duration_s")),
+            started=as_float(ours.get("started")),
             prompt=as_text(ours.get("prompt")),
-            links=(continued,) if continued else (),
-            extra={"notes": notes} if notes else {},
+            links=tuple(dict.fromkeys(links)),
+            extra={**as_dict(ours.get("extra")), **({"notes": notes} if notes else {})},
             also=_noted(ours.get("also")),
-            derived=frozenset(
-                ({"task"} & derived if extra.get("task") else {"task"}) | ({"verdict"} & derived)
-            ),
+            derived=_derived(ours, has_task=bool(extra.get("task"))),
         )
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
@@ -109,6 +110,13 @@ class _Reader(RunReader):
         if not isinstance(value, dict) or value.keys().isdisjoint(_STEP_KEYS):
             return unknown_step(index, raws, "step", as_text(value))
         return _step(index, value, raws)
+
+
+def _derived(ours: dict[str, Json], *, has_task: bool) -> frozenset[str]:
+    """Return the facts of the header that were inferred when the run was written, or are now."""
+    # The version of the format is always recorded in ATIF.
+    derived = {*_strings(ours.get("derived"))} - {"format_version"}
+    return frozenset(derived if has_task else derived | {"task"})
 
 
 def _tokens(metrics: dict[str, Json], prefix: str = "") -> Tokens:
@@ -219,7 +227,6 @@ def _result(item: dict[str, Json], calls: tuple[RunCall, ...]) -> tuple[Result, 
 
 def _restored(step: Step, ours: dict[str, Json]) -> Step:
     """Return a step with the fields that gistpoint's exporter stores in `extra`."""
-    from dataclasses import replace
 
     def text(key: str, default: str) -> str:
         return as_text(ours[key]) if key in ours else default

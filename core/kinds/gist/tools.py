@@ -224,7 +224,7 @@ def _bash(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
     text = bounded(output.text, access_of(context).settings.output_characters, what="output").rstrip("\n")
     ended = f"Exit status {output.exit_status}."
     if output.exit_status is None:
-        ended = f"The command ended as {output.status}."
+        ended = f"The command ended as {output.status}. {output.reason}".rstrip()
     return ToolOutput(f"{ended}\n{text}".rstrip("\n"))
 
 

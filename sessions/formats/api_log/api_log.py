@@ -255,8 +255,9 @@ class ApiLog(Format):
             yield RunEntry(str(number), reader.header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Return a reader of a conversation by its number. Raises `RunFileError` if `id` is not a number."""
-        if not id.isdecimal():
+        """Return a reader of a conversation by its number. Raises `RunFileError` if there is none."""
+        numbers = (number for _, number, _ in _Reader(probe, "").exchanges() if number)
+        if not any(str(number) == id for number in numbers):
             raise no_such_run(probe, id, hint="List it to see the ids.")
         return _Reader(probe, id)
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from atif import Trajectory
 from recorded_runs import make_all
+from recorded_runs.dialogues import atif
 
 from gistpoint.sessions.exports.atif import _call_ids, atif_text
 from gistpoint.sessions.exports.cast import cast_text
 from gistpoint.sessions.exports.chat import chat_text
 from gistpoint.sessions.exports.html.page import html_text
-from gistpoint.sessions.records.model import ByteRange, Step
+from gistpoint.sessions.records.model import ByteRange, Run, Step
 from gistpoint.sessions.runs.opening import list_runs, open_run
 
 NOWHERE = ByteRange("", 0, 0)
@@ -38,6 +39,68 @@ def test_every_format_round_trips(tmp_path: Path) -> None:
         assert [bare(step) for step in again.steps()] == [bare(step) for step in document.steps()]
         count += 1
     assert count > 40
+
+
+OF_THE_FILE = {
+    "format": "the file is in another format",
+    "format_version": "as the format",
+    "not_shown": "the format's own list",
+    "warnings": "they are about the file that was read",
+}
+"""The facts of a header that describe the file of the run, with the reasons why they differ."""
+
+
+def test_every_fact_of_a_header_round_trips(tmp_path: Path) -> None:
+    make_all(tmp_path / "made")
+    told = set[str]()
+    for listed in list_runs([tmp_path / "made"]):
+        document = open_run(listed.name)
+        document.build()
+        written = tmp_path / "written.json"
+        written.write_text("".join(atif_text(document)))
+        Trajectory.model_validate(json.loads(written.read_text()))
+        again = open_run(written)
+        again.build()
+        run, other = document.header, again.header
+        for field in dataclasses.fields(Run):
+            name, one, read = field.name, getattr(run, field.name), getattr(other, field.name)
+            told |= {name} if one else set()
+            if name == "also":
+                # ATIF's required members are added, and its version is that which is written.
+                assert {noted for noted in one if noted.path != "schema_version"} <= set(read), listed.name
+            elif name == "derived":
+                assert one - {"format_version"} == read - ({"task"} - one), listed.name
+            elif name == "id" and not one:
+                assert read == (run.task or "run"), listed.name  # ATIF requires an id
+            elif name == "task" and not one:
+                assert "task" in other.derived, listed.name  # it may be told from the request
+            elif name not in OF_THE_FILE:
+                assert read == one, (listed.name, name)
+    # A pass that was confirmed, or has to be read, is in no sample; tests of settling and confirming export one.
+    facts = {field.name for field in dataclasses.fields(Run)}
+    assert facts - told == {"suspicious", "confirmation"}
+
+
+def test_facts_of_a_header_stay_if_the_file_is_written_again(tmp_path: Path) -> None:
+    make_all(tmp_path / "made")
+    for number, listed in enumerate(list_runs([tmp_path / "made"])):
+        paths = [tmp_path / f"{number}-{time}.json" for time in ("once", "twice")]
+        for source, path in zip((listed.name, paths[0]), paths, strict=True):
+            path.write_text("".join(atif_text(open_run(source))))
+        once, twice = (json.loads(path.read_text()) for path in paths)
+        own = [one["extra"]["gistpoint"] for one in (once, twice)]
+        names = ("started", "submissions", "reasoning_tokens", "links", "extra")
+        assert [own[0].get(name) for name in names] == [own[1].get(name) for name in names], listed.name
+
+
+def test_notes_are_written_once(tmp_path: Path) -> None:
+    trajectory = atif("1.7") | {"notes": "Recorded by hand.", "continued_trajectory_ref": "next.json"}
+    source, written = tmp_path / "a", tmp_path / "b"
+    source.write_text(json.dumps(trajectory))
+    written.write_text("".join(atif_text(open_run(source))))
+    again = open_run(written).header
+    assert (again.extra, again.links) == ({"notes": "Recorded by hand."}, ("next.json",))
+    assert "extra" not in json.loads(written.read_text())["extra"]["gistpoint"]
 
 
 @pytest.mark.parametrize("size", [3_000_000])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from recorded_runs import make_all
 
+from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import StepKind
 from gistpoint.sessions.runs.opening import join_name, list_runs, open_run
 
@@ -35,3 +36,14 @@ def test_every_format_is_found_by_content_and_counts_right(name: str) -> None:
 
 def test_a_folder_lists_all_its_runs() -> None:
     assert len(list(list_runs([ROOT]))) == sum(len(made.records) for made in MADE.values())
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_an_id_that_is_not_listed_is_no_run(name: str) -> None:
+    made = MADE[name]
+    ids = [*made.records]
+    near = (near for id in ids for near in (f"0{id}", f"{id}0", f"{id}x", f"{id} ", id[:-1], id.swapcase()))
+    wrong = {"0", "1", "2", "99", "-1", "٣", "x", "attempt-9", "subagent-1", "1_epoch_9", *near}
+    for id in sorted(wrong.difference(ids, [""])):
+        with pytest.raises(RunFileError):
+            pytest.fail(f"opened {open_run(join_name(str(made.path), id)).name}")
