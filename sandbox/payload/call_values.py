@@ -1,8 +1,9 @@
 """Pickles arguments of recorded calls, including functions that can't be found by name in a module.
 
 Runs in the target's interpreter. A lambda, or a function defined in a test, is kept as its code and its
-closure, and gets the globals of its module again. Only the interpreter that made a pickle can read it. Within
-an argument, an `Absent` replaces what can't be pickled, and a new lock replaces a lock (decision 131).
+closure, and gets the globals of its module again; a bound method is kept with its object. Only the
+interpreter that made a pickle can read it. Within an argument, an `Absent` replaces what can't be pickled,
+and a new lock replaces a lock (decision 131).
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from typing import Any
 _LOCKS: dict[Any, Any] = {type(threading.Lock()): "Lock", type(threading.RLock()): "RLock"}
 _WITH_MEMBERS = 5
 """The length of the tuple to which an object of a class that extends `list` or `dict` is reduced."""
+_HEAP_TYPE = 1 << 9
+"""The flag of a class that was made while the program ran."""
 _NAME = "gistpoint_values"
 """The name of this module in the run, by which pickles refer to its functions."""
 
@@ -41,6 +44,8 @@ class _ByValue(pickle.Pickler):
             closure = value.__closure__ or ()
             made = (marshal.dumps(value.__code__), value.__module__, value.__name__, len(closure))
             return made_function, made, _state(value, closure), None, None, set_state
+        if type(value) is types.MethodType:
+            return made_method, (value.__func__, value.__self__)
         if type(value) in _LOCKS:
             return getattr(threading, _LOCKS[type(value)]), ()
         if type(value) is weakref.ref and value() is not None:
@@ -88,7 +93,8 @@ def _can_be_pickled(value: Any) -> bool:
         _reduce(value)
     except Exception:
         return False
-    return _is_found(type(value))
+    # Built-in classes without a name, such as iterators of lists, are reduced to calls of others.
+    return not type(value).__flags__ & _HEAP_TYPE or _is_found(type(value))
 
 
 def _reduce(value: Any) -> None:
@@ -133,6 +139,11 @@ def made_function(code: bytes, module: str, name: str, cells: int) -> Any:
     )
 
 
+def made_method(function: Any, owner: Any) -> Any:
+    """Return a function as a method of an object; a private name would not lead to it."""
+    return types.MethodType(function, owner)
+
+
 def set_state(function: Any, state: dict[str, Any]) -> None:
     """Give a new function the contents of its cells, its defaults and its attributes."""
     for cell, content in zip(function.__closure__ or (), state["cells"]):  # noqa: B905 - Python 3.9
@@ -148,7 +159,7 @@ def dumps(values: list[Any]) -> tuple[bytes, int]:
 
     Raises the error of pickling if one of the values itself can't be pickled.
     """
-    for own in (made_function, set_state, set_contents, Absent):
+    for own in (made_function, made_method, set_state, set_contents, Absent):
         own.__module__ = _NAME
     for value in values:
         # Without the argument itself, there would be nothing to compare.

@@ -53,6 +53,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Any:
     for made in (
         call_values.Absent,
         call_values.made_function,
+        call_values.made_method,
         call_values.set_state,
         call_values.set_contents,
     ):
@@ -111,3 +112,39 @@ def test_members_are_put_back_without_the_methods_of_their_class(kept: Any) -> N
     dict.__setitem__(itself, "itself", itself)
     found, _ = kept(itself)
     assert found["itself"] is found
+
+
+class Bell:
+    """An object that holds its own methods, as observers do."""
+
+    def __init__(self) -> None:
+        self.rung = 0
+        self.hooks = {"ring": self.ring, "private": self.__ring}
+
+    def ring(self) -> int:
+        self.rung += 1
+        return self.rung
+
+    def __ring(self) -> int:
+        return -self.ring()
+
+
+def test_a_bound_method_is_kept_with_its_object(kept: Any) -> None:
+    found, absent = kept(Bell())
+    assert absent == 0
+    assert (found.hooks["ring"](), found.hooks["private"](), found.rung) == (1, -2, 2)
+    method, absent = kept(Bell().ring)
+    assert (method(), method.__self__.hooks["ring"](), absent) == (1, 2, 0)
+
+
+def test_built_in_iterators_within_an_object_are_kept_where_they_are(kept: Any) -> None:
+    listed, keys = iter([1, 2, 3]), iter({"a": 1, "b": 2})
+    next(listed)
+    held = Holder(
+        listed=listed, keys=keys, numbers=iter(range(2)), text=iter("ab"), backwards=reversed([1, 2])
+    )
+    found, absent = kept(held)
+    assert absent == 0
+    parts = [list(getattr(found, name)) for name in ("listed", "keys", "numbers", "text", "backwards")]
+    assert parts == [[2, 3], ["a", "b"], [0, 1], ["a", "b"], [2, 1]]
+    assert [next(listed), next(keys)] == [2, "a"], "nothing was taken from the originals"
