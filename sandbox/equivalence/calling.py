@@ -36,6 +36,7 @@ _REPLAYER = "call_replayer.py"
 _OF_REPLAYER = {
     **_SHARED,
     _REPLAYER: _REPLAYER,
+    "gistpoint_answers.py": "canonical_answers.py",
     "gistpoint_functions.py": "raw_functions.py",
     "gistpoint_sides.py": "plain_sides.py",
     "gistpoint_tracers.py": "tracers.py",

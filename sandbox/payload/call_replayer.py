@@ -30,15 +30,13 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
-import itertools
 import json
 import os
 import pickle
-import re
 import signal
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -56,22 +54,19 @@ def _sibling(name: str) -> types.ModuleType:
 
 
 if TYPE_CHECKING or "." in __name__:
+    from gistpoint.sandbox.payload import canonical_answers as answers
     from gistpoint.sandbox.payload import plain_sides as sides
     from gistpoint.sandbox.payload.raw_functions import the_function
     from gistpoint.sandbox.payload.tracers import LineTracer
 else:
+    answers = _sibling("gistpoint_answers.py")
     sides = _sibling("gistpoint_sides.py")
     the_function = _sibling("gistpoint_functions.py").the_function
     LineTracer = _sibling("gistpoint_tracers.py").LineTracer
 
-_DEPTH = 8
-_ITEMS = 2_000
 _MOST_ATTRIBUTES = 300
 """The maximum number of attributes of objects that are described for one call."""
 _SHOWN = 20_000
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-_SCALARS: tuple[Any, ...] = (int, float, str, bytes)
-_PLAIN: tuple[Any, ...] = (dict, list, tuple, set, frozenset)
 _KINDS: dict[Any, str] = {list: "l", tuple: "t", set: "e", frozenset: "z", slice: "c"}
 _MAKERS: dict[str, Any] = {
     "l": list,
@@ -92,58 +87,9 @@ _PARTS: dict[Any, Callable[[Any], list[Any]]] = {
     fractions.Fraction: lambda value: [value.numerator, value.denominator],
 }
 """Functions that return the arguments with which a value of the standard library is made."""
-_CONTENTS: dict[Any, Callable[[Any], Any]] = {
-    re.Match: lambda value: [value.string, value.regs, value.groupdict()],
-    types.MappingProxyType: dict,
-    memoryview: lambda value: [value.format, value.shape, value.tobytes()],
-    type({}.keys()): list,
-    type({}.values()): list,
-    type({}.items()): list,
-}
-"""Functions that return the contents of a value of the standard library that can't be pickled."""
-_HEAP_TYPE = 1 << 9
-"""The flag of a class that was made while the program ran."""
 _OF_PARTS: dict[str, Any] = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _PARTS}
 
 
-class ExtendedText(str):
-    """A string of a class that extends `str`."""
-
-
-class ExtendedNumber(int):
-    """A whole number of a class that extends `int`."""
-
-
-class ExtendedFloat(float):
-    """A float of a class that extends `float`."""
-
-
-class ExtendedBytes(bytes):
-    """Bytes of a class that extends `bytes`."""
-
-
-class ExtendedList(list):  # type: ignore[type-arg]
-    """A list of a class that extends `list`."""
-
-
-class ExtendedTuple(tuple):  # type: ignore[type-arg]
-    """A tuple of a class that extends `tuple`."""
-
-
-class ExtendedDictionary(dict):  # type: ignore[type-arg]
-    """A dictionary of a class that extends `dict`."""
-
-
-_EXTENDED: dict[Any, Any] = {
-    str: ExtendedText,
-    int: ExtendedNumber,
-    float: ExtendedFloat,
-    bytes: ExtendedBytes,
-    list: ExtendedList,
-    tuple: ExtendedTuple,
-    dict: ExtendedDictionary,
-}
-_EXTENDING: dict[Any, Any] = {kind: plain for plain, kind in _EXTENDED.items()}
 _WRITERS: dict[Any, Callable[[Any], list[Any]]] = {
     type(None): lambda value: ["n"],
     bool: lambda value: ["b", value],
@@ -187,24 +133,6 @@ class Late(BaseException):
     """A call exceeded its time limit."""
 
 
-class Unequal(Exception):
-    """A value has no string form that equal values share."""
-
-
-_GIVEN: set[int] = set()
-"""Ids of functions among a call's arguments; a function that the call itself makes can't be compared."""
-
-
-class _Made:
-    """A switch: whether the functions and classes that a call makes are compared by their names."""
-
-    by_name = False
-
-
-def _name(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
 def _children(value: Any) -> list[Any]:
     """Return the members of a container, in an order that two copies of it share.
 
@@ -218,7 +146,7 @@ def _children(value: Any) -> list[Any]:
         return _PARTS[type(value)](value)
     if type(value) in (set, frozenset):
         # The order of a set depends on the hash seed of its process.
-        return sorted(value, key=lambda part: canonical(part, 0, ()))
+        return sorted(value, key=lambda part: answers.canonical(part, 0, ()))
     return list(value)
 
 
@@ -263,14 +191,14 @@ class Describer:
             return _WRITERS[kind](value)
         if kind is int and abs(value) < 10**300:
             return ["i", str(value)]
-        reference = ["o", self.call, way, _name(kind)]
-        if len(way) >= _DEPTH or id(value) in above:
+        reference = ["o", self.call, way, answers.class_name(kind)]
+        if len(way) >= answers.DEPTH or id(value) in above:
             return reference
         inner = (*above, id(value))
         if kind in _PARTS:
-            return ["x", _name(kind), self.parts(value, way, inner)]
+            return ["x", answers.class_name(kind), self.parts(value, way, inner)]
         if kind in _KINDS or kind is dict:
-            if kind is not slice and len(value) > _ITEMS:
+            if kind is not slice and len(value) > answers.ITEMS:
                 return reference
             parts = self.parts(value, way, inner)
             if kind is dict:
@@ -358,7 +286,7 @@ class _Arguments:
             return _raising(content[0])
         if kind == "k":
             plain = self.decoded(content[0])
-            return _EXTENDED[type(plain)](plain)
+            return answers.EXTENDED[type(plain)](plain)
         return self.object(*content)
 
     def object(self, call: int, way: list[Any], _: str, attributes: list[list[Any]] | None = None) -> Any:
@@ -377,148 +305,6 @@ class _Arguments:
         return found
 
 
-def _is_made(value: Any) -> bool:
-    """Whether a value is a function or class that the call made itself; its name would not tell it apart."""
-    if _Made.by_name:
-        return False
-    if isinstance(value, type):
-        return bool(value.__flags__ & _HEAP_TYPE) and not _has_its_name(value)
-    if type(value) is not types.FunctionType or id(value) in _GIVEN:
-        return False
-    return value.__closure__ is not None or "<locals>" in value.__qualname__
-
-
-def _has_its_name(kind: type) -> bool:
-    """Whether a class is what its module has under its name."""
-    found: Any = sys.modules.get(kind.__module__)
-    for name in kind.__qualname__.split("."):
-        found = inspect.getattr_static(found, name, None)
-    return found is kind
-
-
-def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
-    """Return a string that is the same for equal values in any process. Raises `Unequal` if there is none.
-
-    Up to `_ITEMS` items of an iterator are taken from it.
-    """
-    kind = type(value)
-    if kind in _EXTENDING:
-        # This program gave the argument its class, so it does not matter whether an answer still has that
-        # class.
-        return canonical(_EXTENDING[kind](value), depth, above)
-    if value is None or kind in (bool, int, float, complex, str, bytes):
-        return repr(value)
-    if id(value) in above:
-        return "<again>"
-    if depth > _DEPTH:
-        return "<deeper>"
-    inner = (*above, id(value))
-    if kind in _PLAIN:
-        return _container(value, depth, inner)
-    if _is_made(value):
-        raise Unequal
-    if isinstance(value, (types.MethodType, types.BuiltinFunctionType)) and _is_bound(value):
-        return f"<{value.__qualname__} of {canonical(value.__self__, depth + 1, inner)}>"
-    if isinstance(value, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)):
-        return _named(value)
-    if isinstance(value, BaseException):
-        held = _attributes(value, depth, inner)
-        return f"{_name(kind)}{canonical(value.args, depth + 1, inner)}{held and f' with {held}'}"
-    if kind in _CONTENTS:
-        return f"{_name(kind)}{canonical(_CONTENTS[kind](value), depth + 1, inner)}"
-    if hasattr(value, "__next__") or hasattr(value, "__anext__"):
-        return f"<yields {', '.join(canonical(part, depth + 1, inner) for part in _first_items(value))}>"
-    return f"{_name(kind)}({_state(value, depth, inner)})"
-
-
-def _is_bound(value: Any) -> bool:
-    """Whether a method has an object; a function of a built-in module has the module instead."""
-    return value.__self__ is not None and not isinstance(value.__self__, types.ModuleType)
-
-
-def _named(value: Any) -> str:
-    """Return a string for a module, or for a function or class that can be told from others by its name.
-
-    All lambdas of a module have one name, so a digest of the code is added.
-    """
-    name = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}"
-    code = getattr(value, "__code__", None)
-    if not name.endswith("<lambda>") or code is None:
-        return f"<{name}>"
-    constants = [part for part in code.co_consts if not isinstance(part, types.CodeType)]
-    text = repr((code.co_code, code.co_names, code.co_varnames, constants))
-    return f"<{name} {hashlib.sha256(text.encode('utf-8', 'backslashreplace')).hexdigest()[:12]}>"
-
-
-def _first_items(value: Any) -> list[Any]:
-    """Return the items of an iterator, at most `_ITEMS`, because an iterator may be endless."""
-    if hasattr(value, "__next__"):
-        return list(itertools.islice(value, _ITEMS))
-
-    async def collected() -> list[Any]:
-        found: list[Any] = []
-        async for part in value:
-            found.append(part)
-            if len(found) == _ITEMS:
-                break
-        return found
-
-    import asyncio
-
-    return asyncio.run(collected())
-
-
-def _container(value: Any, depth: int, above: tuple[int, ...]) -> str:
-    if type(value) is dict:
-        pairs = [
-            f"{canonical(k, depth + 1, above)}: {canonical(v, depth + 1, above)}" for k, v in value.items()
-        ]
-        return f"{{{', '.join(sorted(pairs))}}}"
-    parts = [canonical(part, depth + 1, above) for part in value]
-    if type(value) in (list, tuple):
-        return ("[%s]" if type(value) is list else "(%s)") % ", ".join(parts)
-    return f"{type(value).__name__}({', '.join(sorted(parts))})"
-
-
-def _state(value: Any, depth: int, above: tuple[int, ...]) -> str:
-    held = _attributes(value, depth, above)
-    for plain in _SCALARS:
-        if isinstance(value, plain):
-            shown: str = plain.__repr__(value)
-            return "; ".join(part for part in (shown, held) if part)
-    inside = next((kind for kind in _PLAIN if isinstance(value, kind)), None)
-    if inside is not None:
-        items: Any = dict.items(value) if inside is dict else inside.__iter__(value)
-        return "; ".join(part for part in (_container(inside(items), depth, above), held) if part)
-    if held:
-        return held
-    try:
-        made = value.__reduce_ex__(4)
-    except Exception:
-        text = repr(value)
-        if depth == 0 and _ADDRESS.search(text):
-            # Such a string does not show the contents, so it would make any two answers of the class equal.
-            raise Unequal from None
-        # Equal objects of two processes have different addresses.
-        return _ADDRESS.sub("", text)
-    if isinstance(made, str):
-        return made
-    return ", ".join(canonical(part, depth + 1, above) for part in made[1:])
-
-
-def _attributes(value: Any, depth: int, above: tuple[int, ...]) -> str:
-    own = getattr(value, "__dict__", None)
-    held = {name: getattr(value, name, None) for kind in type(value).__mro__ for name in _slots(kind)}
-    held.update(own if isinstance(own, dict) else {})
-    return ", ".join(f"{name}={canonical(held[name], depth + 1, above)}" for name in sorted(held))
-
-
-def _slots(kind: type) -> list[str]:
-    named = kind.__dict__.get("__slots__", ())
-    found = [named] if isinstance(named, str) else list(named)
-    return [name for name in found if name not in ("__dict__", "__weakref__")]
-
-
 def _called(function: Any, shape: list[Any], values: list[Any]) -> Any:
     positional, keyword_only, varargs, keywords, _ = shape
     given, remaining = values[:positional], values[positional:]
@@ -534,16 +320,6 @@ def _called(function: Any, shape: list[Any], values: list[Any]) -> Any:
 
         return asyncio.run(result)
     return result
-
-
-def _functions(value: Any, depth: int) -> Iterator[int]:
-    if type(value) is types.FunctionType:
-        yield id(value)
-    elif depth < _DEPTH and isinstance(value, (list, tuple, set, frozenset, dict)):
-        for part in [*value, *value.values()] if isinstance(value, dict) else value:
-            yield from _functions(part, depth + 1)
-    elif depth < _DEPTH and isinstance(getattr(value, "__dict__", None), dict):
-        yield from _functions(vars(value), depth + 1)
 
 
 def _bounded(text: str) -> str:
@@ -564,8 +340,8 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
         raise Late
 
     # Known before the call, so that a returned argument is recognised even if it is a closure.
-    _GIVEN.clear()
-    _GIVEN.update(_functions(values, 0))
+    answers.GIVEN.clear()
+    answers.GIVEN.update(answers.functions_in(values, 0))
     signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, limit_s)
     is_given = False
@@ -573,26 +349,26 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
         try:
             result = _called(function, shape, values)
             is_given = _is_given(result, values)
-            text = canonical(result, 0, ())
+            text = answers.canonical(result, 0, ())
             kind, shown = "value", text
-        except (Late, Unequal):
+        except (Late, answers.Unequal):
             raise
         except BaseException as error:
-            kind, text = "raised", _name(type(error))
+            kind, text = "raised", answers.class_name(type(error))
             try:
                 shown = f"{type(error).__name__}: {error}"
             except Exception:
                 shown = type(error).__name__
         # The arguments after the call count too, because changing them is part of a function's behaviour.
         # A function that the call has left in the arguments is not its answer, so its name is enough.
-        _Made.by_name = True
-        after = canonical(values, 0, ())
+        answers.Made.by_name = True
+        after = answers.canonical(values, 0, ())
     except Late:
         return {"kind": "late", "shown": "no answer in time", "hash": ""}
     except BaseException as error:
         return {"kind": "lost", "shown": type(error).__name__, "hash": ""}
     finally:
-        _Made.by_name = False
+        answers.Made.by_name = False
         signal.setitimer(signal.ITIMER_REAL, 0)
     digest = hashlib.sha256(f"{kind}\0{text}\0{after}".encode("utf-8", "backslashreplace")).hexdigest()
     alone = hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "backslashreplace")).hexdigest()

@@ -15,7 +15,8 @@ from gistpoint.sandbox.equivalence.encoded import attributes_of, planted_in, wri
 from gistpoint.sandbox.equivalence.hints import NO_HINTS, Hints, hints_of
 from gistpoint.sandbox.equivalence.simplifying import simpler, size
 from gistpoint.sandbox.equivalence.varying import varied
-from gistpoint.sandbox.payload.call_replayer import Describer, RecordedArguments, canonical
+from gistpoint.sandbox.payload.call_replayer import Describer, RecordedArguments
+from gistpoint.sandbox.payload.canonical_answers import canonical
 
 SOURCE = '''
 UNITS = ("kilo", "mega")

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from gistpoint.sandbox.payload.call_replayer import Unequal, canonical, outcome
+from gistpoint.sandbox.payload.call_replayer import outcome
+from gistpoint.sandbox.payload.canonical_answers import Unequal, canonical
 
 
 class Number(int):
