@@ -20,7 +20,7 @@ from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.kind import TaskKind
 from gistpoint.core.kinds.registry import all_modes, kind_named, kind_of, not_loaded
 from gistpoint.core.logs import replace_file
-from gistpoint.core.pins import EnvironmentPins, fault_in, is_inside, plugins_in, quoted
+from gistpoint.core.pins import EnvironmentPins, fault_in, folders_in, is_inside, plugins_in, quoted
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.conditions import kept_differences, require_same_conditions
 from gistpoint.core.tasks.documents import (
@@ -356,6 +356,8 @@ def _require_plugins_of_others(task: Task) -> None:
     tests = frozenset(task.suite.test_files)
     for name in names:
         own = [file for file in _files_of_module(task, name) if tree.is_file(file)]
+        # A link's target is what solvers would change.
+        own += [tree.resolve(file) or file for file in own]
         if any(not is_protected(file, tests) for file in own):
             raise TaskError(
                 f"{TASK_FILE}: the key 'environment.pytest_args' loads {quoted(name)} as a plugin,"
@@ -376,9 +378,10 @@ def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
 
 
 def _files_of_module(task: Task, name: str) -> Iterator[str]:
-    """Yield the paths at which a module's file could be, below the root and each import root."""
+    """Yield the paths at which a module's file could be, below each folder of the import path."""
     path = name.replace(".", "/")
-    for root in (".", *task.environment.import_roots):
+    pins = task.environment
+    for root in (".", *pins.import_roots, *folders_in(pins.pytest_args)):
         yield posixpath.normpath(f"{root}/{path}.py")
         yield posixpath.normpath(f"{root}/{path}/__init__.py")
 
