@@ -185,6 +185,32 @@ def test_arguments_that_no_honest_task_has_are_refused(
         changed(task, part("environment", pytest_args=arguments), tmp_path / "other")
 
 
+OWN = {"entry_points": "[pytest11]\nshop = shop.prices\nbasket = shop.basket\n"}
+
+
+@pytest.mark.parametrize(
+    ("plugins", "pins"),
+    [
+        (("shop.prices",), {}), (("xdist", "shop"), {}), (("shop.stock.shelf",), {}), (("shop.prices",), OWN),
+        (("shop",), {"entry_points": "[pytest11"}), (("shop",), {"entry_points": "[console_scripts]\nshop = a:b"}),
+        (("stock.shelf",), {"import_roots": (".", "shop")}),
+        (("prices",), {"pytest_args": ("-o", "pythonpath=shop")}),
+    ],
+)  # fmt: skip
+def test_a_plugin_of_the_environment_is_no_code_of_solvers(
+    task: Task, tmp_path: Path, plugins: tuple[str, ...], pins: dict[str, Any]
+) -> None:
+    entries = {"metadata": {"name": "shop", "version": "1", **pins}} if "entry_points" in pins else pins
+    with pytest.raises(TaskError, match=r"environment\.plugins"):
+        changed(task, part("environment", plugins=plugins, **entries), tmp_path / "other")
+
+
+def test_plugins_of_others_and_of_the_project_itself_are_read(task: Task, tmp_path: Path) -> None:
+    plugins = ("xdist", "shop", "basket", "tests.test_prices")
+    pins = part("environment", plugins=plugins, metadata={"name": "shop", "version": "1", **OWN})
+    assert changed(task, pins, tmp_path / "other").environment.plugins == plugins
+
+
 def test_a_plugin_is_the_file_to_which_its_link_leads(task: Task, tmp_path: Path) -> None:
     files = {"tests/plugin.py": Link("../shop/prices.py"), "shop/prices.py": "", "tests/own.py": Link("x.py")}
     write_tar({**files, "tests/x.py": ""}, task.tree_path)
