@@ -75,6 +75,8 @@ class FileDiff:
     new_path: str | None
     hunks: tuple[Hunk, ...] = ()
     binary: bool = False
+    copied: bool = False
+    """Whether a file at another old path is copied and stays; otherwise it is renamed."""
 
     @property
     def path(self) -> str:
@@ -350,6 +352,7 @@ class _Reader:
     new_path: str | None = None
     hunks: list[Hunk] = field(default_factory=list)
     binary: bool = False
+    copied: bool = False
     inside: bool = False
 
     def read(self) -> tuple[FileDiff, ...]:
@@ -357,7 +360,8 @@ class _Reader:
             line = self.lines[self.at]
             following = self.lines[self.at + 1] if self.at + 1 < len(self.lines) else ""
             if git := _GIT.match(line):
-                self._begin(_named(git["qo"], git["o"]), _named(git["qn"], git["n"]))
+                name = _unchanged_name(line.rstrip("\r"))
+                self._begin(name or _named(git["qo"], git["o"]), name or _named(git["qn"], git["n"]))
             elif line.startswith("--- ") and following.startswith("+++ "):
                 self._paths(line[4:], following[4:])
                 self.at += 1
@@ -377,8 +381,9 @@ class _Reader:
 
     def _end(self) -> None:
         if self.inside:
-            self.files.append(FileDiff(self.old_path, self.new_path, tuple(self.hunks), self.binary))
-        self.hunks, self.binary, self.inside = [], False, False
+            hunks = tuple(self.hunks)
+            self.files.append(FileDiff(self.old_path, self.new_path, hunks, self.binary, self.copied))
+        self.hunks, self.binary, self.copied, self.inside = [], False, False, False
 
     def _paths(self, old: str, new: str) -> None:
         if not self.inside or self.hunks:
@@ -392,10 +397,11 @@ class _Reader:
             self.old_path = None
         elif line.startswith("deleted file mode"):
             self.new_path = None
-        elif line.startswith("rename from "):
-            self.old_path = _path(line[12:], "")
-        elif line.startswith("rename to "):
-            self.new_path = _path(line[10:], "")
+        elif line.startswith(("rename from ", "copy from ")):
+            self.old_path = _path(line.partition(" from ")[2], "")
+            self.copied = line.startswith("copy")
+        elif line.startswith(("rename to ", "copy to ")):
+            self.new_path = _path(line.partition(" to ")[2], "")
         elif _BINARY.match(line):
             self.binary = True
 
@@ -437,6 +443,13 @@ def _kind(line: str | None, *, last: bool) -> DiffLineKind | None:
         if line in ("", "\r")
         else next((k for k in DiffLineKind if line.startswith(k.value)), None)
     )
+
+
+def _unchanged_name(line: str) -> str:
+    """Return the path in `diff --git a/PATH b/PATH`, which may contain ` b/`; empty for another line."""
+    names = line.removeprefix("diff --git ")
+    name = names[2 : len(names) // 2]
+    return name if names == f"a/{name} b/{name}" else ""
 
 
 def _named(quoted: str | None, bare: str | None) -> str | None:

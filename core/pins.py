@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -126,9 +127,7 @@ def fault_in(pins: EnvironmentPins) -> str:
     return (
         _first_fault("lock", pins.lock, "not a line of the form name==version --hash=sha256:...", _is_pinned)
         or _first_fault("import_roots", pins.import_roots, "not a folder inside the repository", is_inside)
-        or _first_fault(
-            "pytest_args", _places_in(pins.pytest_args), "not a place inside the repository", _is_place
-        )
+        or _fault_in_arguments(pins.pytest_args)
         or _first_fault("plugins", pins.plugins, "not the name of a pytest plugin", _is_plugin)
         or (_fault_in_image(pins, pins.image) if pins.image is not None else "")
     )
@@ -209,39 +208,99 @@ def _is_passed_on(variable: str) -> bool:
     return bool(equals) and name in PASSED_ON and "\0" not in variable
 
 
-_PLACES = ("--rootdir", "--confcutdir", "--config-file", "-c")
+_PLACES = ("-c", "--config-file", "--rootdir", "--confcutdir")
 """The options by which pytest would run the suite of another folder."""
+_SETTINGS = ("-o", "--override-ini")
+_OPTIONS = (*_PLACES, *_SETTINGS, "-p", "--pdbcls")
+_WITH_VALUE = "kmrW"
+"""The other letters of pytest whose value can follow in the same word; unknown letters count as flags."""
+_ARGUMENTS, _IMPORTED = "addopts", "pythonpath"
+"""The settings that contain further arguments, and folders from which modules are imported."""
 
 
 def plugins_in(arguments: Iterable[str]) -> Iterator[str]:
-    """Yield the names of the plugins that `-p` options in pytest's arguments load, as they are written."""
-    return (name for name in _values_of(arguments, ("-p",)) if not name.startswith("no:"))
+    """Yield the names of the plugins that `-p` options in pytest's arguments load, as they are written.
+
+    Includes those in the setting `addopts` of `-o` options.
+    """
+    return (name for option, name in _options_in(arguments) if option == "-p" and not name.startswith("no:"))
 
 
-def _places_in(arguments: Iterable[str]) -> Iterator[str]:
-    return _values_of(arguments, _PLACES)
+def folders_in(arguments: Iterable[str]) -> Iterator[str]:
+    """Yield the folders that pytest's arguments add to the import path, by the setting `pythonpath`."""
+    return (folder for option, folder in _options_in(arguments) if option == _IMPORTED)
 
 
-def _values_of(arguments: Iterable[str], options: Iterable[str]) -> Iterator[str]:
-    """Yield the values of options: in the next argument, after `=`, or right after a letter."""
-    known, following = tuple(options), False
-    for argument in arguments:
-        if following:
-            yield argument.strip()
-        following = argument in known
-        long = next(
-            (name for name in known if name.startswith("--") and argument.startswith(f"{name}=")), None
-        )
-        if long is not None:
-            yield argument.removeprefix(f"{long}=").strip()
-        elif not argument.startswith("--") and not following:
-            short = next((name for name in known if argument.startswith(name)), None)
-            if short is not None:
-                yield argument.removeprefix(short).strip()
+def _fault_in_arguments(arguments: tuple[str, ...]) -> str:
+    for option, value in _options_in(arguments):
+        if not value:  # it could be a word that a run adds
+            return _fault("pytest_args", "an option without its value", option)
+        if option == "@":
+            return _fault("pytest_args", "further arguments in a place where they are not checked", value)
+        if option == "--pdbcls":
+            return _fault("pytest_args", "a debugger, which could run the tests in its own way", value)
+        if option in (*_PLACES, _IMPORTED) and not _is_place(value):
+            return _fault("pytest_args", "not a place inside the repository", value)
+    return ""
+
+
+def _options_in(arguments: Iterable[str], *, nested: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield each option in pytest's arguments that can load code or leave the repository, and its value.
+
+    Every word is read as an option, also after `--` and where it could be a value, because pytest reads
+    some options so, before all others (decision 198). The option is `@` for arguments that can't be read
+    here: in a file, or in a setting in a setting.
+    """
+    for option, value in _words_read(arguments):
+        name, _, setting = (part.strip() for part in value.partition("="))
+        if option not in _SETTINGS or not value:
+            yield option, value
+        elif name == _IMPORTED:
+            yield from ((_IMPORTED, folder) for folder in _split(setting))
+        elif name == _ARGUMENTS and nested:
+            yield "@", value
+        elif name == _ARGUMENTS:
+            yield from _options_in(_split(setting), nested=True)
+
+
+def _words_read(arguments: Iterable[str]) -> Iterator[tuple[str, str]]:
+    words = tuple(arguments)
+    for at, word in enumerate(words, 1):
+        if word.startswith("@"):
+            yield "@", word
+        option, value = _read(word)
+        if option in _OPTIONS:
+            yield option, ("".join(words[at : at + 1]) if value is None else value).strip()
+
+
+def _read(word: str) -> tuple[str, str | None]:
+    """Return the first of `_OPTIONS` in a word, and its value; None if the value is the next word.
+
+    A letter's value may follow it, with or without `=`, and flags may come before it, as in `-qcx.ini`. The
+    option is empty if there is none. Pytest does not know abbreviations of long options.
+    """
+    if word.startswith("--"):
+        name, equals, value = word.partition("=")
+        return name, value if equals else None
+    letters = word.removeprefix("-")
+    for at, letter in enumerate(letters if word.startswith("-") else ""):
+        if f"-{letter}" in _OPTIONS:
+            return f"-{letter}", letters[at + 1 :].removeprefix("=") or None
+        if letter in _WITH_VALUE:
+            break
+    return "", None
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:  # pytest refuses it as well
+        return text.split()
 
 
 def _is_place(path: str) -> bool:
-    return path == os.devnull or (bool(path) and is_inside(path))
+    # Pytest replaces variables of the environment in some paths.
+    return path == os.devnull or (bool(path) and "$" not in path and is_inside(path))
 
 
 def _is_plugin(name: str) -> bool:

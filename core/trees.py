@@ -231,7 +231,7 @@ def write_tree(folder: Path, tar: Path, *, leave_out: Iterable[str] = ()) -> str
 
     The tar is sorted by path, without times, owners or group names; files have mode 0644 or 0755. Caches,
     bytecode, build results, virtual environments, version history, every path in `leave_out`, and links
-    that lead out of the folder are left out.
+    that lead out of the folder are left out. A link that names the folder itself is written without its name.
     """
     left_out = set(leave_out)
     tar.parent.mkdir(parents=True, exist_ok=True)
@@ -242,7 +242,7 @@ def write_tree(folder: Path, tar: Path, *, leave_out: Iterable[str] = ()) -> str
             source = folder / path
             info = tarfile.TarInfo(path)
             if source.is_symlink():
-                info.type, info.linkname, info.mode = tarfile.SYMTYPE, str(source.readlink()), 0o777
+                info.type, info.linkname, info.mode = tarfile.SYMTYPE, _inner_link(folder, path), 0o777
                 archive.addfile(info)
                 continue
             stat = source.stat()
@@ -250,6 +250,15 @@ def write_tree(folder: Path, tar: Path, *, leave_out: Iterable[str] = ()) -> str
             with source.open("rb") as file:
                 archive.addfile(info, file)
     return sha256_of(tar)
+
+
+def _inner_link(folder: Path, path: str) -> str:
+    """Return the target of a link that stays in `folder`; relative, and the same wherever the folder is."""
+    link = folder / path
+    target = str(link.readlink())
+    if target.startswith("/") or _inside(posixpath.join(posixpath.dirname(path), target)) is None:
+        return os.path.relpath(link.resolve(), link.parent.resolve())
+    return target
 
 
 def write_tar(tree: SourceTree, tar: Path) -> str:

@@ -502,10 +502,7 @@ class Attempt:
         return self.state.calls[-1]
 
     def _save_typed(self, tool: Tool | None, arguments: Mapping[str, Any]) -> None:
-        """Save unsaved typing in a separate step.
-
-        Raises `AttemptError` if it can't be saved, unless `tool` makes the hand-in itself.
-        """
+        """Save unsaved typing. Raises `AttemptError` if that fails, unless `tool` hands it in."""
         saving = self._harness.to_save(tool, arguments, self.state)
         if saving is None or self.state.remaining.tool_uses == 0:
             return

@@ -10,11 +10,8 @@ from gistpoint.core.entrypoints.command import Entrypoint, EntrypointKind
 _OBJECT = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?P<rest>(?:\.[A-Za-z_]\w*)*)")
 
 
-def console_scripts(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Return a distribution's console scripts, `module:object` by name; empty if its metadata is broken.
-
-    Scripts in another form are left out.
-    """
+def entry_points(metadata: Mapping[str, str], group: str) -> dict[str, str]:
+    """Return a distribution's entry points of a group, by name; empty if its metadata is broken."""
     import configparser  # not needed before the first paint (decision 37)
 
     parser = configparser.ConfigParser(delimiters=("=",), interpolation=None, strict=False)
@@ -23,9 +20,16 @@ def console_scripts(metadata: Mapping[str, str]) -> dict[str, str]:
         parser.read_string(metadata.get("entry_points", ""))
     except configparser.Error:
         return {}
-    if not parser.has_section("console_scripts"):
-        return {}
-    found = ((name, value.partition("[")[0].strip()) for name, value in parser.items("console_scripts"))
+    return dict(parser.items(group)) if parser.has_section(group) else {}
+
+
+def console_scripts(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Return a distribution's console scripts, `module:object` by name; empty if its metadata is broken.
+
+    Scripts in another form are left out.
+    """
+    scripts = entry_points(metadata, "console_scripts")
+    found = ((name, value.partition("[")[0].strip()) for name, value in scripts.items())
     return {name: value for name, value in found if _OBJECT.fullmatch(value)}
 
 

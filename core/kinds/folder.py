@@ -16,11 +16,12 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from gistpoint.core.code.testfiles import is_protected
+from gistpoint.core.entrypoints.programs import entry_points
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.kind import TaskKind
 from gistpoint.core.kinds.registry import all_modes, kind_named, kind_of, not_loaded
 from gistpoint.core.logs import replace_file
-from gistpoint.core.pins import EnvironmentPins, fault_in, is_inside, plugins_in, quoted
+from gistpoint.core.pins import EnvironmentPins, fault_in, folders_in, is_inside, plugins_in, quoted
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.conditions import kept_differences, require_same_conditions
 from gistpoint.core.tasks.documents import (
@@ -54,7 +55,7 @@ from gistpoint.core.trees import SourceTree, sha256_of
 def read_task(folder: Path, *, verify: bool = True) -> Task:
     """Return the task in `folder`, of which only the public part is read.
 
-    With `verify`, check the hash of the tree, that solvers can't change a pytest plugin that the task loads,
+    With `verify`, check the hash of the tree, that solvers can't change a pytest plugin that the task names,
     and, if the answer is present, the id and the answer. Without the answer, a salted id can't be checked.
     Raises `TaskError` with one sentence that names the file and the key.
     """
@@ -348,17 +349,25 @@ def _strange_path(file: _TaskFile) -> str:
 
 
 def _require_plugins_of_others(task: Task) -> None:
-    """Raise `TaskError` if pytest would load a plugin that solvers of the task can change."""
-    names = list(plugins_in(task.environment.pytest_args))
-    if not names:
+    """Raise `TaskError` if pytest would load a plugin that solvers of the task can change.
+
+    The plugins that the project provides by entry points are permitted, because its suite needs them.
+    """
+    pins = task.environment
+    own = entry_points(pins.metadata, "pytest11") if pins.plugins else {}
+    named = [("pytest_args", name) for name in plugins_in(pins.pytest_args)]
+    named += [("plugins", name) for name in pins.plugins if name not in own]
+    if not named:
         return
     tree = SourceTree.open(task.tree_path)
     tests = frozenset(task.suite.test_files)
-    for name in names:
-        own = [file for file in _files_of_module(task, name) if tree.is_file(file)]
-        if any(not is_protected(file, tests) for file in own):
+    for key, name in named:
+        found = [file for file in _files_of_module(task, name) if tree.is_file(file)]
+        # A link's target is what solvers would change.
+        found += [tree.resolve(file) or file for file in found]
+        if any(not is_protected(file, tests) for file in found):
             raise TaskError(
-                f"{TASK_FILE}: the key 'environment.pytest_args' loads {quoted(name)} as a plugin,"
+                f"{TASK_FILE}: the key 'environment.{key}' loads {quoted(name)} as a plugin,"
                 " which is code that solvers of the task can change.",
                 hint="None of the task's code was run. Ask its author.",
             )
@@ -376,9 +385,10 @@ def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
 
 
 def _files_of_module(task: Task, name: str) -> Iterator[str]:
-    """Yield the paths at which a module's file could be, below the root and each import root."""
+    """Yield the paths at which a module's file could be, below each folder of the import path."""
     path = name.replace(".", "/")
-    for root in (".", *task.environment.import_roots):
+    pins = task.environment
+    for root in (".", *pins.import_roots, *folders_in(pins.pytest_args)):
         yield posixpath.normpath(f"{root}/{path}.py")
         yield posixpath.normpath(f"{root}/{path}/__init__.py")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gistpoint.core.code.splice import with_definition
-from gistpoint.core.diffs import DiffError, apply, parse
+from gistpoint.core.diffs import DiffError, FileDiff, apply, parse
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
@@ -39,26 +39,38 @@ _LONGEST_PATH = 4096
 def patched(tree: SourceTree, patch: str) -> dict[str, bytes | None]:
     """Return the files changed by a unified diff, by path; None for a removed file.
 
-    Raises `DiffError` if the patch does not apply to the tree, is binary, names a path that is too long, or
-    is not a unified diff.
+    Renamed and copied files are those of the tree, whatever else the patch changes, as in Git. Raises
+    `DiffError` if the patch does not apply to the tree, is binary, names a path that is too long, or is not a
+    unified diff.
     """
+    diffs = parse(patch)
+    left = {diff.old_path for diff in diffs if diff.old_path != diff.new_path and not diff.copied}
     found: dict[str, bytes | None] = {}
-    for diff in parse(patch):
-        if diff.binary:
-            raise DiffError(f"The patch of {diff.path} is binary.")
-        if len(diff.old_path or "") > _LONGEST_PATH or len(diff.new_path or "") > _LONGEST_PATH:
-            raise DiffError(f"The patch names a file by more than {_LONGEST_PATH} characters.")
-        before = "" if diff.old_path is None else _text(tree, diff.old_path, found)
-        if diff.old_path is None and diff.new_path is not None and _is_there(tree, diff.new_path, found):
-            raise DiffError(f"The repository already has a file {diff.new_path!r}.")
+    added: set[str] = set()
+    for diff in diffs:
+        _require_usable(diff)
+        old, new = diff.old_path, diff.new_path
+        is_moved = old is not None and new is not None and old != new
+        before = "" if old is None else _text(tree, old, {} if is_moved else found)
+        if new is not None and old != new:
+            if _is_there(tree, new, found) and (new in added or new not in left):
+                raise DiffError(f"The repository already has a file {new!r}.")
+            added.add(new)
         after = apply(before, diff)
-        if diff.old_path is not None:
-            found[diff.old_path] = None
-        if diff.new_path is not None:
-            found[diff.new_path] = _bytes(after, diff.new_path)
+        if old is not None and not diff.copied and not (is_moved and old in added):
+            found[old] = None
+        if new is not None:
+            found[new] = _bytes(after, new)
     if patch.strip() and not found:
         raise DiffError("It is not a patch in unified form.")
     return found
+
+
+def _require_usable(diff: FileDiff) -> None:
+    if diff.binary:
+        raise DiffError(f"The patch of {diff.path} is binary.")
+    if len(diff.old_path or "") > _LONGEST_PATH or len(diff.new_path or "") > _LONGEST_PATH:
+        raise DiffError(f"The patch names a file by more than {_LONGEST_PATH} characters.")
 
 
 def _text(tree: SourceTree, path: str, changed: Mapping[str, bytes | None]) -> str:

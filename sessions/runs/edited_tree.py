@@ -108,8 +108,8 @@ class EditedTree:
         if diff.new_path is not None:
             after = Patched(path, diff).applied(path, before)
         self._set(path, after)
-        was_renamed = bool(old) and old != path
-        if was_renamed:
+        was_renamed = bool(old) and old != path and not diff.copied
+        if was_renamed and old not in self._files:  # another file may have taken its place
             self._set(old, None)
 
     def _set(self, path: str, data: bytes | None) -> None:

@@ -4,10 +4,11 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from _pytest.config import get_config
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gistpoint.core.pins import EnvironmentPins, LockLine, fault_in, quoted, read_lock_line
+from gistpoint.core.pins import EnvironmentPins, LockLine, _options_in, fault_in, quoted, read_lock_line
 
 HASH = " --hash=sha256:" + "0af9" * 16
 GOOD = EnvironmentPins(
@@ -131,6 +132,37 @@ def test_an_import_root_is_inside_the_repository(root):
 @pytest.mark.parametrize("name", ["", "-p", "--co", " x", "a\nb", "a\0"])
 def test_a_plugin_is_no_option(name):
     assert "'environment.plugins[0]'" in fault_in(replace(GOOD, plugins=(name,)))
+
+
+PARSER = get_config()._parser._getparser()
+FLAGS = st.sampled_from(("-", "-q", "-xvs", "-l", "-k", "-r"))
+LETTERS = st.builds("{}{}".format, FLAGS, st.sampled_from(("c", "p", "o", "q", "m", "W")))
+OPTIONS = LETTERS | st.sampled_from(
+    ("--config-file", "--rootdir", "--confcutdir", "--override-ini", "--", "--co", "-q")
+)
+VALUES = st.sampled_from(("there/x", "c/x", "p", "addopts=-qcthere/x", "addopts=-k -pthere", "tests", "-q"))
+WORDS = st.one_of(
+    st.tuples(OPTIONS, VALUES),
+    st.tuples(st.builds("{}{}{}".format, OPTIONS, st.sampled_from(("", "=")), VALUES)),
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(WORDS, max_size=3).map(lambda pairs: [word for pair in pairs for word in pair]))
+def test_whatever_pytest_reads_in_its_arguments_is_checked(words: list[str]) -> None:
+    try:
+        read = vars(PARSER.parse_known_args(words)[0])
+    except pytest.UsageError:
+        return
+    values = [read.get(name) for name in ("inifilename", "rootdir", "confcutdir")] + (
+        read.get("plugins") or []
+    )
+    further = [setting.partition("=") for setting in read.get("override_ini") or []]
+    inner = [_options_in(value.split()) for name, _, value in further if name == "addopts"]
+    found = {value.removeprefix("=") for value in values if value} | {
+        value for one in inner for _, value in one
+    }
+    assert found <= {value for _, value in _options_in(words)}
 
 
 def test_what_is_quoted_is_visible_and_short():

@@ -10,6 +10,7 @@ import pytest
 from small_trees import Link, tree_of
 
 from gistpoint.core.errors import TaskError
+from gistpoint.core.tasks.leaks import leaks_of
 from gistpoint.core.trees import SourceTree, sha256_of, write_tar, write_tree
 
 
@@ -47,6 +48,47 @@ def test_written_tree_leaves_out_history_bytecode_environments_and_links_out(tmp
     ]
     assert tree.members["run.sh"].executable
     assert not tree.members["pkg/mod.py"].executable
+
+
+def linked(folder: Path) -> Path:
+    laid_out(folder)
+    (folder / "pkg/data").mkdir()
+    for path, target in {
+        "absolute.py": folder / "pkg/mod.py",
+        "pkg/data/absolute.py": folder.absolute() / "pkg/mod.py",
+        "pkg/data/folder": folder / "pkg/build",
+        "pkg/data/of_link.py": folder / "alias.py",
+        "by_name.py": f"../{folder.name}/pkg/mod.py",
+        "pkg/data/by_name.py": f"../../../{folder.name}/alias.py",
+        "gone.py": folder / "gone",
+        "pkg/data/plain.py": "../../alias.py",
+        "to_folder/": folder / "pkg/data",
+    }.items():
+        (folder / path).symlink_to(target)
+    return folder
+
+
+def test_links_inside_the_folder_do_not_name_it(tmp_path: Path) -> None:
+    (tmp_path / "alias").symlink_to("b")
+    places = [linked(tmp_path / "a"), linked(tmp_path / "b"), tmp_path / "alias"]
+    assert len({write_tree(place, tmp_path / f"{place.name}.tar") for place in places}) == 1
+    assert str(tmp_path).encode() not in (tmp_path / "a.tar").read_bytes()
+    tree = SourceTree.open(tmp_path / "a.tar")
+    assert not list(leaks_of(tree, ()))
+    assert {path: member.link for path, member in tree.members.items() if member.link} == {
+        "alias.py": "pkg/mod.py",
+        "absolute.py": "pkg/mod.py",
+        "pkg/data/absolute.py": "../mod.py",
+        "pkg/data/folder": "../build",
+        "pkg/data/of_link.py": "../mod.py",
+        "by_name.py": "pkg/mod.py",
+        "pkg/data/by_name.py": "../mod.py",
+        "gone.py": "gone",
+        "pkg/data/plain.py": "../../alias.py",
+        "to_folder": "pkg/data",
+    }
+    for path in ("absolute.py", "pkg/data/by_name.py", "pkg/data/plain.py", "to_folder/folder/kept.py"):
+        assert tree.read(path) == b"x = 1\n"
 
 
 def test_same_content_gives_the_same_bytes_whenever_and_wherever_it_is_written(tmp_path: Path) -> None:

@@ -242,6 +242,24 @@ def test_recorded_diffs_are_taken_as_they_are(tmp_path: Path, tree: SourceTree, 
         assert text_of(found[4], "new.py") == "y = 2\n"
 
 
+def test_a_copied_file_stays_and_two_files_can_change_places(tmp_path: Path) -> None:
+    def moved(verb: str, old: str, new: str) -> str:
+        names = f"{verb} from {old}\n{verb} to {new}\n"
+        return f"diff --git a/{old} b/{new}\nsimilarity index 100%\n{names}"
+
+    tree = tree_of({"a.py": "1\n", "b.py": "2\n"}, tmp_path)
+    swapped = moved("rename", "b.py", "a.py") + moved("rename", "a.py", "b.py")
+    copied, renamed = (moved(verb, "a.py", "c.py") for verb in ("copy", "rename"))
+    found = states(swe_agent_run(tmp_path, [copied, swapped, renamed]), tree)
+    assert [state.problems for state in found] == [(), (), ()]
+    trees = [{path: text_of(state, path) for path in ("a.py", "b.py", "c.py") if state.tree.is_file(path)}
+             for state in found if state.tree is not None]  # fmt: skip
+    assert trees == [
+        {"a.py": "1\n", "b.py": "2\n", "c.py": "1\n"}, {"a.py": "2\n", "b.py": "1\n"},
+        {"a.py": "", "b.py": "2\n", "c.py": "1\n"},
+    ]  # fmt: skip
+
+
 def test_a_recorded_diff_that_does_not_fit_the_tree_is_shown_and_said(tmp_path: Path) -> None:
     other = tree_of({"src/stats.py": "nothing alike\n"}, tmp_path)
     last = states(swe_agent_run(tmp_path, [diff_of(RIGHT)]), other)[-1]

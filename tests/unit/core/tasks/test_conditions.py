@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from builders import build_task
 from gist_tasks import build_gist_task
+from small_trees import Link, write_tar
 
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.archive import pack_task, unpack_task
@@ -20,6 +21,7 @@ from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.conditions import TaskConflictError, conditions_sha256
 from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.trees import sha256_of
 from gistpoint.sessions.tasks import TaskStore
 
 Change = Callable[[Task], Task]
@@ -146,10 +148,27 @@ ABSURD: dict[str, Change] = {
     "suite.test_files[0]": part("suite", test_files=("../a.py",)),
     "brief.target": part("brief", target="../../../../etc/passwd::x"),
 }
-ARGUMENTS = [
-    ("--rootdir=/",), ("--rootdir", "/"), ("-c", "/etc/x.ini"), ("-c/etc/x.ini",), ("--config-file=../x",),
-    ("--confcutdir", "../.."), ("-p", "shop.prices"), ("-pshop.prices",), ("-p", "shop"),
+ELSEWHERE = [
+    *(spelling for option in ("--rootdir", "--confcutdir", "--config-file", "-c")
+      for path in ("/", "../x", "a/../../x", "$HOME")
+      for spelling in ((option, path), (f"{option}={path}",), ("--", option, path), ("-k", f"{option}={path}"))),
+    ("-p",), ("-x", "-qo"), ("-c/x.ini",), ("-qc/x.ini",), ("-qc", "/x.ini"), ("-qvxc=/x.ini",),
+    ("-c=/x.ini",), ("-Pc/x.ini",), ("-c",),
+    ("-o", "addopts=-c/x.ini"), ("-o", "addopts='-qc' /x.ini"), ("-qoaddopts=--rootdir=/",),
+    ("-o=addopts=--rootdir=/",), ("--override-ini", "addopts=--rootdir=/"), ("-o", "addopts=-c /x '"),
+    ("--override-ini=addopts=-x -o 'addopts=--rootdir=/'",), ("-o", "pythonpath=. /tmp"), ("-opythonpath=..",),
+    ("@x",), ("-k", "@x"), ("--", "@x"), ("-o", "addopts=@x"), ("--pdbcls=shop:Pdb",), ("--pdbcls", "shop:Pdb"),
 ]  # fmt: skip
+LOADED = [
+    ("-p", "shop.prices"), ("-pshop.prices",), ("-p", "shop"), ("-p", " shop "), ("--", "-p", "shop"),
+    ("-qpshop",), ("-qp", "shop"), ("-xqvspshop",), ("-k", "-pshop"), ("-Xpshop",), ("-p", "no:a", "-pshop"),
+    ("-o", "addopts=-p shop"), ("-o", "addopts=-pshop"), ("-oaddopts=-pshop",), ("-qoaddopts=-pshop",),
+    ("-qo", "addopts=-q -pshop"), ("-o=addopts=-pshop",), ("--override-ini", "addopts=-p shop"),
+    ("--override-ini=addopts=-p 'shop'",), ("-o", "addopts=-o 'addopts=-p shop'"), ("-o" + "addopts=-o" * 2_000,),
+    ("-o", "addopts= -p shop '"),
+    ("-p", "prices", "-o", "pythonpath=tests shop"), ("-o", "addopts=-p prices -o pythonpath=shop"),
+]  # fmt: skip
+ARGUMENTS = [*ELSEWHERE, *LOADED]
 
 
 @pytest.mark.parametrize("key", ABSURD)
@@ -166,11 +185,50 @@ def test_arguments_that_no_honest_task_has_are_refused(
         changed(task, part("environment", pytest_args=arguments), tmp_path / "other")
 
 
+OWN = {"entry_points": "[pytest11]\nshop = shop.prices\nbasket = shop.basket\n"}
+
+
+@pytest.mark.parametrize(
+    ("plugins", "pins"),
+    [
+        (("shop.prices",), {}), (("xdist", "shop"), {}), (("shop.stock.shelf",), {}), (("shop.prices",), OWN),
+        (("shop",), {"entry_points": "[pytest11"}), (("shop",), {"entry_points": "[console_scripts]\nshop = a:b"}),
+        (("stock.shelf",), {"import_roots": (".", "shop")}),
+        (("prices",), {"pytest_args": ("-o", "pythonpath=shop")}),
+    ],
+)  # fmt: skip
+def test_a_plugin_of_the_environment_is_no_code_of_solvers(
+    task: Task, tmp_path: Path, plugins: tuple[str, ...], pins: dict[str, Any]
+) -> None:
+    entries = {"metadata": {"name": "shop", "version": "1", **pins}} if "entry_points" in pins else pins
+    with pytest.raises(TaskError, match=r"environment\.plugins"):
+        changed(task, part("environment", plugins=plugins, **entries), tmp_path / "other")
+
+
+def test_plugins_of_others_and_of_the_project_itself_are_read(task: Task, tmp_path: Path) -> None:
+    plugins = ("xdist", "shop", "basket", "tests.test_prices")
+    pins = part("environment", plugins=plugins, metadata={"name": "shop", "version": "1", **OWN})
+    assert changed(task, pins, tmp_path / "other").environment.plugins == plugins
+
+
+def test_a_plugin_is_the_file_to_which_its_link_leads(task: Task, tmp_path: Path) -> None:
+    files = {"tests/plugin.py": Link("../shop/prices.py"), "shop/prices.py": "", "tests/own.py": Link("x.py")}
+    write_tar({**files, "tests/x.py": ""}, task.tree_path)
+    task = replace(task, tree_sha256=sha256_of(task.tree_path))
+    for name, fault in (("tests.plugin", "'environment.pytest_args' loads"), ("tests.own", "the key 'id'")):
+        with pytest.raises(TaskError, match=fault):
+            changed(task, part("environment", pytest_args=("-p", name)), tmp_path / name)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         ("tests", "-x", "-q"), ("-p", "no:randomly"), ("-p", "pytester"), ("-c", "tox.ini"), ("-c", "/dev/null"),
         ("--rootdir=.",), ("-p", "tests.plugin"), ("--color=no", "--co"), ("-k", "a/../b"), ("-o", "a=/x"),
+        ("-o", "addopts=", "tests"), ("-oaddopts=",), ("--override-ini=addopts=-q -p no:cov",), ("-pno:shop",),
+        ("-kcp/../shop",), ("-mc", "/x"), ("-rp", "shop"), ("-Wc/x",), ("-n", "auto"), ("-nauto", "shop"), ("-1",),
+        ("--asyncio-mode=auto", "--ds=shop.prices", "--strict-markers"), ("-o", "pythonpath=src lib"), ("-",),
+        ("--ignore=tests/a.py", "--deselect", "tests/a.py::test_a", "--import-mode=importlib", "--pyargs"),
     ],
 )  # fmt: skip
 def test_honest_arguments_are_read(task: Task, tmp_path: Path, arguments: tuple[str, ...]) -> None:
