@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from gistpoint.core.chat import (
     Sampling,
     ToolRequest,
     Usage,
+    sound_requests,
 )
 from gistpoint.sandbox.endpoints.anthropic_bodies import MOST_OUTPUT, request_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
@@ -158,6 +160,26 @@ def test_calls_that_the_journal_changed_are_sent_as_it_has_them() -> None:
         )
         model.complete([*HELLO, written, ChatMessage("tool", "no", tool_call_id="toolu_1")], [TOOL])
     assert served.requests[1]["messages"][1]["content"] == [{**odd, "name": "read_file__rm_-rf__"}]
+
+
+def test_a_call_with_another_id_in_the_conversation_keeps_its_thinking() -> None:
+    content = [THOUGHT, used(1), THOUGHT, used(1, "b.py")]
+    with endpoint(message(content, "tool_use"), message()) as served:
+        model = model_at("anthropic", served.url)
+        reply = model.complete(HELLO, [TOOL])
+        assert isinstance(reply, ChatReply)
+        calls = sound_requests(reply.message.tool_calls, ["toolu_1"])
+        tools = [ChatMessage("tool", "text", tool_call_id=call.id) for call in calls]
+        model.complete([*HELLO, replace(reply.message, tool_calls=calls), *tools], [TOOL])
+        _, written, answered = served.requests[1]["messages"]
+    ids = ["call00002", "call00003"]
+    assert written["content"] == [
+        THOUGHT,
+        {**used(1), "id": ids[0]},
+        THOUGHT,
+        {**used(1, "b.py"), "id": ids[1]},
+    ]
+    assert [block["tool_use_id"] for block in answered["content"]] == ids
 
 
 def test_a_reply_that_the_journal_tells_whole_is_not_kept_twice() -> None:
