@@ -88,7 +88,7 @@ def _read(path: Path) -> tuple[dict[str, str], list[_Line]]:
     except (OSError, ValueError):
         pass  # a single line may be at fault, so each is read separately below
     try:
-        lines = read_regular_text(path).splitlines()
+        lines = read_regular_text(path).split("\n")
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path} can't be read: {error}.", hint="Correct it, or move it away.") from error
     texts: dict[str, str] = {}

@@ -14,6 +14,7 @@ from msgspec import UNSET
 from gistpoint.core.agents.loop import MOST_CALLS, MOST_CHARACTERS
 from gistpoint.core.attempts.events import ModelTurn, RequestedCall
 from gistpoint.core.chat import Usage
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.estimates import tokens_in
 
 _SHORT: Final = 200
@@ -58,7 +59,7 @@ def _items(body: bytes) -> Iterator[Any]:
             return
         yield from whole if isinstance(whole, list) else [whole]
         return
-    for line in text.splitlines():
+    for line in physical_lines(text):
         if line.startswith("data:"):
             try:
                 yield json.loads(line[5:])

@@ -48,6 +48,16 @@ def test_a_line_that_cant_be_used_costs_only_its_own_query(tmp_path: Path, kind:
         assert kept_queries(tmp_path) == KeptQueries({"fine": "b", "new": "c"})
 
 
+@pytest.mark.parametrize("sign", ["\x85", "\u2028", "\u2029", "\x0c", "\x1c", "\x7f", "\r", "\n"])
+def test_a_query_is_kept_whatever_signs_it_has(tmp_path: Path, sign: str) -> None:
+    query = f'"a{sign}b"'
+    keep(tmp_path, "odd", query)
+    assert kept_queries(tmp_path) == KeptQueries({"odd": query})
+    with (tmp_path / FILE).open("a") as file:
+        file.write("bad =\n")
+    assert kept_queries(tmp_path).texts == {"odd": query}
+
+
 def test_a_file_that_cant_be_read_costs_no_query_without_a_name(tmp_path: Path) -> None:
     (tmp_path / FILE).mkdir()
     kept = kept_queries(tmp_path)
