@@ -127,6 +127,12 @@ class Usage(
         )
 
 
+LONGEST_REPLY = 32_000
+"""The limit on a reply's tokens where one has to be sent and none was chosen."""
+AFTER_THINKING = 8_000
+"""The least number of tokens left for a reply after its reasoning."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """The sampling parameters of a request.
@@ -143,6 +149,15 @@ class Sampling:
     """`low`, `medium`, `high`, or a value of the endpoint's own; None for its default."""
     thinking_tokens: int | None = None
     """The maximum number of tokens of reasoning."""
+
+    def reply_limit(self, most: int = LONGEST_REPLY) -> int:
+        """Return the limit on a reply's tokens where one has to be sent.
+
+        It is the chosen one, or else `most`, and at least 8,000 tokens more than the reasoning may have.
+        """
+        if self.max_output_tokens is not None:
+            return self.max_output_tokens
+        return most if self.thinking_tokens is None else max(most, self.thinking_tokens + AFTER_THINKING)
 
 
 class ChatProblem(StrEnum):

@@ -34,10 +34,6 @@ from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
 BLOCKS = "blocks"
 """The member of `ChatMessage.extra` that holds the blocks of a reply, as received."""
-MOST_OUTPUT = 32_000
-"""The limit on a reply's tokens if none is given: the API requires one, and models from 4 on allow this."""
-_AFTER_THINKING = 8_000
-"""The least number of tokens left for a reply after its reasoning."""
 _MARK = {"cache_control": {"type": "ephemeral"}}
 _MARKED_MESSAGES = 2
 """The number of messages with a cache mark: besides tools and system prompt, the API allows two more."""
@@ -72,7 +68,7 @@ def _mark_last(blocks: list[dict[str, Any]]) -> None:
 
 
 def _sampling(settings: EndpointSettings) -> dict[str, Any]:
-    """Return the members for sampling, with the limit that the API requires.
+    """Return the members for sampling, with the limit that the API requires; models from 4 on allow 32,000.
 
     With an effort, the model decides how much it thinks: newer models refuse a number of tokens, and without
     either, the vendor's default applies.
@@ -83,9 +79,8 @@ def _sampling(settings: EndpointSettings) -> dict[str, Any]:
         thinking = {"type": "enabled", "budget_tokens": sampling.thinking_tokens}
     elif sampling.reasoning_effort is not None:
         thinking = {"type": "adaptive", "display": "summarized"}
-    least = max(MOST_OUTPUT, (sampling.thinking_tokens or 0) + _AFTER_THINKING)
     return {
-        "max_tokens": sampling.max_output_tokens or least,
+        "max_tokens": sampling.reply_limit(),
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         "thinking": thinking,

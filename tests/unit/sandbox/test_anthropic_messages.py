@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from scripted_endpoint import Answer, endpoint
 
 from gistpoint.core.chat import (
+    LONGEST_REPLY,
     ChatFailure,
     ChatMessage,
     ChatProblem,
@@ -22,7 +23,7 @@ from gistpoint.core.chat import (
     Usage,
     sound_requests,
 )
-from gistpoint.sandbox.endpoints.anthropic_bodies import MOST_OUTPUT, request_of
+from gistpoint.sandbox.endpoints.anthropic_bodies import request_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
 HELLO = [ChatMessage("system", "Repair it."), ChatMessage("user", "Hello.")]
@@ -85,7 +86,7 @@ def test_the_request_is_one_that_the_package_knows() -> None:
         }
     ]
     assert request["system"] == [{"type": "text", "text": "Repair it.", "cache_control": MARK}]
-    assert request["max_tokens"] == MOST_OUTPUT
+    assert request["max_tokens"] == LONGEST_REPLY
 
 
 def test_the_key_and_the_path_are_those_of_the_vendor() -> None:
@@ -190,11 +191,11 @@ def test_a_reply_that_the_journal_tells_whole_is_not_kept_twice() -> None:
 @pytest.mark.parametrize(
     ("sampling", "fields"),
     [
-        (Sampling(), {"max_tokens": MOST_OUTPUT}),
+        (Sampling(), {"max_tokens": LONGEST_REPLY}),
         (Sampling(0.0, 0.9, max_output_tokens=500), {"max_tokens": 500, "temperature": 0.0, "top_p": 0.9}),
         (
             Sampling(thinking_tokens=4_000),
-            {"max_tokens": MOST_OUTPUT, "thinking": {"type": "enabled", "budget_tokens": 4_000}},
+            {"max_tokens": LONGEST_REPLY, "thinking": {"type": "enabled", "budget_tokens": 4_000}},
         ),
         (
             Sampling(thinking_tokens=40_000),
@@ -203,7 +204,7 @@ def test_a_reply_that_the_journal_tells_whole_is_not_kept_twice() -> None:
         (
             Sampling(reasoning_effort="high"),
             {
-                "max_tokens": MOST_OUTPUT,
+                "max_tokens": LONGEST_REPLY,
                 "thinking": {"type": "adaptive", "display": "summarized"},
                 "output_config": {"effort": "high"},
             },
