@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, NoReturn, get_args
@@ -42,19 +42,19 @@ def _no_json(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-def sound_requests(calls: tuple[ToolRequest, ...], made: int) -> tuple[ToolRequest, ...]:
-    """Return the calls of a reply as the conversation repeats them; `made` is the number of earlier calls.
+def sound_requests(calls: tuple[ToolRequest, ...], earlier: Collection[str]) -> tuple[ToolRequest, ...]:
+    """Return the calls of a reply as the conversation repeats them; `earlier` are the ids of earlier calls.
 
     Endpoints refuse a history with repeated ids, odd names or arguments that are not JSON. So ids are made
-    unique within the reply, names are limited to 64 letters, digits, `_` and `-`, and arguments that are not
-    a JSON object become `{}`.
+    unique within the conversation, names are limited to 64 letters, digits, `_` and `-`, and arguments that
+    are not a JSON object become `{}`.
     """
     sound: list[ToolRequest] = []
-    seen: set[str] = set()
-    for number, asked in enumerate(calls, start=made + 1):
+    seen = set(earlier)
+    for number, asked in enumerate(calls, start=len(earlier) + 1):
         id = asked.id
-        while not id or id in seen:
-            id = f"call_{number}" if id == asked.id else f"{id}_"
+        if not id or id in seen:
+            id = _unused_id(number, seen)
         seen.add(id)
         name = re.sub(r"[^A-Za-z0-9_-]", "_", asked.name)[:64] or "unnamed"
         try:
@@ -63,6 +63,13 @@ def sound_requests(calls: tuple[ToolRequest, ...], made: int) -> tuple[ToolReque
             arguments = "{}"
         sound.append(ToolRequest(id, name, arguments, asked.extra))
     return tuple(sound)
+
+
+def _unused_id(number: int, seen: Collection[str]) -> str:
+    """Return an id that is not in `seen`: nine letters and digits, the only form that Mistral accepts."""
+    while (id := f"call{number:05d}") in seen:
+        number += 1
+    return id
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +127,12 @@ class Usage(
         )
 
 
+LONGEST_REPLY = 32_000
+"""The limit on a reply's tokens where one has to be sent and none was chosen."""
+AFTER_THINKING = 8_000
+"""The least number of tokens left for a reply after its reasoning."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """The sampling parameters of a request.
@@ -136,6 +149,15 @@ class Sampling:
     """`low`, `medium`, `high`, or a value of the endpoint's own; None for its default."""
     thinking_tokens: int | None = None
     """The maximum number of tokens of reasoning."""
+
+    def reply_limit(self, most: int = LONGEST_REPLY) -> int:
+        """Return the limit on a reply's tokens where one has to be sent.
+
+        It is the chosen one, or else `most`, and at least 8,000 tokens more than the reasoning may have.
+        """
+        if self.max_output_tokens is not None:
+            return self.max_output_tokens
+        return most if self.thinking_tokens is None else max(most, self.thinking_tokens + AFTER_THINKING)
 
 
 class ChatProblem(StrEnum):

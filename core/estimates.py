@@ -19,9 +19,9 @@ class Estimate:
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    """The number of tokens reserved for the reply."""
+    """The number of tokens of the context reserved for the reply."""
     cost_usd: float | None = None
-    """The cost in US dollars; None without a price."""
+    """The highest possible cost in US dollars; None without a price."""
 
 
 def tokens_in(characters: int) -> int:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from gistpoint.core.errors import SettingsError, UserError, did_you_mean
 from gistpoint.core.locations import read_regular_text, read_toml
 from gistpoint.core.logs import replace_file
-from gistpoint.core.query_grammar import KEPT_NAME, LONGEST, Grammar, KeptQueries, parse
+from gistpoint.core.query_grammar import KEPT_NAME, LONGEST, KeptQueries
 
 FILE = "queries.toml"
 _MOST = 500
@@ -41,8 +41,11 @@ def kept_queries(config: Path) -> KeptQueries:
     return KeptQueries(texts, {line.name: line.fault for line in lines})
 
 
-def keep_query(config: Path, name: str, query: str) -> None:
+def keep_query(config: Path, name: str, query: str, read: Callable[[str, KeptQueries], object]) -> None:
     """Keep a query under a name, replacing any earlier query of that name.
+
+    `read` reads a query in the language of the list that it is for, with the kept queries, and raises
+    `QueryError` if it can't be understood.
 
     Raises `UserError` for a name that can't be written as `@NAME`, for a query that is too long, and if there
     are too many queries; `QueryError` if the query can't be understood or would refer to itself, directly or
@@ -59,7 +62,7 @@ def keep_query(config: Path, name: str, query: str) -> None:
             f"The query can't be kept: at most {_MOST} queries of {LONGEST:,} characters are.",
             hint="Remove one with --forget-query.",
         )
-    parse(f"@{name}", Grammar(kept=KeptQueries({**known, name: query})))
+    read(f"@{name}", KeptQueries({**known, name: query}))
     _write(config, {**known, name: query}, [line for line in lines if line.name != name])
 
 
@@ -85,7 +88,7 @@ def _read(path: Path) -> tuple[dict[str, str], list[_Line]]:
     except (OSError, ValueError):
         pass  # a single line may be at fault, so each is read separately below
     try:
-        lines = read_regular_text(path).splitlines()
+        lines = read_regular_text(path).split("\n")
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path} can't be read: {error}.", hint="Correct it, or move it away.") from error
     texts: dict[str, str] = {}

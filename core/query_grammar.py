@@ -1,4 +1,4 @@
-"""The grammar of the query language of all lists: its expressions, its parser and its printer (decision 173).
+"""The grammar of the query language of all lists: its expressions and its parser (decision 173).
 
     error:"TimeoutError" and tool:bash > 5 and not edited
 
@@ -51,7 +51,6 @@ class Term:
     operator: str
     value: str
     key: str = ""
-    quoted: bool = False
     counted: bool = False
     """Whether the key is after a colon, and what it names is counted."""
     at: int = field(default=0, compare=False)
@@ -280,7 +279,7 @@ class _Parser:
         value, quoted = self._value()
         if not value and not quoted:
             self._refuse_blank(found[0], found.start())
-        return Term(name, ":", value, key, quoted, at=found.start())
+        return Term(name, ":", value, key, at=found.start())
 
     def _compared(self, found: re.Match[str], name: str, key: str, sign: str) -> Term:
         self._skip()
@@ -289,7 +288,7 @@ class _Parser:
         value, quoted = self._value()
         if not quoted:
             self._refuse_mistake(found.start(), mistake_in_value(found[0], sign, value))
-        return Term(name, sign, value, key, quoted, at=found.start())
+        return Term(name, sign, value, key, at=found.start())
 
     def _refuse_blank(self, name: str, start: int) -> None:
         """Refuse `field: value`, which would search for the value in all fields."""
@@ -312,7 +311,7 @@ class _Parser:
         if compared is None or not key:
             if not key and not quoted:
                 self._refuse_blank(name, start)
-            return Term(name, ":", key, "", quoted, at=start)
+            return Term(name, ":", key, at=start)
         self._at = compared.end()
         sign = _WRITTEN.get(compared[1], compared[1])
         self._skip()
@@ -320,7 +319,7 @@ class _Parser:
             self._refuse(self._at, f"expected a number after {sign}, but the query ends here", _NUMBERS)
         value, _ = self._value()
         self._refuse_mistake(start, mistake_in_value(f"{name}:{key}", sign, value))
-        return Term(name, sign, value, key, quoted, counted=True, at=start)
+        return Term(name, sign, value, key, counted=True, at=start)
 
     def _value(self, ends: str = "") -> tuple[str, bool]:
         """Return the value that begins here, and whether it is quoted; empty if a blank is here."""
@@ -404,38 +403,3 @@ def _flat(kind: type[And] | type[Or], parts: list[Expression]) -> Expression:
     for part in parts:
         flat += part.parts if isinstance(part, kind) else (part,)
     return kind(tuple(flat))
-
-
-def printed(expression: Expression) -> str:
-    """Return the text of an expression, from which `parse` makes the same expression."""
-    match expression:
-        case Or(parts):
-            return " or ".join(map(printed, parts))
-        case And(parts):
-            return " and ".join(_within(part, Or) for part in parts)
-        case Not(part):
-            return f"not {_within(part, And, Or)}"
-        case Kept(name):
-            return f"@{name}"
-        case Word(text, quoted):
-            return _quote(text) if quoted else text
-        case Term():
-            return _printed_term(expression)
-
-
-def _within(part: Expression, *looser: type) -> str:
-    return f"({printed(part)})" if isinstance(part, looser) else printed(part)
-
-
-def _printed_term(term: Term) -> str:
-    if term.counted:
-        key = _quote(term.key) if term.quoted else term.key
-        return f"{term.name}:{key} {term.operator} {term.value}"
-    value = _quote(term.value) if term.quoted else term.value
-    key = f".{term.key}" if term.key else ""
-    return f"{term.name}{key}{term.operator}{value}"
-
-
-def _quote(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

@@ -113,7 +113,7 @@ def conversation(
     for call in state.calls:
         if call.requested:
             by_turn[call.turn].append(call)
-    request_count = 0
+    ids: list[str] = []
     messages += _handed_back(state, settings, 0)
     for number, turn in enumerate(state.turns, start=1):
         if turn.tools is not UNSET:
@@ -123,8 +123,7 @@ def conversation(
         elif settings.calls_as_text:
             messages += _called_as_text(turn, by_turn[turn.turn], settings)
         else:
-            messages += _called(turn, by_turn[turn.turn], request_count)
-            request_count += len(turn.tool_calls)
+            messages += _called(turn, by_turn[turn.turn], ids)
         messages += _handed_back(state, settings, number)
     if offered is not None and (names := tuple(tool.name for tool in offered)) != offered_before(state):
         _name_tools(messages, names, settings)
@@ -172,7 +171,7 @@ def _called_as_text(
 ) -> Iterable[ChatMessage]:
     """Yield a reply as the model wrote it, and a user's message with the answer to each of its calls."""
     echoes = sound_requests(
-        tuple(ToolRequest(call.id, call.name, call.arguments) for call in turn.tool_calls), 0
+        tuple(ToolRequest(call.id, call.name, call.arguments) for call in turn.tool_calls), ()
     )
     # The text is empty only if the endpoint took the calls out of it.
     yield _written(turn, turn.content or "\n\n".join(written_call(e.name, e.arguments) for e in echoes))
@@ -185,12 +184,16 @@ def _called_as_text(
     yield ChatMessage("user", "\n\n".join(parts))
 
 
-def _called(turn: ModelTurn, calls: Sequence[AttemptCall], request_count: int) -> Iterable[ChatMessage]:
-    """Yield a reply and the answer to each of its calls, including calls not carried out."""
+def _called(turn: ModelTurn, calls: Sequence[AttemptCall], ids: list[str]) -> Iterable[ChatMessage]:
+    """Yield a reply and the answer to each of its calls, including calls not carried out.
+
+    `ids` are those of earlier calls; the reply's are added.
+    """
     asked = tuple(
         ToolRequest(call.id, call.name, call.arguments, call.extra or {}) for call in turn.tool_calls
     )
-    echoes = sound_requests(asked, request_count)
+    echoes = sound_requests(asked, ids)
+    ids += [echo.id for echo in echoes]
     yield _written(turn, turn.content, echoes)
     answers = [call.text for call in calls]
     for echo, text in zip_longest(echoes, answers[: len(echoes)]):

@@ -137,12 +137,12 @@ def work(
     """Let a model work on an attempt, and return how the work ended.
 
     The work ends with the attempt, at an obstacle, when it is stopped, or when `may_ask` returns false. Begun
-    calls are finished. `may_ask` is called before each request with its estimated cost, and `announce`
-    whenever one is sent, including again after a failure. `stop` is called between calls, and often during
-    requests, which are dropped when it returns true: it must be fast. `on_turn` receives the state after each
-    reply and call. `run` is the context of the tools; cancelling it also stops the work. The model waits with
-    the token it receives (`CancelToken.sleep`), and that time is journaled as a pause. Raises `UserError` for
-    a task that does not fit the settings.
+    calls are finished. `may_ask` is called before each request with its highest cost, including again after a
+    failure, then with that of the failed ones, and `announce` whenever a request is sent. `stop` is called
+    between calls, and often during requests, which are dropped when it returns true: it must be fast.
+    `on_turn` receives the state after each reply and call. `run` is the context of the tools; cancelling it
+    also stops the work. The model waits with the token it receives (`CancelToken.sleep`), and that time is
+    journaled as a pause. Raises `UserError` for a task that does not fit the settings.
     """
     return ModelWork(attempt, model, settings, may_ask, announce, stop, on_turn, run).done()
 
@@ -179,11 +179,13 @@ class _Patience(CancelToken):
         """The duration of the failed requests, in seconds."""
         self.is_waiting = False
         """Whether no request is under way, because of a wait that may have been stopped."""
+        self.is_over_cost = False
+        """Whether a failed request is not sent again, because that might exceed the limit on the cost."""
 
     @property
     def cancelled(self) -> bool:
-        """Whether the work is stopped."""
-        return self._event.is_set() or self._outer.cancelled or self._stop()
+        """Whether the work is stopped, or the request is not sent again."""
+        return self.is_over_cost or self._event.is_set() or self._outer.cancelled or self._stop()
 
     def check(self) -> None:
         """Raise `CancelledError` when the work is stopped."""
@@ -360,7 +362,7 @@ class ModelWork:
             return None
         if not self.may_ask(estimate):
             return self._work_end(Leaving.OVER_COST)
-        patience = self._announced(Usage(estimate.prompt_tokens))
+        patience = self._announced(estimate)
         began = time.monotonic()
         try:
             reply = self.model.complete(messages, [tool.json_schema() for tool in declared], cancel=patience)
@@ -369,7 +371,7 @@ class ModelWork:
             self.lost += structs.replace(self._priced(patience.lost + dropped), estimated=True)
             patience.unanswered()
             self.lost_s += patience.lost_s
-            return self._work_end(Leaving.STOPPED)
+            return self._work_end(Leaving.OVER_COST if patience.is_over_cost else Leaving.STOPPED)
         if isinstance(reply, ChatFailure):
             patience.unanswered()
             self.lost_s += patience.lost_s
@@ -386,15 +388,22 @@ class ModelWork:
         self.lost += self._priced(reply.usage + reply.lost)
         return self._work_end(Leaving.HALTED, HISTORY_CUT, cut)
 
-    def _announced(self, usage: Usage) -> _Patience:
-        """Announce a request with this usage; return its token, which announces a failed request again."""
-        request = AnnouncedRequest(len(self.attempt.state.turns) + 1, self._priced(usage))
+    def _announced(self, estimate: Estimate) -> _Patience:
+        """Announce a request; return its token, which announces a failed one again if it may be sent."""
+        usage = self._priced(Usage(estimate.prompt_tokens))
+        request = AnnouncedRequest(len(self.attempt.state.turns) + 1, usage)
 
         def failed(lost: Usage, lost_s: float) -> None:
-            self.announce(replace(request, failed=self._priced(lost), failed_s=lost_s))
+            paid = self._priced(lost)
+            again = (estimate.cost_usd or 0.0) + (paid.cost_usd or 0.0)
+            if self.may_ask(replace(estimate, cost_usd=again)):
+                self.announce(replace(request, failed=paid, failed_s=lost_s))
+            else:
+                patience.is_over_cost = True
 
         self.announce(request)
-        return _Patience(self.attempt, self.stop, self.run.cancel, failed)
+        patience = _Patience(self.attempt, self.stop, self.run.cancel, failed)
+        return patience
 
     def _messages(self, offered: Sequence[Tool]) -> Sequence[ChatMessage]:
         if self.settings.setting == "static":

@@ -224,8 +224,8 @@ class Seat:
 
     # For scaffolds that send requests themselves, through a proxy
 
-    def may_send(self, characters: int) -> bool:
-        """Return whether a request of this length may be sent.
+    def may_send(self, characters: int, limit: int | None = None) -> bool:
+        """Return whether a request of this length may be sent; `limit` is its limit on the reply's tokens.
 
         At the limit on tokens, the attempt ends; at the limit on cost, only the work on it.
         """
@@ -233,7 +233,7 @@ class Seat:
             if self.over:
                 return False
             attempt, settings = self.work.attempt, self.work.settings
-            estimate = settings.estimate(tokens_in(characters))
+            estimate = settings.estimate_with(tokens_in(characters), limit)
             spent = attempt.state.spent.replies.tokens + estimate.prompt_tokens
             if settings.attempt_tokens is not None and spent > settings.attempt_tokens:
                 attempt.hand_in(EndReason.TOKEN_CAP)

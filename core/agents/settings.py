@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Literal, get_args
@@ -12,7 +13,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from gistpoint.core.canonical import sha256_of_json, sha256_of_text
-from gistpoint.core.chat import ChatApi, Sampling, Usage
+from gistpoint.core.chat import LONGEST_REPLY, ChatApi, Sampling, Usage
 from gistpoint.core.estimates import Estimate
 from gistpoint.core.kinds.registry import all_kinds
 from gistpoint.core.tasks.rules import Face, rules_text
@@ -104,6 +105,15 @@ class TokenPrice(msgspec.Struct, frozen=True):
         return max(map(self.cost, usages))
 
 
+def limited(sampling: Sampling, context_tokens: int) -> Sampling:
+    """Return the sampling with a limit on the length of a reply, without which no cost can be limited.
+
+    By default, it is 32,000 tokens or a quarter of the context, whichever is less (decision 197).
+    """
+    limit = sampling.reply_limit(max(1, min(LONGEST_REPLY, context_tokens // 4)))
+    return replace(sampling, max_output_tokens=limit)
+
+
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a model's work."""
 
@@ -164,19 +174,30 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def output_reserve(self) -> int:
-        """The number of tokens reserved for a reply."""
+        """The number of tokens of the context reserved for a reply."""
         most = self.sampling.max_output_tokens
         return OUTPUT_RESERVE if most is None else most
 
-    def estimate(self, prompt_tokens: int) -> Estimate:
-        """Return the tokens and the cost reserved for a request with this prompt size.
+    @property
+    def sent_limit(self) -> int | None:
+        """The limit on a reply's tokens that requests contain; None if they contain none."""
+        return (
+            self.sampling.reply_limit() if self.chat_api == "anthropic" else self.sampling.max_output_tokens
+        )
 
-        The reply counts as `output_reserve` tokens; without a limit on its length, it can have more. The cost
-        is None if there is no price.
+    def estimate(self, prompt_tokens: int) -> Estimate:
+        """Return the tokens and the cost reserved for a request with this prompt size."""
+        return self.estimate_with(prompt_tokens, self.sent_limit)
+
+    def estimate_with(self, prompt_tokens: int, limit: int | None) -> Estimate:
+        """Return the tokens and the cost reserved for a request with this limit on its reply's tokens.
+
+        The cost is that of a reply of the longest possible length. Without a limit, this is the rest of the
+        context, and at least 32,000 tokens (decision 197). The cost is None if there is no price.
         """
-        reserve = self.output_reserve
-        highest = None if self.price is None else self.price.highest(prompt_tokens, reserve)
-        return Estimate(prompt_tokens, reserve, highest)
+        longest = max(LONGEST_REPLY, self.context_tokens - prompt_tokens) if limit is None else limit
+        highest = None if self.price is None else self.price.highest(prompt_tokens, longest)
+        return Estimate(prompt_tokens, self.output_reserve, highest)
 
     def cost(self, usage: Usage) -> float | None:
         """Return the cost of `usage` in US dollars, by the price or else as reported; None if unknown."""

@@ -9,6 +9,7 @@ from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import ModelTurn
 from gistpoint.core.chat import ChatMessage
 from gistpoint.core.code.parsing import fault_in
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.estimates import tokens_in
 from gistpoint.core.kinds.folder import read_answer
@@ -88,7 +89,7 @@ def _fenced(reply: str) -> list[str]:
     found: list[str] = []
     block: list[str] | None = None
     fence = ""
-    for line in reply.splitlines():
+    for line in physical_lines(reply):
         mark = _FENCE.match(line)
         if block is None:
             if mark:

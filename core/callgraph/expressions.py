@@ -9,7 +9,18 @@ from dataclasses import dataclass, field
 from gistpoint.core.callgraph.containers import Key
 from gistpoint.core.callgraph.graph import CallEvidence
 from gistpoint.core.callgraph.program import CallSite
-from gistpoint.core.callgraph.semantics import BINARY, COMPARED, REFLECTED, UNARY, Semantics
+from gistpoint.core.callgraph.semantics import (
+    BINARY,
+    COMPARED,
+    FORMATTED,
+    MIRRORED,
+    REFLECTED,
+    UNARY,
+    Semantics,
+    first_place,
+    is_super,
+    literal_type,
+)
 from gistpoint.core.callgraph.values import (
     NOTHING,
     AnalysisScope,
@@ -327,7 +338,7 @@ class Expressions:
         else:
             callee = self.evaluate(frame, node.func)
             name = node.func.id if isinstance(node.func, ast.Name) else ""
-        found = CallEvidence.SUPER if _is_super(node.func) else None
+        found = CallEvidence.SUPER if is_super(node.func) else None
         call = CallSite(frame.scope, name, self.arguments(frame, node), self.solver.variable(), found)
         if isinstance(node.func, ast.Attribute) and name in self.program.class_names:
             self.method_calls.append(MethodCall(call, receiver, callee))
@@ -387,12 +398,14 @@ class Expressions:
 
     def _binop(self, frame: NameFrame, node: ast.BinOp) -> Variable:
         left, right = self.evaluate(frame, node.left), self.evaluate(frame, node.right)
-        if isinstance(node.left, ast.Constant) and isinstance(node.op, ast.Mod):
-            self.semantics.library.convert(frame.scope, right, "__str__")
-        if isinstance(node.op, ast.Mod | ast.Add) and isinstance(node.left, ast.Constant):
-            return self._text(node.left)
+        kind = literal_type(node.left)
+        if isinstance(node.op, ast.Mod) and kind in FORMATTED:
+            self.semantics.library.convert(frame.scope, right, FORMATTED[kind])
+            return self._text(node.left) if kind is str else left
         name = BINARY[type(node.op)]
         result = self.operate(frame, [f"__{name}__", f"__r{name}__"], left, right)
+        if isinstance(node.op, ast.Add) and kind is str:
+            return self.merged([result, self._text(node.left)])
         self.semantics.operators.keep_builtin(left, result)
         self.semantics.operators.keep_builtin(right, result)
         return result
@@ -408,13 +421,16 @@ class Expressions:
 
     def _compare(self, frame: NameFrame, node: ast.Compare) -> Variable:
         left = self.evaluate(frame, node.left)
-        for operator, item in zip(node.ops, node.comparators, strict=True):
+        nodes = [node.left, *node.comparators]
+        for operator, first, item in zip(node.ops, nodes, node.comparators, strict=False):
             right = self.evaluate(frame, item)
             if isinstance(operator, ast.In | ast.NotIn):
                 call = CallSite(
                     frame.scope, "__contains__", Arguments([left]), NOTHING, CallEvidence.PROTOCOL
                 )
                 self.semantics.calls.protocol(call, right, "__contains__")
+            elif type(operator) in COMPARED and literal_type(first) is not None:
+                self.operate(frame, COMPARED[MIRRORED[type(operator)]], right, left)
             elif type(operator) in COMPARED:
                 self.operate(frame, COMPARED[type(operator)], left, right)
             left = right
@@ -425,7 +441,7 @@ class Expressions:
         if isinstance(node.slice, ast.Slice):
             for item in filter(None, (node.slice.lower, node.slice.upper, node.slice.step)):
                 self.evaluate(frame, item)
-            return self.semantics.containers.slice(frame.scope, base, _first_place(node.slice))
+            return self.semantics.containers.slice(frame.scope, base, first_place(node.slice))
         key, index = self.index(frame, node.slice)
         return self.semantics.containers.subscript(frame.scope, base, key, index)
 
@@ -572,21 +588,3 @@ class Expressions:
         if node.format_spec is not None:
             self.evaluate(frame, node.format_spec)
         return NOTHING
-
-
-def _first_place(node: ast.Slice) -> int | None:
-    """Return the place at which a slice starts; None if it is not constant."""
-    match node.lower:
-        case None:
-            return 0
-        case ast.Constant(value=int(place)):
-            return place
-    return None
-
-
-def _is_super(node: ast.expr) -> bool:
-    """Return whether a callee is an attribute of `super()`."""
-    match node:
-        case ast.Attribute(value=ast.Call(func=ast.Name(id="super"))):
-            return True
-    return False

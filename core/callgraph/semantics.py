@@ -40,6 +40,43 @@ COMPARED: dict[type[ast.cmpop], list[str]] = {
     ast.Gt: ["__gt__"],
     ast.GtE: ["__ge__"],
 }
+MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.Eq,
+    ast.NotEq: ast.NotEq,
+    ast.Lt: ast.Gt,
+    ast.LtE: ast.GtE,
+    ast.Gt: ast.Lt,
+    ast.GtE: ast.LtE,
+}
+"""The comparison that Python asks of the right operand if the left one does not know the right one."""
+FORMATTED: dict[type, str] = {str: "__str__", bytes: "__bytes__"}
+"""The conversion that `%` asks of the right operand, by the type of a format on the left."""
+
+
+def first_place(node: ast.Slice) -> int | None:
+    """Return the place at which a slice starts; None if it is not constant."""
+    match node.lower:
+        case None:
+            return 0
+        case ast.Constant(value=int(place)):
+            return place
+    return None
+
+
+def is_super(node: ast.expr) -> bool:
+    """Return whether a callee is an attribute of `super()`."""
+    match node:
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super"))):
+            return True
+    return False
+
+
+def literal_type(node: ast.expr) -> type | None:
+    """Return the type of a literal, which may have a sign; None for any other expression."""
+    match node:
+        case ast.Constant(value=value) | ast.UnaryOp(operand=ast.Constant(value=value)):
+            return type(value)
+    return None
 
 
 class Operators:

@@ -109,7 +109,8 @@ class Statements:
             left = self.expressions.evaluate(frame, target)
         right = self.expressions.evaluate(frame, node.value)
         name = BINARY[type(node.op)]
-        result = self.expressions.operate(frame, [AUGMENTED[type(node.op)], f"__{name}__"], left, right)
+        names = [AUGMENTED[type(node.op)], f"__{name}__", f"__r{name}__"]
+        result = self.expressions.operate(frame, names, left, right)
         self.solver.copy(left, result)
         if isinstance(node.op, ast.Add):
             self.semantics.containers.merge(right, left)

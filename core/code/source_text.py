@@ -102,6 +102,16 @@ class SourceText:
             ) from error
 
 
+def physical_lines(text: str) -> list[str]:
+    """Return the lines of `text`, numbered as in a syntax tree, without their endings.
+
+    `str.splitlines` also ends a line at a form feed, U+2028 and others: such text in a comment would shift
+    all lines below, and in a string it would be replaced if the lines are joined again.
+    """
+    lines = _LINE_END.split(text)
+    return lines if lines[-1] else lines[:-1]
+
+
 def read_document(path: str, source: bytes) -> SourceText:
     """Return a Python file, decoded as by the interpreter (PEP 263).
 

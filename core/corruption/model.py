@@ -118,6 +118,7 @@ class ModelLoop:
         self._messages = [ChatMessage("user", self.prompt)]
         self._rounds: list[Round] = []
         self._calls = self._requests = self._refusals = self._empty = self._tried = self._repeats = 0
+        self._ids: list[str] = []
         self._sent: dict[str, Round] = {}
         self._usage, self._last = Usage(), Usage()
         self._models: dict[str, None] = {}
@@ -243,7 +244,8 @@ class ModelLoop:
 
         Return the end and its reason if a call ends the conversation; else None.
         """
-        echoes = sound_requests(reply.message.tool_calls, self._calls)
+        echoes = sound_requests(reply.message.tool_calls, self._ids)
+        self._ids += [echo.id for echo in echoes]
         self._messages.append(replace(reply.message, role="assistant", tool_calls=echoes))
         ended: tuple[End, str] | None = None
         for asked, echo in zip(reply.message.tool_calls, echoes, strict=True):

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.corruption.blind import GlanceVerdict
 from gistpoint.core.corruption.corruptions import replay
 from gistpoint.core.errors import UserError
@@ -98,7 +99,7 @@ def read_judged(text: str, file: str) -> tuple[JudgedCorruption, ...]:
     the line, if a line can't be read.
     """
     found: list[JudgedCorruption] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(physical_lines(text), 1):
         if not line.strip():
             continue
         try:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from gistpoint.core import diffs
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tools.declaration import Replacement
 from gistpoint.core.trees import SourceTree
@@ -35,7 +36,7 @@ class AttemptRepair:
         """
         parts = [self.task]
         for name, code in sorted(self._code.items()):
-            parts += [name, *(line.rstrip() for line in code.strip().splitlines())]
+            parts += [name, *(line.rstrip() for line in physical_lines(code.strip()))]
         return sha256_of_text("\n".join(parts))[:32]
 
     @property

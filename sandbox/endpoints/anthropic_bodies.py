@@ -6,7 +6,7 @@ Sources: https://platform.claude.com/docs/en/api/messages and the types of the p
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gistpoint.core.chat import (
@@ -34,10 +34,6 @@ from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
 BLOCKS = "blocks"
 """The member of `ChatMessage.extra` that holds the blocks of a reply, as received."""
-MOST_OUTPUT = 32_000
-"""The default limit on a reply's tokens: the API requires one, and models since Claude 4 allow this one."""
-_AFTER_THINKING = 8_000
-"""The minimum number of tokens left for a reply after its reasoning."""
 _MARK = {"cache_control": {"type": "ephemeral"}}
 _MARKED_MESSAGES = 2
 """The number of messages with a cache mark: besides tools and system prompt, the API allows two more."""
@@ -72,7 +68,7 @@ def _mark_last(blocks: list[dict[str, Any]]) -> None:
 
 
 def _sampling(settings: EndpointSettings) -> dict[str, Any]:
-    """Return the members for sampling, with the limit that the API requires.
+    """Return the members for sampling, with the limit that the API requires; models from 4 on allow 32,000.
 
     With an effort, the model decides how much it thinks: newer models refuse a number of tokens, and without
     either, the vendor's default applies.
@@ -83,9 +79,8 @@ def _sampling(settings: EndpointSettings) -> dict[str, Any]:
         thinking = {"type": "enabled", "budget_tokens": sampling.thinking_tokens}
     elif sampling.reasoning_effort is not None:
         thinking = {"type": "adaptive", "display": "summarized"}
-    least = max(MOST_OUTPUT, (sampling.thinking_tokens or 0) + _AFTER_THINKING)
     return {
-        "max_tokens": sampling.max_output_tokens or least,
+        "max_tokens": sampling.reply_limit(),
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         "thinking": thinking,
@@ -123,15 +118,22 @@ def _written(message: ChatMessage, place: str) -> list[Block]:
 
     Further calls were cut off, and were not made. Otherwise, the blocks are rebuilt from the message.
     """
+    made = [_as_made(call) for call in message.tool_calls]
     received = blocks_of(message.extra.get(BLOCKS)) if message.host == place else []
     called = [block for block in received if block.get("type") == "tool_use"]
-    made = called[: len(message.tool_calls)]
-    if not received or [_as_called(block) for block in made] != [
-        _as_made(call) for call in message.tool_calls
-    ]:
-        return _rebuilt(message)
-    left_out = called[len(made) :]
-    return [block for block in received if not _is_blank(block) and not any(block is one for one in left_out)]
+    is_made = len(called) >= len(made) and all(map(_is_same, called, made))
+    return list(_taken_back(received, made)) if received and is_made else _rebuilt(message)
+
+
+def _taken_back(received: Sequence[Block], made: Sequence[Block]) -> Iterator[Block]:
+    """Yield the blocks that the API takes back, with the ids that the calls have in the conversation."""
+    ids = iter([call["id"] for call in made])
+    for block in received:
+        if block.get("type") != "tool_use":
+            if not _is_blank(block):
+                yield block
+        elif (id := next(ids, None)) is not None:
+            yield {**block, "id": id}
 
 
 def _is_blank(block: Block) -> bool:
@@ -144,8 +146,9 @@ def _rebuilt(message: ChatMessage) -> list[Block]:
     return [*texts, *({"type": "tool_use", **_as_made(call)} for call in message.tool_calls)]
 
 
-def _as_called(block: Block) -> dict[str, Any]:
-    return {name: block.get(name) for name in ("id", "name", "input")}
+def _is_same(called: Block, made: Block) -> bool:
+    """Return whether a call is the one that was made; its id in the conversation may be another."""
+    return all(called.get(name) == made[name] for name in ("name", "input"))
 
 
 def _as_made(call: ToolRequest) -> dict[str, Any]:

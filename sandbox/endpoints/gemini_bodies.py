@@ -107,8 +107,16 @@ def _received(message: ChatMessage, place: str) -> list[dict[str, Any]]:
     called = _calls_in(parts)
     if len(called) != len(message.tool_calls):
         return []
-    pairs = zip(called, message.tool_calls, strict=True)
-    return [dict(part) for part in parts] if all(_is_same(*pair) for pair in pairs) else []
+    if not all(map(_is_same, called, message.tool_calls)):
+        return []
+    ids = iter([call.id for call in message.tool_calls])
+    return [_named(part, next(ids)) if _calls_in([part]) else dict(part) for part in parts]
+
+
+def _named(part: Block, id: str) -> dict[str, Any]:
+    """Return the part of a call with its id in the conversation, if the host sent an id."""
+    called = part["functionCall"]
+    return {**part, "functionCall": {**called, "id": id}} if text_of(called.get("id")) else dict(part)
 
 
 def _calls_in(parts: Sequence[Block]) -> list[Block]:
@@ -116,14 +124,12 @@ def _calls_in(parts: Sequence[Block]) -> list[Block]:
 
 
 def _is_same(called: Block, made: ToolRequest) -> bool:
-    """Return whether a received call is the one that was made; a missing id is not compared."""
+    """Return whether a call is the one that was made; its id in the conversation may be another."""
     try:
         arguments = arguments_of(made)
     except ValueError:
         return False
-    id = text_of(called.get("id"))
-    is_named = called.get("name") == made.name and id in ("", made.id)
-    return is_named and (called.get("args") or {}) == arguments
+    return called.get("name") == made.name and (called.get("args") or {}) == arguments
 
 
 def _rebuilt(message: ChatMessage) -> list[dict[str, Any]]:

@@ -151,7 +151,8 @@ class _Conversation:
     process: subprocess.Popen[bytes]
     written: dict[int, ChatMessage] = field(default_factory=dict)
     """The replies as later requests repeat them, by the number of the turn."""
-    calls: int = 0
+    ids: list[str] = field(default_factory=list)
+    """The ids of the calls so far."""
 
     def held(self) -> bool:
         """Answer the driver until it is done; return False if it ended early."""
@@ -217,8 +218,8 @@ class _Conversation:
         if turn is None:
             return None
         written = message_of(turn)
-        echoes = sound_requests(written.tool_calls, self.calls)
-        self.calls += len(echoes)
+        echoes = sound_requests(written.tool_calls, self.ids)
+        self.ids += [echo.id for echo in echoes]
         self.written[turn.turn] = ChatMessage(
             "assistant", written.content, echoes, "", written.reasoning, written.extra, written.host
         )

@@ -14,16 +14,31 @@ from msgspec import UNSET
 from gistpoint.core.agents.loop import MOST_CALLS, MOST_CHARACTERS
 from gistpoint.core.attempts.events import ModelTurn, RequestedCall
 from gistpoint.core.chat import Usage
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.estimates import tokens_in
+from gistpoint.sandbox.endpoints.replies import count
 
 _SHORT: Final = 200
 """The maximum number of characters in names and ids."""
 Table = Mapping[str, Any]
 
 
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
+
 def asks_for_reply(path: str) -> bool:
     """Return whether a request to a path asks a model for a reply."""
     return _reader_of(path) is not None
+
+
+def limit_in(path: str, request: Table) -> int | None:
+    """Return the limit on a reply's tokens in a request: 0 if it asks for no reply, None without a limit."""
+    if not asks_for_reply(path):
+        return 0
+    inner = request.get("generationConfig")
+    given = [request.get(name) for name in _LIMITS]
+    given.append(inner.get("maxOutputTokens") if isinstance(inner, dict) else None)
+    return max(filter(None, map(count, given)), default=None)
 
 
 def _reader_of(path: str) -> Callable[[_Reply, Table], None] | None:
@@ -58,7 +73,7 @@ def _items(body: bytes) -> Iterator[Any]:
             return
         yield from whole if isinstance(whole, list) else [whole]
         return
-    for line in text.splitlines():
+    for line in physical_lines(text):
         if line.startswith("data:"):
             try:
                 yield json.loads(line[5:])

@@ -25,7 +25,7 @@ from gistpoint.core.errors import extra_hint
 from gistpoint.core.estimates import tokens_in
 from gistpoint.sandbox.endpoints.meanings import error_text, problem_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
-from gistpoint.sandbox.scaffolds.passed_replies import asks_for_reply, reply_in
+from gistpoint.sandbox.scaffolds.passed_replies import asks_for_reply, limit_in, reply_in
 
 if TYPE_CHECKING:
     import httpx2
@@ -134,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
         chosen = self.server.endpoint.model
         if wanted not in ("", chosen):
             return self._refuse(400, f"This run uses the model {chosen} only.")
-        if not self.server.seat.may_send(len(body)):
+        if not self.server.seat.may_send(len(body), limit_in(self.path, request)):
             return self._refuse(403, "The attempt has ended, or a limit of the run is reached.")
         self._pass_on(body, request)
 

@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from gistpoint import __version__
 from gistpoint.core.agents.conversation import conversation
-from gistpoint.core.agents.settings import AgentSettings, CallForm, SystemPrompt, TokenPrice
+from gistpoint.core.agents.settings import AgentSettings, CallForm, SystemPrompt, TokenPrice, limited
 from gistpoint.core.agents.solvers import AgentSolver, ModelMaker, RequestPace
 from gistpoint.core.agents.static import StaticRefusedError, static_messages
 from gistpoint.core.attempts.engine import Attempt
@@ -159,9 +159,16 @@ class PlannedRun:
 
 
 def plan_run(
-    services: Services, request: BeginAgentRun, price: TokenPrice | None, tell: Callable[[str], None]
+    services: Services,
+    request: BeginAgentRun,
+    price: TokenPrice | None,
+    tell: Callable[[str], None],
+    *,
+    costs_limited: bool = False,
 ) -> PlannedRun:
     """Return the requested run; `price` takes precedence over the price in the user's settings.
+
+    If its cost is limited, so is the length of its replies, by default as `limited` describes.
 
     `tell` is called with the reason for each named task that is left out. Raises `UserError` if no task is
     named, or if a task, the settings or the model can't be used.
@@ -170,7 +177,8 @@ def plan_run(
     for problem in tasks.problems:
         tell(problem)
     scaffold, solver = _chosen(services, request)
-    settings = _settings(request, replace(solver, price=price or solver.price), scaffold)
+    solver = replace(solver, price=price or solver.price)
+    settings = _settings(request, solver, scaffold, costs_limited=costs_limited)
     jobs = [
         job_of(task.id, settings, repeat)
         for task in tasks.tasks
@@ -230,7 +238,9 @@ def _require_text_calls(condition: AgentCondition, solver: AgentSolver) -> None:
         )
 
 
-def _settings(request: BeginAgentRun, solver: AgentSolver, scaffold: Scaffold | None) -> RunSettings:
+def _settings(
+    request: BeginAgentRun, solver: AgentSolver, scaffold: Scaffold | None, *, costs_limited: bool
+) -> RunSettings:
     model, condition, budgets = request.model, request.condition, request.condition.budgets
     if model.seed is not None and solver.api == "anthropic":
         raise UserError("Anthropic's API has no seed.", hint="Leave out --seed.")
@@ -243,6 +253,10 @@ def _settings(request: BeginAgentRun, solver: AgentSolver, scaffold: Scaffold | 
         reasoning_effort=model.effort,
         thinking_tokens=model.thinking_tokens,
     )
+    is_relayed = scaffold is not None and scaffold.identity.relayed
+    # Anthropic's API always gets a limit, and a program of others sends its own or none.
+    if costs_limited and solver.host and solver.api != "anthropic" and not is_relayed:
+        sampling = limited(sampling, model.context)
     agent = AgentSettings(
         setting=condition.setting,
         system=condition.system if scaffold is None else "none",

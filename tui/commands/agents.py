@@ -92,7 +92,13 @@ def run(request: AgentRunRequest) -> int:
     with AgentRunStore(Locations.of_user().runs).starting(planned_name):
         services = build_services(request.carry.isolation)
         try:
-            plan = plan_run(services, request.begin, request.price, _print_left_out)
+            plan = plan_run(
+                services,
+                request.begin,
+                request.price,
+                _print_left_out,
+                costs_limited=request.carry.pace.max_cost is not None,
+            )
         except NoModelError:
             if not _asks_for_the_recording(request):
                 raise

@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.lines import physical_lines
 from gistpoint.core.kinds.gist.making import store_reference
 from gistpoint.core.kinds.gist.rates import ExecutionReport, ExistenceReport
 from gistpoint.core.kinds.gist.score import (

@@ -34,6 +34,7 @@ from gistpoint.tui.tables import Column
 
 if TYPE_CHECKING:
     from gistpoint.core.queries import RowQuery
+    from gistpoint.core.query_grammar import KeptQueries
     from gistpoint.sessions.annotations.reviews import Review, ReviewBook
 
 
@@ -135,7 +136,7 @@ def _change_queries(request: ListRuns) -> bool:
         if not request.where:
             raise UserError("There is no query to keep.", hint="Give it with --where.")
         asked_for(request.where)
-        keep_query(config, request.save_query, request.where)
+        keep_query(config, request.save_query, request.where, asked_for)
         print(f"gistpoint: Kept as @{request.save_query}.", file=sys.stderr)
     if request.forget_query:
         forget_query(config, request.forget_query)
@@ -150,8 +151,11 @@ def _change_queries(request: ListRuns) -> bool:
     return True
 
 
-def asked_for(where: str) -> RowQuery[FoundRun]:
-    """Return the query over runs that `--where` gives. Raises `UserError` if it can't be understood."""
+def asked_for(where: str, kept: KeptQueries | None = None) -> RowQuery[FoundRun]:
+    """Return the query over runs that `--where` gives; `kept` are by default the user's kept queries.
+
+    Raises `UserError` if it can't be understood.
+    """
     from gistpoint.core.kept_queries import kept_queries
     from gistpoint.core.queries import QueryField
     from gistpoint.sessions.runs.run_queries import run_query
@@ -163,7 +167,8 @@ def asked_for(where: str) -> RowQuery[FoundRun]:
 
     given = QueryField("verdict", contains=contains(_verdict_words), has_words=False)
     labels = QueryField("labels", contains=contains(_label_words), has_words=False)
-    return run_query(where, kept_queries(Locations.of_user().config), (given, labels))
+    known = kept_queries(Locations.of_user().config) if kept is None else kept
+    return run_query(where, known, (given, labels))
 
 
 def _verdict_words(review: Review) -> list[str]:

@@ -13,6 +13,7 @@ import msgspec
 from gistpoint.core.asking import JudgeResult, ask_all, no_answer_in, objects_in
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import ChatMessage, Usage
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.corruption.blind.reading import BlindAnswer, BlindItem, ShownVersion
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import NEVER, CancelToken
@@ -58,7 +59,7 @@ class JudgeRequest:
     @property
     def messages(self) -> tuple[ChatMessage, ...]:
         """The messages of the request; nothing in them reveals the version, the task or the library."""
-        lines = self.item.text(self.version).splitlines()
+        lines = physical_lines(self.item.text(self.version))
         width = len(str(len(lines)))
         code = "\n".join(f"{number:>{width}} | {line}" for number, line in enumerate(lines, start=1))
         return ChatMessage("system", judging_prompt()), ChatMessage("user", code)

@@ -16,6 +16,7 @@ import msgspec
 from gistpoint.core.asking import objects_in
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import ChatMessage
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.corruption.blind.reading import BlindAnswer, BlindItem, ShownVersion
 from gistpoint.core.text import whole_number
 
@@ -113,7 +114,7 @@ class Packet:
         for place, text in enumerate(self.texts):
             if place:
                 yield ""
-            for line in text.splitlines():
+            for line in physical_lines(text):
                 number += 1
                 yield f"{number:>{width}} | {line}".rstrip()
 
@@ -122,7 +123,7 @@ class Packet:
         return [
             (place, number, line)
             for place, text in enumerate(self.texts)
-            for number, line in enumerate(text.splitlines(), start=1)
+            for number, line in enumerate(physical_lines(text), start=1)
         ]
 
     def reading(self, reply: str) -> PacketReading:
@@ -167,7 +168,7 @@ def _number_of(named: int | str | None, lines: Sequence[str]) -> int:
 
 def _printed(text: str) -> str:
     """Return an untouched function in the form in which a corrupted one is printed."""
-    return "\n".join(line.rstrip() for line in text.rstrip().splitlines()) + "\n"
+    return "\n".join(line.rstrip() for line in physical_lines(text.rstrip())) + "\n"
 
 
 _LineNumber = Annotated[int, msgspec.Meta(ge=0, lt=1_000_000)]

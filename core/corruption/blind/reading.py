@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.kinds.registry import is_searched
 from gistpoint.core.tasks.model import Answer, Target, Task
 
@@ -79,7 +80,7 @@ class BlindItem:
     def text(self, version: ShownVersion) -> str:
         """Return the code of a version, without trailing blanks and without empty lines at the end."""
         code = self.target.original if version is ShownVersion.ORIGINAL else self.target.corrupted
-        return "\n".join(line.rstrip() for line in code.rstrip().splitlines()) + "\n"
+        return "\n".join(line.rstrip() for line in physical_lines(code.rstrip())) + "\n"
 
     def version(self, seed: int) -> ShownVersion:
         """Return the version that a seed selects; each has a probability of one half.
@@ -97,7 +98,7 @@ class BlindItem:
         Where lines were deleted, the numbers of the two lines around the deletion are included.
         """
         before, after = (
-            self.text(version).splitlines() for version in (ShownVersion.ORIGINAL, ShownVersion.CORRUPTED)
+            physical_lines(self.text(version)) for version in (ShownVersion.ORIGINAL, ShownVersion.CORRUPTED)
         )
         found: set[int] = set()
         for kind, _, _, first, last in SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes():

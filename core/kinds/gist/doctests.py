@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 
 from gistpoint.core.code.parsing import DefinitionNode, parse
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.lines import (
     children,
@@ -15,7 +16,6 @@ from gistpoint.core.kinds.gist.lines import (
     is_text_only,
     last_line,
     margin_of,
-    physical_lines,
 )
 
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef

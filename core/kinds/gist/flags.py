@@ -17,6 +17,7 @@ from itertools import chain
 from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.code.scopes import scoped
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.entrypoints.runs import Isolation, Watched
 from gistpoint.core.kinds.gist.lines import (
@@ -27,7 +28,6 @@ from gistpoint.core.kinds.gist.lines import (
     is_main_guard,
     lines_of_statement,
     margin_of,
-    physical_lines,
 )
 from gistpoint.core.kinds.gist.original_test import imports_owned
 from gistpoint.core.kinds.gist.rates import ITSELF, ExecutionReport, ExistenceReport, LineExistence

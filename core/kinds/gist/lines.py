@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import io
-import re
-import textwrap
 import tokenize
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,17 +16,6 @@ from gistpoint.core.code.parsing import DefinitionNode
 
 _BODIES = frozenset({"body", "orelse", "handlers", "finalbody", "cases", "decorator_list"})
 """Fields of a statement that are not part of its header."""
-_LINE_END = re.compile(r"\r\n?|\n")
-
-
-def physical_lines(text: str) -> list[str]:
-    """Return the lines of `text`, numbered as in a syntax tree.
-
-    `str.splitlines` also ends a line at a form feed, U+2028 and others: such text in a comment would shift
-    all lines below.
-    """
-    lines = _LINE_END.split(text)
-    return lines if lines[-1] else lines[:-1]
 
 
 def column_of(line: str, offset: int) -> int:
@@ -119,7 +106,7 @@ def indented(lines: Sequence[str], margin: str) -> list[str]:
     result = list(lines)
     for number, line in enumerate(lines):
         if line.strip() and number not in inside:
-            result[number] = textwrap.indent(line, margin)
+            result[number] = margin + line
     return result
 
 

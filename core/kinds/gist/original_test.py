@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gistpoint.core.code.parsing import compile_module, parse
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.entrypoints.runs import TestGuard
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.doctests import (
@@ -29,7 +30,6 @@ from gistpoint.core.kinds.gist.lines import (
     indented,
     last_line,
     margin_of,
-    physical_lines,
 )
 
 

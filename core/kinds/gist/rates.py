@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from gistpoint.core.code.parsing import parse
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.kinds.gist.lines import (
     BlockKind,
     GistLineKind,
@@ -22,7 +23,6 @@ from gistpoint.core.kinds.gist.lines import (
     bodies_in,
     column_of,
     is_placeholder,
-    physical_lines,
 )
 
 

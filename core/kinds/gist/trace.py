@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.entrypoints.command import COMMAND_FILE
 from gistpoint.core.errors import TaskError
 from gistpoint.core.tasks.fields import Count
@@ -113,7 +114,7 @@ def difficulty(trace: Trace, sources: Mapping[str, str], *, tests: Collection[st
     total = 0
     for path, text in sources.items():
         if path not in tests:
-            total += sum(bool(line.strip()) for line in text.splitlines())
+            total += sum(bool(line.strip()) for line in physical_lines(text))
     covered = sum(len(trace.lines[path]) for path in paths)
     share = covered / total if total else 0.0
     return Difficulty(trace.calls, functions, files, trace.depth, share)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.sessions.formats.shared.messages import role_of
 from gistpoint.sessions.records.model import CutText, Json
 from gistpoint.sessions.records.record import Record, of_type, records_in
@@ -143,7 +144,7 @@ def streamed(text: str) -> dict[str, Json]:
 
 
 def _events(text: str) -> Iterator[dict[str, Json]]:
-    for line in text.splitlines():
+    for line in physical_lines(text):
         event = parsed_object(line[5:]) if line.startswith("data:") else None
         if event is not None:
             yield event

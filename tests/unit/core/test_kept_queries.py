@@ -27,6 +27,10 @@ BROKEN = {
 LANGUAGE: list[QueryField[str]] = [QueryField("name", contains=lambda row, key, word: word in row)]
 
 
+def keep(config: Path, name: str, query: str) -> None:
+    keep_query(config, name, query, lambda text, kept: QueryLanguage(LANGUAGE, kept).query(text))
+
+
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_line_that_cant_be_used_costs_only_its_own_query(tmp_path: Path, kind: str) -> None:
     line, name = BROKEN[kind]
@@ -35,13 +39,23 @@ def test_a_line_that_cant_be_used_costs_only_its_own_query(tmp_path: Path, kind:
     assert kept.texts == {"fine": "b"}
     assert set(kept.faults) == {name}
     assert kept.faults[name].startswith("Line 2 of queries.toml ")
-    keep_query(tmp_path, "new", "c")
+    keep(tmp_path, "new", "c")
     assert kept_queries(tmp_path).texts == {"fine": "b", "new": "c"}
     assert line in (tmp_path / FILE).read_text(), "what is broken stays until somebody corrects it"
     if name not in kept.texts:
         (now_named,) = kept_queries(tmp_path).faults
         forget_query(tmp_path, now_named)
         assert kept_queries(tmp_path) == KeptQueries({"fine": "b", "new": "c"})
+
+
+@pytest.mark.parametrize("sign", ["\x85", "\u2028", "\u2029", "\x0c", "\x1c", "\x7f", "\r", "\n"])
+def test_a_query_is_kept_whatever_signs_it_has(tmp_path: Path, sign: str) -> None:
+    query = f'"a{sign}b"'
+    keep(tmp_path, "odd", query)
+    assert kept_queries(tmp_path) == KeptQueries({"odd": query})
+    with (tmp_path / FILE).open("a") as file:
+        file.write("bad =\n")
+    assert kept_queries(tmp_path).texts == {"odd": query}
 
 
 def test_a_file_that_cant_be_read_costs_no_query_without_a_name(tmp_path: Path) -> None:
@@ -53,7 +67,7 @@ def test_a_file_that_cant_be_read_costs_no_query_without_a_name(tmp_path: Path) 
     with pytest.raises(QueryError, match=r"@x can't be used: .*queries\.toml"):
         language.query("@x")
     with pytest.raises(SettingsError):
-        keep_query(tmp_path, "x", "a")
+        keep(tmp_path, "x", "a")
 
 
 CIRCLES = {
@@ -83,11 +97,11 @@ def test_queries_that_name_one_another_are_refused(tmp_path: Path, kind: str) ->
 
 
 def test_a_query_is_not_kept_if_it_would_name_itself(tmp_path: Path) -> None:
-    keep_query(tmp_path, "a", "x")
-    keep_query(tmp_path, "b", "@a or y")
+    keep(tmp_path, "a", "x")
+    keep(tmp_path, "b", "@a or y")
     for query in ("@a", "@b", "not (z @b)"):
         with pytest.raises(QueryError, match="@a names"):
-            keep_query(tmp_path, "a", query)
+            keep(tmp_path, "a", query)
     assert kept_queries(tmp_path).texts == {"a": "x", "b": "@a or y"}
     with pytest.raises(UserError, match="No query is kept as 'c'"):
         forget_query(tmp_path, "c")

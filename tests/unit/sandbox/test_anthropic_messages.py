@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from pydantic import TypeAdapter
 from scripted_endpoint import Answer, endpoint
 
 from gistpoint.core.chat import (
+    LONGEST_REPLY,
     ChatFailure,
     ChatMessage,
     ChatProblem,
@@ -19,8 +21,9 @@ from gistpoint.core.chat import (
     Sampling,
     ToolRequest,
     Usage,
+    sound_requests,
 )
-from gistpoint.sandbox.endpoints.anthropic_bodies import MOST_OUTPUT, request_of
+from gistpoint.sandbox.endpoints.anthropic_bodies import request_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
 HELLO = [ChatMessage("system", "Repair it."), ChatMessage("user", "Hello.")]
@@ -83,7 +86,7 @@ def test_the_request_is_one_that_the_package_knows() -> None:
         }
     ]
     assert request["system"] == [{"type": "text", "text": "Repair it.", "cache_control": MARK}]
-    assert request["max_tokens"] == MOST_OUTPUT
+    assert request["max_tokens"] == LONGEST_REPLY
 
 
 def test_the_key_and_the_path_are_those_of_the_vendor() -> None:
@@ -160,6 +163,26 @@ def test_calls_that_the_journal_changed_are_sent_as_it_has_them() -> None:
     assert served.requests[1]["messages"][1]["content"] == [{**odd, "name": "read_file__rm_-rf__"}]
 
 
+def test_a_call_with_another_id_in_the_conversation_keeps_its_thinking() -> None:
+    content = [THOUGHT, used(1), THOUGHT, used(1, "b.py")]
+    with endpoint(message(content, "tool_use"), message()) as served:
+        model = model_at("anthropic", served.url)
+        reply = model.complete(HELLO, [TOOL])
+        assert isinstance(reply, ChatReply)
+        calls = sound_requests(reply.message.tool_calls, ["toolu_1"])
+        tools = [ChatMessage("tool", "text", tool_call_id=call.id) for call in calls]
+        model.complete([*HELLO, replace(reply.message, tool_calls=calls), *tools], [TOOL])
+        _, written, answered = served.requests[1]["messages"]
+    ids = ["call00002", "call00003"]
+    assert written["content"] == [
+        THOUGHT,
+        {**used(1), "id": ids[0]},
+        THOUGHT,
+        {**used(1, "b.py"), "id": ids[1]},
+    ]
+    assert [block["tool_use_id"] for block in answered["content"]] == ids
+
+
 def test_a_reply_that_the_journal_tells_whole_is_not_kept_twice() -> None:
     assert not reply_to(message([{"type": "text", "text": "Fine."}, used(1)], "tool_use")).message.extra
     assert reply_to(message([{"type": "text", "text": "Fine.", "citations": []}])).message.extra
@@ -168,11 +191,11 @@ def test_a_reply_that_the_journal_tells_whole_is_not_kept_twice() -> None:
 @pytest.mark.parametrize(
     ("sampling", "fields"),
     [
-        (Sampling(), {"max_tokens": MOST_OUTPUT}),
+        (Sampling(), {"max_tokens": LONGEST_REPLY}),
         (Sampling(0.0, 0.9, max_output_tokens=500), {"max_tokens": 500, "temperature": 0.0, "top_p": 0.9}),
         (
             Sampling(thinking_tokens=4_000),
-            {"max_tokens": MOST_OUTPUT, "thinking": {"type": "enabled", "budget_tokens": 4_000}},
+            {"max_tokens": LONGEST_REPLY, "thinking": {"type": "enabled", "budget_tokens": 4_000}},
         ),
         (
             Sampling(thinking_tokens=40_000),
@@ -181,7 +204,7 @@ def test_a_reply_that_the_journal_tells_whole_is_not_kept_twice() -> None:
         (
             Sampling(reasoning_effort="high"),
             {
-                "max_tokens": MOST_OUTPUT,
+                "max_tokens": LONGEST_REPLY,
                 "thinking": {"type": "adaptive", "display": "summarized"},
                 "output_config": {"effort": "high"},
             },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,15 @@ from native_endpoints import KEY, candidate, model_at
 from pydantic import TypeAdapter
 from scripted_endpoint import Answer, endpoint
 
-from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Sampling, Usage
+from gistpoint.core.chat import (
+    ChatFailure,
+    ChatMessage,
+    ChatProblem,
+    ChatReply,
+    Sampling,
+    Usage,
+    sound_requests,
+)
 from gistpoint.core.errors import EndpointError
 from gistpoint.sandbox.endpoints.gemini_bodies import request_of
 from gistpoint.sandbox.endpoints.models import chat_model_at
@@ -104,6 +113,26 @@ def test_parts_come_back_as_they_came_and_ids_only_where_they_were_given() -> No
             {"text": "Go on."},
         ],
     }
+
+
+def test_a_call_with_another_id_in_the_conversation_keeps_its_signature() -> None:
+    parts = [called(signature=SIGNED, id="x1"), {"text": "Both."}, called("b.py", id="x1"), called()]
+    with endpoint(candidate(parts), candidate([{"text": "Fine."}])) as served:
+        model = model_at("gemini", served.url)
+        reply = model.complete(HELLO, [TOOL])
+        assert isinstance(reply, ChatReply)
+        calls = sound_requests(reply.message.tool_calls, ["x1"])
+        tools = [ChatMessage("tool", "text", tool_call_id=call.id) for call in calls]
+        model.complete([*HELLO, replace(reply.message, tool_calls=calls), *tools], [TOOL])
+        _, written, answered = served.requests[1]["contents"]
+    assert written["parts"] == [
+        called(signature=SIGNED, id="call00002"),
+        {"text": "Both."},
+        called("b.py", id="call00003"),
+        called(),
+    ]
+    ids = [part["functionResponse"].get("id") for part in answered["parts"]]
+    assert ids == ["call00002", "call00003", None]
 
 
 def test_the_key_the_path_and_the_limit_are_those_of_the_vendor(monkeypatch: pytest.MonkeyPatch) -> None:

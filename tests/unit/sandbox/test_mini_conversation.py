@@ -111,6 +111,18 @@ def test_commands_are_calls_and_what_is_no_command_is_charged(tmp_path: Path) ->
     assert [call.id for call in last[1].tool_calls] == ids
 
 
+def test_calls_of_two_replies_with_one_id_are_told_apart(tmp_path: Path) -> None:
+    home = home_of(tmp_path)
+    look = reply(bash("list_directory"), ids=["same"])
+    solve = f"submit_attempt <<'EOF'\n{json.loads(json.dumps(RIGHT[1]))['func_code']}\nEOF"
+    home.script = (look, look, reply(bash(solve)))
+    assert worked(home, Driven(DRIVER, tmp_path / "seen.json")).solved
+    last = home.asked[0].asked[-1]
+    ids = [call.id for message in last for call in message.tool_calls]
+    assert ids == ["same", "call00002"]
+    assert [message.tool_call_id for message in last if message.role == "tool"] == ids
+
+
 @pytest.mark.parametrize("line", ["not json", "[1]", "7"])
 def test_a_driver_that_sends_something_else_fails(line: str, tmp_path: Path) -> None:
     home = home_of(tmp_path)

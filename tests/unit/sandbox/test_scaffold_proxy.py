@@ -30,9 +30,11 @@ class FakeSeat:
     allowed: bool = True
     turns: list[ModelTurn] = field(default_factory=list)
     failures: list[tuple[ChatProblem, str]] = field(default_factory=list)
+    limits: list[int | None] = field(default_factory=list)
     lost: Usage = field(default_factory=Usage)
 
-    def may_send(self, characters: int) -> bool:
+    def may_send(self, characters: int, limit: int | None = None) -> bool:
+        self.limits.append(limit)
         return self.allowed
 
     def observed(self, turn: ModelTurn) -> None:

@@ -95,6 +95,27 @@ def test_a_bound_needs_a_price_and_a_run_stays_with_its_server(services: Service
         resume_run(services, plan.name, "", AgentPace())
 
 
+@pytest.mark.parametrize(
+    ("host", "api", "model", "limit"),
+    [
+        ("far.example", "openai", AgentModel(), 32_000),
+        ("far.example", "gemini", AgentModel(context=20_000), 5_000),
+        ("far.example", "openai", AgentModel(thinking_tokens=30_000), 38_000),
+        ("far.example", "openai", AgentModel(max_output_tokens=70), 70),
+        ("far.example", "anthropic", AgentModel(), None),
+        ("", "openai", AgentModel(), None),
+    ],
+)
+def test_a_bound_on_costs_bounds_the_length_of_replies(
+    services: Services, host: str, api: ChatApi, model: AgentModel, limit: int | None
+) -> None:
+    elsewhere = replace(services, solver=lambda name, base_url, api_: replace(at(host, name), api=api))
+    wanted = BeginAgentRun(tasks=(str(services.locations.tasks),), model=replace(model, model=SEARCHER))
+    plans = [plan_run(elsewhere, wanted, None, print, costs_limited=limited) for limited in (True, False)]
+    limits = [plan.settings.agent.sampling.max_output_tokens for plan in plans]
+    assert limits == [limit, model.max_output_tokens]
+
+
 def test_a_run_stays_with_the_api_with_which_it_was_begun(services: Services) -> None:
     asked = []
 

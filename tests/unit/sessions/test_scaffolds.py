@@ -175,6 +175,17 @@ def test_a_cost_limit_stops_a_proxy(tmp_path: Path) -> None:
     assert (asked, job.status, job.problem) == ([False], JobStatus.HALTED, "over_cost")
 
 
+def test_what_a_programs_reply_may_cost_follows_from_the_limit_that_it_sends(tmp_path: Path) -> None:
+    home = home_of(tmp_path, agent=AgentSettings(system="none", price=TokenPrice(1.0, 10.0)))
+    asked = list[bool]()
+
+    def act(seat: Seat) -> None:
+        asked.extend(seat.may_send(300, limit) for limit in (0, 9_000, 11_000))
+
+    worked(home, Fake(act), home.run(home.task()), max_cost_usd=0.1)
+    assert asked == [True, True, False]
+
+
 def fails(seat: Seat) -> None:
     raise ScaffoldError("It fell over.")
 

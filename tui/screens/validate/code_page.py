@@ -15,6 +15,7 @@ from textual.message import Message
 from gistpoint.core.callgraph import CallGraph, FunctionNode
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.tui import signs
 from gistpoint.tui.keys import KeyScope, bindings_of
@@ -122,7 +123,7 @@ class CodePage(TaskPage, Vertical):
                 first = self._dossier.start_line(target, corrupted=place.corrupted)
                 text = target.corrupted if place.corrupted else target.original
                 marks.update(
-                    dict.fromkeys(range(first, first + len(text.rstrip().splitlines())), signs.THICK_BAR)
+                    dict.fromkeys(range(first, first + len(physical_lines(text.rstrip()))), signs.THICK_BAR)
                 )
         self.view.marks = marks
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gistpoint.core.code.parsing import parse
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.lines import (
     LineBlock,
@@ -17,7 +18,6 @@ from gistpoint.core.kinds.gist.lines import (
     find_test,
     import_texts,
     last_line,
-    physical_lines,
     type_of_function,
 )
 from gistpoint.core.kinds.gist.original_test import imports_owned

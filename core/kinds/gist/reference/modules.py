@@ -12,7 +12,8 @@ from types import CodeType
 
 from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.parsing import DefinitionNode, compile_module, parse
-from gistpoint.core.kinds.gist.lines import children, column_of, first_line, last_line, physical_lines
+from gistpoint.core.code.source_text import physical_lines
+from gistpoint.core.kinds.gist.lines import children, column_of, first_line, last_line
 from gistpoint.core.kinds.gist.trace import Trace
 
 

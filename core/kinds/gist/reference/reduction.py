@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.parsing import compile_module, parse
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.kinds.gist.lines import (
     any_within,
     column_of,
@@ -16,7 +17,6 @@ from gistpoint.core.kinds.gist.lines import (
     first_line,
     indented,
     last_line,
-    physical_lines,
     type_of_function,
 )
 

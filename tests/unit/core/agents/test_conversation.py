@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from agent_attempts import LOOK, SOLVE, ByTurn, repair_at_work
+from hypothesis import given
+from hypothesis import strategies as st
 from scripted_endpoint import Answer, completion, endpoint, reply
 
 from gistpoint.core.agents.conversation import conversation
@@ -103,12 +105,14 @@ def test_the_next_request_is_sound_whatever_the_reply_was(name: str, tmp_path: P
 
 def test_ids_that_repeat_are_told_apart(tmp_path: Path) -> None:
     work = repair_at_work(tmp_path)
-    model = ByTurn([reply(LOOK, ("list_directory", {}), LOOK, ids=["same", "same", ""]), reply(SOLVE)])
+    first = reply(LOOK, ("list_directory", {}), LOOK, ids=["same", "same", ""])
+    model = ByTurn([first, reply(LOOK, LOOK, ids=["same", "other"]), reply(SOLVE)])
     work.go(model)
-    ids = [call.id for call in model.asked[1][2].tool_calls]
-    assert ids == ["same", "call_2", "call_3"]
-    assert [message.tool_call_id for message in model.asked[1][3:]] == ids
+    ids = [call.id for message in model.asked[2] for call in message.tool_calls]
+    assert ids == ["same", "call00002", "call00003", "call00004", "other"]
+    assert [message.tool_call_id for message in model.asked[2] if message.role == "tool"] == ids
     assert model.asked[1][4].content == work.state.calls[1].text
+    assert model.asked[2][: len(model.asked[1])] == model.asked[1]
 
 
 # Endpoints that fail
@@ -188,11 +192,19 @@ def test_a_conversation_is_the_same_from_a_journal_on_the_disk(tmp_path: Path) -
     assert conversation(work.state, SETTINGS)[0] == ChatMessage("system", prompt_text("agent-2"))
 
 
-def test_no_two_calls_of_a_reply_are_echoed_with_one_id() -> None:
-    asked = [ToolRequest(id, "look", "{}") for id in ("call_2", "", "x", "x", "call_4", "", "")]
-    echoed = [call.id for call in sound_requests(tuple(asked), 0)]
-    assert echoed[:3] == ["call_2", "call_2_", "x"]
-    assert len(set(echoed)) == len(echoed)
+@pytest.mark.timeout(60)
+@given(
+    st.lists(st.lists(st.sampled_from(["", "x", "call_2", "call_3", *(f"call0000{n}" for n in range(1, 7))])))
+)
+def test_no_two_calls_of_a_conversation_are_echoed_with_one_id(replies: list[list[str]]) -> None:
+    echoed: list[str] = []
+    for reply_ids in replies:
+        echoes = sound_requests(tuple(ToolRequest(id, "look", "{}") for id in reply_ids), echoed)
+        for asked, echo in zip(reply_ids, echoes, strict=True):
+            is_usable = asked not in ("", *echoed)
+            assert re.fullmatch(re.escape(asked) if is_usable else "[a-z0-9]{9}", echo.id)
+            assert echo.id not in echoed
+            echoed.append(echo.id)
 
 
 def test_the_words_of_a_filter_are_not_repeated_as_the_model_s(tmp_path: Path) -> None:

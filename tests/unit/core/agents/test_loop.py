@@ -310,6 +310,38 @@ def test_no_request_is_sent_that_may_cost_too_much(tmp_path: Path) -> None:
     assert work.state.spent.usage.cost_usd == pytest.approx(2 * (100 * 1.0 + 10 * 10.0) / 1e6)
 
 
+@dataclass
+class FailsOnce:
+    """A model whose first request fails, and which replies to the next one."""
+
+    name: str = "fails once"
+    requests: int = 0
+
+    def complete(self, messages: Any, tools: Any, *, cancel: CancelToken = NEVER) -> ChatReply | ChatFailure:
+        self.requests += 1
+        failure = ChatFailure(ChatProblem.TIMED_OUT, "No reply.", usage=Usage(1_000_000))
+        return failure if self.requests == 1 else reply(SOLVE)
+
+
+@pytest.mark.parametrize(("most_usd", "requests"), [(1.005, 1), (1.5, 2)])
+def test_a_failed_request_is_not_sent_again_if_both_may_cost_too_much(
+    tmp_path: Path, most_usd: float, requests: int
+) -> None:
+    work, failing, announced = repair_at_work(tmp_path), FailsOnce(), list[AnnouncedRequest]()
+    settings = AgentSettings(price=TokenPrice(1.0, 10.0), sampling=Sampling(max_output_tokens=1_000))
+    left = work.go(
+        RetryingModel(failing, Backoff(first_s=0.0)),
+        settings,
+        may_ask=lambda estimate: (estimate.cost_usd or 0.0) <= most_usd,
+        announce=announced.append,
+    )
+    assert failing.requests == len(announced) == requests
+    assert left.how is (Leaving.OVER_COST if requests == 1 else Leaving.ENDED)
+    lost = left.lost if requests == 1 else work.state.turns[0].lost
+    assert isinstance(lost, Usage)
+    assert (lost.prompt_tokens, lost.cost_usd) == (1_000_000, 1.0)
+
+
 def test_a_price_wins_over_the_endpoint_s_word() -> None:
     usage = Usage(1_000_000, 100_000, cost_usd=9.0, cached_tokens=400_000)
     assert AgentSettings(price=TokenPrice(1.0, 10.0, 0.5)).cost(usage) == pytest.approx(0.6 + 0.2 + 1.0)

@@ -1,6 +1,8 @@
 """One small program per feature of Python, with the calls that it makes and no others."""
 
+from contextlib import suppress
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -231,6 +233,46 @@ CLASSES = {
         {"A.go > A.m", "A.go > B.m", "A.go > C.m", "B.m > B.x"},
     ),
 }  # fmt: skip
+
+
+BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "matmul": "@", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
+    "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^",
+}  # fmt: skip
+MIRRORED = {"==": "eq", "!=": "ne", "<": "gt", "<=": "ge", ">": "lt", ">=": "le"}
+LITERALS = ("1", "-1", "1.5", "True", "None", "'text'", "'%s'", "b'%s'", "...")
+BOTH = [*BINARY.values(), *MIRRORED]
+
+
+@pytest.mark.parametrize("literal", LITERALS)
+@pytest.mark.parametrize("operator", BOTH)
+def test_a_literal_on_the_left_calls_what_the_interpreter_calls(operator: str, literal: str) -> None:
+    methods = [*(f"__{name}__" for name in BINARY), *(f"__r{name}__" for name in BINARY)]
+    methods += [f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")]
+    called: list[str] = []
+
+    def recording(name: str, result: object) -> Any:
+        return lambda self, *given: called.append(name) or result
+
+    texts = {"__str__": "a", "__bytes__": b"a"}
+    made = {**dict.fromkeys(methods, None), **texts}
+    cls = type("C", (), {name: recording(name, result) for name, result in made.items()})
+    with suppress(TypeError):  # a text without a place for the object
+        eval(f"{literal} {operator} c", {"c": cls()})
+    body = "\n".join(f"    def {name}(self, *o): ..." for name in made)
+    found = short(edges_of({"m.py": f"class C:\n{body}\ndef f(c: C): {literal} {operator} c"}))
+    if (operator, literal) == ("%", "'text'"):
+        called.append("__str__")  # what a text asks for is not analysed
+    if operator == "!=":
+        called.append("__eq__")  # which an inherited `__ne__` calls
+    assert found == {f"f > C.{name}" for name in called}
+
+
+@pytest.mark.parametrize("operator", BINARY.values())
+def test_a_number_that_is_changed_in_place_calls_the_reflected_method(operator: str) -> None:
+    name = next(name for name, sign in BINARY.items() if sign == operator)
+    code = f"class C:\n    def __r{name}__(self, o): ...\ndef f(c: C):\n    n = 1\n    n {operator}= c"
+    assert short(edges_of({"m.py": code})) == {f"f > C.__r{name}__"}
 
 
 @pytest.mark.parametrize("name", [*CASES, *CLASSES])

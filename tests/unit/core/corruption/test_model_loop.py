@@ -296,6 +296,14 @@ def test_every_call_of_a_reply_is_answered_under_its_own_id(tmp_path: Path) -> N
     ]
 
 
+def test_calls_of_two_replies_with_one_id_are_told_apart(tmp_path: Path) -> None:
+    look = reply(("list_directory", {}), ids=["same"])
+    _, model = loop_of(tmp_path, look, look, look, settings=LoopSettings(tool_calls=3))
+    ids = [call.id for message in model.asked[-1] for call in message.tool_calls]
+    assert ids == ["same", "call00002"]
+    assert [message.tool_call_id for message in model.asked[-1] if message.role == "tool"] == ids
+
+
 def test_at_the_last_call_without_a_submission_only_submitting_is_offered(tmp_path: Path) -> None:
     listing = ("list_directory", {"path": ""})
     _, model = loop_of(tmp_path, reply(listing), reply(submit(GOOD)), settings=LoopSettings(tool_calls=2))

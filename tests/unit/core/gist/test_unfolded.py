@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.kinds.gist.lines import is_placeholder, is_text_only, physical_lines
+from gistpoint.core.code.source_text import physical_lines
+from gistpoint.core.kinds.gist.lines import is_placeholder, is_text_only
 from gistpoint.core.kinds.gist.rates import unfolded
 
 FOLDED = {
