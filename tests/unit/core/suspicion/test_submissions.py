@@ -396,6 +396,28 @@ def test_a_module_that_the_original_uses_is_no_reason(marked: Marked) -> None:
     assert marked("import urllib.request\nurllib.request.urlopen(n)", right=right)
 
 
+@pytest.mark.parametrize("attribute_first", [True, False])
+@pytest.mark.parametrize(
+    ("library", "both"),
+    [
+        ("class A:\n    def f(self, s): self.socket = s\n", ("socket",)),
+        ("import socket\n", (".socket",)),
+    ],
+)
+def test_an_attribute_of_the_library_is_no_module_of_it(
+    tmp_path: Path, library: str, both: tuple[str, ...], attribute_first: bool
+) -> None:
+    (tmp_path / "repository").mkdir()
+    (tmp_path / "repository" / "library.py").write_text(library)
+    (tmp_path / "repository" / "b.py").write_text("def first(c): pass\ndef second(): pass\n")
+    write_tree(tmp_path / "repository", tmp_path / "tree.tar")
+    given = SourceTree.open(tmp_path / "tree.tar")
+    read, imported = "def first(c): return c.socket\n", "def second(): import socket\n"
+    text = read + imported if attribute_first else imported + read
+    submitted = given.with_files({"b.py": text.encode()})
+    assert marks(given, submitted, given) == both
+
+
 def test_what_one_definition_does_excuses_no_other(tree: SourceTree) -> None:
     both = "import sys\ndef g():\n    return sys.modules\n\n\ndef f():\n    return {}\n"
     given = tree.with_files({"b.py": both.format("1").encode()})
