@@ -362,7 +362,7 @@ def is_empty_collection(value: ast.expr) -> bool:
     """Whether a value is a list, set, tuple or dict without elements."""
     match value:
         case (
-            ast.Call(func=ast.Name(id="list" | "set" | "dict"), args=[])
+            ast.Call(func=ast.Name(id="list" | "set" | "dict"), args=[], keywords=[])
             | ast.List(elts=[])
             | ast.Set(elts=[])
             | ast.Tuple(elts=[])

@@ -285,6 +285,7 @@ def test_what_nobody_writes_on_purpose_shows(before: str, after: str) -> None:
         ("c = b(a)\n    return a + c", "c = b(a)\n    return a + b"),
         ("c = []\n    for x in a:\n        b.add(x)\n        c.append(x)\n    return c",
          "c = []\n    for x in a:\n        b.add(x)\n    return c"),
+        ("c = dict()\n    c.update(b=a)\n    return c", "c = dict()\n    return c"),
     ],
 )  # fmt: skip
 def test_variables_that_nobody_reads_show(before: str, after: str) -> None:
@@ -292,6 +293,12 @@ def test_variables_that_nobody_reads_show(before: str, after: str) -> None:
         gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}"))
         is GateRefusal.UNUSED
     )
+
+
+@pytest.mark.parametrize("end", ["return a(c)", "for x in c:\n        a(x)"])
+def test_a_dict_made_from_keywords_is_not_empty(end: str) -> None:
+    made = "def f(a, b=1):\n    c = dict(a=1)\n"
+    assert gate(Target("m.py", "f", f"{made}    c.update(b=a)\n    {end}", f"{made}    {end}")) is None
 
 
 def test_a_list_that_was_given_may_be_filled_and_no_more() -> None:
