@@ -295,6 +295,34 @@ def test_variables_that_nobody_reads_show(before: str, after: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("try:\n        a()\n    except{star} KeyError:\n        b()\n    except{star} OSError:\n        a(1)",
+         "try:\n        a()\n    except{star} KeyError:\n        b()\n    except{star} KeyError:\n        a(1)",
+         ("exception repeated",)),
+        ("try:\n        a()\n    except{star} KeyError:\n        b()\n    except{star} Exception:\n        a(1)",
+         "try:\n        a()\n    except{star} Exception:\n        b()\n    except{star} KeyError:\n        a(1)",
+         ("handler out of reach",)),
+        ("c = a.get(b)\n    if c is None:\n        return 1\n    {also}for d in c:\n        a(d)",
+         "c = a.get(b)\n    {also}for d in c:\n        a(d)",
+         ("used although it may be absent: c",)),
+        ("c = a.get(b)\n    if c is None:\n        return\n    try:\n        a(c.d)\n    except{star} E:\n        b()",
+         "c = a.get(b)\n    try:\n        a(c.d)\n    except{star} E:\n        b()",
+         ()),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "words", [{"star": "", "also": ""}, {"star": "*", "also": "async "}], ids=["", "async"]
+)
+def test_what_shows_in_a_statement_shows_in_its_other_form(
+    before: str, after: str, shown: tuple[str, ...], words: dict[str, str]
+) -> None:
+    head = "async def f(a, b=1):\n    "
+    broken = Gate(head + before.format(**words)).broken(head + after.format(**words))
+    assert broken == tuple(f"it shows at a glance ({what})" for what in shown)
+
+
 @pytest.mark.parametrize("end", ["return a(c)", "for x in c:\n        a(x)"])
 def test_a_dict_made_from_keywords_is_not_empty(end: str) -> None:
     made = "def f(a, b=1):\n    c = dict(a=1)\n"
