@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -518,8 +519,15 @@ def test_comparisons_that_a_class_gets_are_marked(tree: SourceTree) -> None:
     ],
     ids=lambda body: body[:24],
 )
-def test_nothing_that_is_sent_in_holds_it_up(marked: Marked, body: str) -> None:
-    marked(body)
+def test_nothing_that_is_sent_in_holds_it_up_or_hides_what_follows(marked: Marked, body: str) -> None:
+    try:
+        ast.parse(body)
+        can_run = True
+    except RecursionError:
+        can_run = False
+    started = time.process_time()
+    assert ("os._exit" in marked(f"{body}\nos._exit(0)")) is can_run
+    assert time.process_time() - started < 20
 
 
 def test_any_code_can_be_looked_at(tree: SourceTree) -> None:
@@ -529,7 +537,8 @@ def test_any_code_can_be_looked_at(tree: SourceTree) -> None:
             ast.parse(source)
         except (SyntaxError, ValueError):
             continue
-        marks(tree, tree.with_files({f"new/{Path(path).name}": source}), tree)
+        ended = source + b"\nimport os\nos._exit(0)\n"
+        assert "os._exit" in marks(tree, tree.with_files({f"new/{Path(path).name}": ended}), tree), path
 
 
 REACHED = {
