@@ -86,6 +86,7 @@ def naive(pattern: str, text: str) -> list[int]:
 @example(pattern=r"[^a]*$", text="a\nb\na\n")
 @example(pattern=r"a\s*b", text="a\nb\nab\n")
 @example(pattern="a\\", text="a")
+@example(pattern="a{2", text="aa\na{2\n")
 @given(pattern=PATTERNS, text=TEXTS)
 def test_matching_lines_are_those_of_a_search_line_by_line(pattern: str, text: str) -> None:
     try:
