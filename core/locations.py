@@ -96,7 +96,7 @@ class Locations(NamedTuple):
 
     @property
     def judgements(self) -> Path:
-        """The folder of judgments of runs, with a file for each model and person."""
+        """The folder of judgements of runs, with a file for each model and person."""
         return self.data / "judgements"
 
     @property

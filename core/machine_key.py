@@ -1,4 +1,4 @@
-"""The key of this machine, by which it recognizes what it wrote itself (decisions 120 and 158).
+"""The key of this machine, by which it recognises what it wrote itself (decisions 120 and 158).
 
 It is outside the data folder, in a file that only the user can read. This module finds the file itself: if
 callers had to pass the key, one that forgot to would accept unchecked files.

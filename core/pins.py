@@ -191,7 +191,7 @@ def is_inside(root: str) -> bool:
 
 
 def is_image_path(path: str) -> bool:
-    """Return whether `path` is absolute, normalized, printable, and not the root."""
+    """Return whether `path` is absolute, normalised, printable, and not the root."""
     return path.isprintable() and path.startswith("/") and posixpath.normpath(path) == path and len(path) > 1
 
 

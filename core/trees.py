@@ -219,7 +219,7 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _inside(path: str) -> str | None:
-    """Return a relative path, normalized; None if it is absolute, empty, leads upwards or contains a NUL."""
+    """Return a relative path, normalised; None if it is absolute, empty, leads upwards or contains a NUL."""
     normal = posixpath.normpath(path)
     if not path or normal.startswith(("/", "../")) or normal in (".", "..") or "\0" in path:
         return None

@@ -23,6 +23,8 @@ PARAMETERS = [
 _ON_ONE = PARAMETERS if CHOSEN == "explore" else PARAMETERS[:1]
 on_one_backend = pytest.mark.parametrize("backend", _ON_ONE, indirect=True)
 """A mark for tests independent of the backend, which run on the first working one; on all with `explore`."""
+on_the_other_backends = pytest.mark.parametrize("backend", PARAMETERS[len(_ON_ONE) :], indirect=True)
+"""A mark for a sample of the cases that tests with `on_one_backend` try."""
 
 
 def all_on_one_backend(name: str, cases: Collection[object], elsewhere: int) -> pytest.MarkDecorator:

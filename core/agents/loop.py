@@ -142,7 +142,7 @@ def work(
     between calls, and often during requests, which are dropped when it returns true: it must be fast.
     `on_turn` receives the state after each reply and call. `run` is the context of the tools; cancelling it
     also stops the work. The model waits with the token it receives (`CancelToken.sleep`), and that time is
-    journaled as a pause. Raises `UserError` for a task that does not fit the settings.
+    journalled as a pause. Raises `UserError` for a task that does not fit the settings.
     """
     return ModelWork(attempt, model, settings, may_ask, announce, stop, on_turn, run).done()
 
@@ -383,7 +383,7 @@ class ModelWork:
         if cut is None:
             self._replied(turn, reply)
             return None
-        # A reply to a shortened conversation must not be journaled (decision 74).
+        # A reply to a shortened conversation must not be journalled (decision 74).
         patience.unanswered()
         self.lost += self._priced(reply.usage + reply.lost)
         return self._work_end(Leaving.HALTED, HISTORY_CUT, cut)

@@ -172,7 +172,7 @@ class Seat:
         return self.work.attempt.offered()
 
     def ask(self, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> ModelTurn | None:
-        """Send messages to the model and return its reply as journaled; None if there is no reply.
+        """Send messages to the model and return its reply as journalled; None if there is no reply.
 
         The work is then over: limits on context, tokens and cost end it as they do in gistpoint's own loop.
         """

@@ -168,7 +168,7 @@ class CrossedTimes:
 
 
 class _Batch:
-    """The penalized likelihoods of a batch of fits: b, u and v divided by sigma, and 1 / sigma.
+    """The penalised likelihoods of a batch of fits: b, u and v divided by sigma, and 1 / sigma.
 
     In these, each is concave (Olsen 1978), and u and v have ridge penalties.
     """
@@ -197,7 +197,7 @@ class _Batch:
         return -(at[:, : self.width] @ self.front.T) - at[:, self.width :][:, self.rows.tasks]
 
     def value(self, at: Floats) -> Floats:
-        """Return the penalized log-likelihood of each fit; minus infinity where 1 / sigma is not positive."""
+        """Return the penalised log-likelihood of each fit; minus infinity where 1 / sigma is not positive."""
         left, inverse = self.left(at), at[:, self.inverse_place]
         terms = np.where(self.rows.solved, -0.5 * left**2 - _HALF_LOG_2_PI, log_ndtr(-left))
         penalty = (self.ridge * at[:, : self.width] ** 2).sum(axis=1)

@@ -113,7 +113,7 @@ def _term(
     pool: Pool, columns: dict[str, list[float]], model: SuccessRegression, term: str, null: float
 ) -> tuple[Number | Value, ...]:
     fit = model.fit
-    # A penalized fit does not maximize the likelihood: R2, AIC and the likelihood-ratio test would be wrong.
+    # A penalised fit does not maximize the likelihood: R2, AIC and the likelihood-ratio test would be wrong.
     plain = not fit.firth
     return (
         term,
@@ -134,7 +134,7 @@ def _without(
     below: float | None = null
     if left:
         smaller = regress(pool.rows, left)
-        # Likelihoods are comparable only if neither model is penalized.
+        # Likelihoods are comparable only if neither model is penalised.
         below = None if smaller is None or smaller.fit.firth else smaller.fit.log_likelihood
     if below is None:
         return None

@@ -50,7 +50,7 @@ def fit_logit(
 
     `firth` adds Jeffreys' penalty `0.5 * ln det I(b)` (Firth 1993, Biometrika 80; Heinze & Schemper 2002,
     Statistics in Medicine 21). The method is Newton's with step halving. `held` is a column whose coefficient
-    stays at 0 while the penalty remains that of all columns, as the penalized likelihood-ratio test requires.
+    stays at 0 while the penalty remains that of all columns, as the penalised likelihood-ratio test requires.
     `start` are the coefficients to begin with, such as those of a fit of nearly the same rows; without it, 0.
 
     Returns None if the columns are linearly dependent, or if there are no more rows than columns. A plain fit
@@ -97,7 +97,7 @@ def fit_logit_or_firth(x: Floats, y: Floats) -> LogitFit | None:
 
 
 def penalised_ratio(x: Floats, y: Floats, column: int) -> float | None:
-    """Return the penalized likelihood-ratio statistic of a column: chi-squared with one degree of freedom.
+    """Return the penalised likelihood-ratio statistic of a column: chi-squared with one degree of freedom.
 
     Source: Heinze & Schemper 2002; as in `logistf`, the smaller model keeps the penalty of all columns. None
     if the columns are linearly dependent, or if there are no more rows than columns.

@@ -1,4 +1,4 @@
-"""The flow of participants and attempts: enrollment, outcomes, and what is counted."""
+"""The flow of participants and attempts: enrolment, outcomes, and what is counted."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class HorizonFit:
 def fit_horizon(
     minutes: Floats, scores: Floats, weights: Floats, penalty: float = PENALTY
 ) -> HorizonFit | None:
-    """Return the penalized logistic regression, fitted by Newton's method; a score is between 0 and 1.
+    """Return the penalised logistic regression, fitted by Newton's method; a score is between 0 and 1.
 
     A fractional score counts partly as a success, and otherwise as a failure. None if there is no single
     finite maximum: if all scores are 0 or all are 1 and, without the penalty, if all times are equal or times
@@ -302,7 +302,7 @@ def _horizons(
     numbers = []
     for place in range(len(CHANCES)):
         number = spread.number(Scale.LOG, place, iid=printed[place] if printed else None)
-        # METR's interval is labeled with its method: it does not treat runs as independent.
+        # METR's interval is labelled with its method: it does not treat runs as independent.
         number = replace(number, iid_label=BOOTSTRAP)
         if number.value is None:
             note = "the estimate is too large to be shown"

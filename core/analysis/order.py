@@ -102,7 +102,7 @@ def _of_outcome(
 
 
 def _columns(rows: Sequence[AttemptRow], conditions: Sequence[str]) -> dict[str, Floats]:
-    """Return the position, centered, with indicators of conditions and modes, except the first of each."""
+    """Return the position, centred, with indicators of conditions and modes, except the first of each."""
     position = np.array([row.position or 0 for row in rows], dtype=float)
     columns: dict[str, Floats] = {PLACE: position - position.mean()}
     columns |= {f"under {name}": _flags(row.condition == name for row in rows) for name in conditions[1:]}

@@ -1,7 +1,7 @@
 """Estimates the precision and power of a design by simulating the outcomes of its primary analysis.
 
 Success is logistic in the sum of a normal person effect and a normal task effect; times are log-normal with
-the same effects, and those beyond a limit are censored. Each draw is analyzed by the functions that the
+the same effects, and those beyond a limit are censored. Each draw is analysed by the functions that the
 report uses: the mean of shares, the contrast (`contrast`), and the regression of times (`crossed_times`).
 """
 

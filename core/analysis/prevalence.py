@@ -1,12 +1,12 @@
 """The share of runs with a label, from a model judge's labels on all and a person's labels on a random part.
 
-The estimate is prediction-powered with a tuned weight: with n runs that a person labeled (y) and m that only
-the judge labeled (f), it is mean(y) + w (mean of f over the m - mean of f over the n), where
+The estimate is prediction-powered with a tuned weight: with n runs that a person labelled (y) and m that only
+the judge labelled (f), it is mean(y) + w (mean of f over the m - mean of f over the n), where
 
 - w = cov(y, f) / ((1 + n / m) var(f)), within [0, 1], with the covariance over the n runs (divided by n) and
   the variance over all runs; with w = 0 it is the mean of the person's labels.
 
-A judge's errors do not shift the estimate, because they are measured where the person labeled; a judge that
+A judge's errors do not shift the estimate, because they are measured where the person labelled; a judge that
 knows nothing gets a weight near 0. The interval is that of all estimates (`intervals.py`, decision 87): each
 task is left out, w is tuned again, and the interval is symmetric in the log odds with effective degrees of
 freedom. Its variance is at least that of independent runs with 0.25 labels added to each pair of answers:
@@ -37,8 +37,8 @@ ADDED = 0.25
 """The number of labels added to each pair of answers in the smallest possible variance."""
 
 LABELLED, PRESENT, JUDGED, BOTH, ALONE, ALONE_JUDGED = range(6)
-"""The columns of counts by task: labeled runs; those present by the person, the judge, and both; runs that
-only the judge labeled, and those present among them."""
+"""The columns of counts by task: labelled runs; those present by the person, the judge, and both; runs that
+only the judge labelled, and those present among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Prevalence:
     weight: float
     """The weight of the judge's labels, from 0 to 1."""
     squared_correlation: float | None
-    """The squared correlation of judge and person over the labeled runs; None if one of them is constant."""
+    """The squared correlation of judge and person over the labelled runs; None if one of them is constant."""
     too_few: str
     """The reason why no interval is given, in words; empty if one is given."""
     more_labels: int | None
@@ -197,7 +197,7 @@ def _independent_variance(total: Floats, weight: float) -> float:
 
 
 def _squared_correlation(total: Floats, added: float) -> float:
-    """Return the squared correlation of judge and person over the labeled runs; NaN if one is constant."""
+    """Return the squared correlation of judge and person over the labelled runs; NaN if one is constant."""
     both, person, judge, neither = _pairs(total, added).tolist()
     product = (both + person) * (both + judge) * (neither + person) * (neither + judge)
     return float((both * neither - person * judge) ** 2 / product) if product else nan

@@ -32,7 +32,7 @@ def measuring(data: StudyData, measure: str) -> tuple[PooledRows, ...]:
 
 @dataclass(frozen=True)
 class Pool:
-    """Rows that are analyzed together: a group of people, or all models of a condition, as in the papers."""
+    """Rows that are analysed together: a group of people, or all models of a condition, as in the papers."""
 
     label: str
     mode: str

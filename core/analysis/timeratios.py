@@ -212,7 +212,7 @@ def contrasts_of(data: StudyData) -> tuple[tuple[str, str], ...]:
 
 
 def position_column(rows: Sequence[AttemptRow]) -> dict[str, ArrayLike]:
-    """Return the centered place in the person's order as the column `POSITION`.
+    """Return the centred place in the person's order as the column `POSITION`.
 
     Empty if a place is unknown, or if all places are equal.
     """
@@ -385,7 +385,7 @@ def solved_only(rows: Sequence[AttemptRow], condition: str, reference: str) -> N
 def randomised_form(rows: Sequence[AttemptRow], condition: str, reference: str) -> Number | None:
     """Return the ratio of times of solved attempts from ln t = a + b x + c ln forecast, with HC3 errors.
 
-    This is the form in which METR analyzed its randomized trial of developers (2025). None if fewer than ten
+    This is the form in which METR analysed its randomised trial of developers (2025). None if fewer than ten
     solved attempts have a forecast above 0, if all of those are under one condition, or if the forecast can't
     be separated from the condition or the constant, as when all forecasts are equal.
     """

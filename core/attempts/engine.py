@@ -78,7 +78,7 @@ class ToolResult:
     text: str
     refused: bool = False
     found: Judged | None = None
-    """The judgment behind the answer, for screens that may show more of it; None if nothing was judged."""
+    """The judgement behind the answer, for screens that may show more of it; None if nothing was judged."""
 
 
 class Attempt:
@@ -113,7 +113,7 @@ class Attempt:
         self._listeners: list[Listener] = []
         self._harness.restore(self.state)
         self.found: dict[str, Judged] = {}
-        """The judgments made by this process, by call id."""
+        """The judgements made by this process, by call id."""
 
     def start(
         self,
@@ -251,10 +251,10 @@ class Attempt:
     ) -> ToolResult:
         """Call a tool, and return its answer. Raises `AttemptError` if no call can be made now.
 
-        Every call is journaled, even one that can't be carried out. `raw` is the text of a model's arguments
+        Every call is journalled, even one that can't be carried out. `raw` is the text of a model's arguments
         as received, which is parsed if `arguments` is None. `turn` is the turn of the reply that requests the
         call; the default is the call's number. `automatic` is the reason if the program calls for the solver.
-        `extra` is journaled with the call, such as its id in a model's reply.
+        `extra` is journalled with the call, such as its id in a model's reply.
 
         A submission whose run is cancelled counts. If the kind of task requires it, unsaved typing is saved
         first, in a separate step. A call that uses up the last step also hands in the current text.
@@ -303,7 +303,7 @@ class Attempt:
         """Hand in the last saved text, because of a limit or, with `code`, because the solver gives up.
 
         `finish_pending` judges it, in this process or in the next one: a limit can be noticed where the
-        program must not wait for a judgment (decision 28). In kinds of task without automatic hand-ins, the
+        program must not wait for a judgement (decision 28). In kinds of task without automatic hand-ins, the
         attempt ends at once. Nothing is done while a call runs or after the end.
         """
         with self._lock:
@@ -454,7 +454,7 @@ class Attempt:
         self._end_by_solver(EndReason.SKIPPED, code, text)
 
     def end(self, reason: EndReason, text: str = "") -> None:
-        """End the attempt for a reason set by the system or an organizer; ignored if it has ended already."""
+        """End the attempt for a reason set by the system or an organiser; ignored if it has ended already."""
         with self._lock:
             if not self.state.ended:
                 self.append(AttemptEnded(reason.value, text=text))
@@ -583,7 +583,7 @@ def _value(code: GiveUpCode | None) -> str | UnsetType:
 
 
 def _enrolled(enrolment: Enrolment) -> dict[str, Any]:
-    """Return an enrollment in the header's form; empty members of solvers and studies are unset."""
+    """Return an enrolment in the header's form; empty members of solvers and studies are unset."""
     data, solver = asdict(enrolment), dict(enrolment.solver)
     for name in ("solver", "protocol_sha256", "assistance", "gist_help_sha256"):
         data[name] = data[name] or UNSET

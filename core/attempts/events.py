@@ -500,7 +500,7 @@ class AssistInserted(EventData, frozen=True, kw_only=True):
 
 
 class Corrected(EventData, frozen=True):
-    """A correction by an organizer."""
+    """A correction by an organiser."""
 
     type: ClassVar[str] = "correction"
     extra: dict[str, Any] = {}

@@ -34,7 +34,7 @@ class Price:
 
 
 class Judged(Protocol):
-    """A judgment of a submission, as the engine and a replay see it."""
+    """A judgement of a submission, as the engine and a replay see it."""
 
     @property
     def counts(self) -> bool:
@@ -49,7 +49,7 @@ class Judged(Protocol):
 
 @runtime_checkable
 class JudgedBySuite(Judged, Protocol):
-    """A judgment by the run of a suite."""
+    """A judgement by the run of a suite."""
 
     @property
     def report(self) -> SuiteReport:
@@ -59,7 +59,7 @@ class JudgedBySuite(Judged, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """The answer to a call, its cost, and the judgment behind the answer to a submission."""
+    """The answer to a call, its cost, and the judgement behind the answer to a submission."""
 
     output: ToolOutput
     charged: Remaining

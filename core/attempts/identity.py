@@ -1,4 +1,4 @@
-"""Enrollments, participants' codes, and ids of attempts."""
+"""Enrolments, participants' codes, and ids of attempts."""
 
 from __future__ import annotations
 

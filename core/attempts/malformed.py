@@ -19,10 +19,10 @@ from gistpoint.core.attempts.parts import AttemptCall
 from gistpoint.core.tools.declaration import BoundCall, RefusalError, Tool
 
 RAW_CHARACTERS = 100_000
-"""The maximum number of characters in a malformed call's arguments that are journaled."""
+"""The maximum number of characters in a malformed call's arguments that are journalled."""
 _NAME_CHARACTERS, _VALUE_CHARACTERS = 200, 1_000
 _MOST_ARGUMENTS = 20
-"""The maximum number of arguments journaled if they are too large; more than any tool has."""
+"""The maximum number of arguments journalled if they are too large; more than any tool has."""
 
 
 class Malformed(StrEnum):

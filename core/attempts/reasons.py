@@ -29,7 +29,7 @@ SOLVER_PAUSE_REASONS = (
     PauseReason.QUESTION_TO_ORGANISER,
     PauseReason.ENVIRONMENT_FAILURE,
 )
-"""The reasons that a person can choose; the others are set by the program or an organizer."""
+"""The reasons that a person can choose; the others are set by the program or an organiser."""
 
 
 class EndReason(StrEnum):

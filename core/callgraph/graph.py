@@ -99,7 +99,7 @@ class CallEdge:
 class CallGraph:
     """Functions by id and the calls between them, both in a stable order.
 
-    `skipped` maps the paths of files that could not be analyzed to the reasons.
+    `skipped` maps the paths of files that could not be analysed to the reasons.
     """
 
     nodes: Mapping[str, FunctionNode]
@@ -296,7 +296,7 @@ def draw_neighbourhood(graph: CallGraph, function: str, *, depth: int = 1, most:
     """Return the callers of a function (by id), the function, and its callees, as indented lines.
 
     Calls are followed up to `depth` steps. Each call shows its evidence and confidence; a function that was
-    drawn earlier ends in `↑` and is not followed again. At most `most` neighbors of a function are drawn,
+    drawn earlier ends in `↑` and is not followed again. At most `most` neighbours of a function are drawn,
     those with the highest confidence first. Raises `KeyError` for an unknown id.
     """
     node = graph.nodes[function]

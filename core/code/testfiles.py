@@ -1,4 +1,4 @@
-"""Recognizes the files that belong to the tests of a repository, which solvers must not change."""
+"""Recognises the files that belong to the tests of a repository, which solvers must not change."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class _Comparison:
     def is_same(self) -> bool:
         if not self.all_same(*self.roots):
             return False
-        # The arguments count too, because changing them is part of a function's behavior.
+        # The arguments count too, because changing them is part of a function's behaviour.
         return all(self.same(["#", int(number)], ["#", int(number)]) for number in self.given)
 
     def all_same(self, first: Sequence[Any], second: Sequence[Any], depth: int = 0) -> bool:

@@ -111,7 +111,12 @@ def _used_names(node: ast.AST, several: str) -> Iterator[str]:
     match node:
         case ast.Subscript(value=value):
             values, several = [value], ""
-        case ast.Attribute(value=value) | ast.For(iter=value) | ast.comprehension(iter=value):
+        case (
+            ast.Attribute(value=value)
+            | ast.For(iter=value)
+            | ast.AsyncFor(iter=value)
+            | ast.comprehension(iter=value)
+        ):
             values = [value]
         case ast.BinOp(left=left, right=right):
             values = [left, right]
@@ -151,7 +156,7 @@ def _tested_parts(node: ast.AST) -> Sequence[ast.AST]:
             return [node]
         case ast.Compare() if _with_none(node):
             return [node]
-        case ast.Try(body=body):
+        case ast.Try(body=body) | ast.TryStar(body=body):
             return body
         case ast.Match(subject=subject):
             return [subject]

@@ -17,10 +17,13 @@ from difflib import SequenceMatcher
 from itertools import chain, combinations, pairwise
 from typing import Any, cast
 
+from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.parsing import CodeError, DefinitionNode, parse_expression
 from gistpoint.core.code.snippet import read_snippet
 
-_Compound = ast.If | ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith | ast.Try
+_Try = ast.Try | ast.TryStar
+_WithElse = ast.If | ast.For | ast.AsyncFor | ast.While | _Try
+_Compound = _WithElse | ast.With | ast.AsyncWith
 Rows = tuple[int, int]
 """The first line, and the line after the last one, counted from 1."""
 
@@ -109,9 +112,11 @@ class _Bare(ast.NodeTransformer):
         node.annotation = None
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         node.returns = None
         return self.generic_visit(node)
+
+    visit_FunctionDef = visit_AsyncFunctionDef = _function
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         match node:
@@ -174,7 +179,7 @@ class _Aligner:
         is_unlike = type(one) is not type(other)
         if is_unlike or _is_on_one_line(one) or _is_on_one_line(other):
             return False
-        if not isinstance(one, ast.Try):
+        if not isinstance(one, _Try):
             return True
         # Without the same handlers, it is unknown which of them correspond.
         return _handled(one) == _handled(other)
@@ -190,7 +195,7 @@ class _Aligner:
                 _margin(self.now[one.lineno - 1]),
             )
         self.block(one.body, other.body)
-        if isinstance(one, ast.Try):
+        if isinstance(one, _Try):
             for ours, theirs in zip(one.handlers, other.handlers, strict=True):
                 self.block(ours.body, theirs.body)
         if not isinstance(one, ast.With | ast.AsyncWith):
@@ -198,8 +203,8 @@ class _Aligner:
 
     def _otherwise(
         self,
-        one: ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try,
-        other: ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try,
+        one: _WithElse,
+        other: _WithElse,
     ) -> None:
         """Align the `else` parts, one or both of which may be missing."""
         if (
@@ -212,16 +217,16 @@ class _Aligner:
             margin = _margin(self.now[one.lineno - 1])
             self._add(self._else_rows(one), self._else_rows(other), one.orelse, other.orelse, margin)
 
-    def _is_elif(self, node: ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try, lines: list[str]) -> bool:
+    def _is_elif(self, node: _WithElse, lines: list[str]) -> bool:
         return lines[node.orelse[0].lineno - 1].lstrip().startswith("elif")
 
-    def _else_rows(self, node: ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try) -> Rows:
+    def _else_rows(self, node: _WithElse) -> Rows:
         """Return the lines of the `else` part, or the empty place where it would be."""
         parts: list[ast.stmt | ast.excepthandler] = [*node.body]
-        if isinstance(node, ast.Try):
+        if isinstance(node, _Try):
             parts += node.handlers
         last = _end(parts[-1])
-        return last + 1, _end(node) + 1 if node.orelse else last + 1
+        return last + 1, _end(node.orelse[-1] if node.orelse else parts[-1]) + 1
 
     def _header_rows(self, node: _Compound, lines: list[str]) -> Rows:
         """Return the lines of a header, without comments that follow it."""
@@ -276,9 +281,15 @@ class _Aligner:
     def _add_text(
         self, rows: Rows, lines: list[str], gone: Iterable[ast.AST], back: Iterable[ast.AST]
     ) -> None:
-        names = _Names([*gone, *back])
+        nodes = list(chain.from_iterable(map(ast.walk, (*gone, *back))))
+        # A parameter of an inner function is no name of this one.
+        binders = (node for node in nodes if not isinstance(node, ast.arg))
+        binds = frozenset(chain.from_iterable(map(bound_names, binders)))
+        reads = frozenset(
+            node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        )
         edit = LineEdit(*rows, len(self.found), tuple(lines))
-        self.found.append(ChangeBack((edit,), frozenset(names.bound), frozenset(names.read)))
+        self.found.append(ChangeBack((edit,), binds, reads))
 
 
 def _opcodes(now: list[str], then: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
@@ -350,35 +361,6 @@ def _require_own_lines(nodes: Sequence[ast.stmt], lines: Sequence[str]) -> None:
 
 def _margin(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
-
-
-class _Names(ast.NodeVisitor):
-    """The names that are bound and read below some nodes."""
-
-    def __init__(self, nodes: Iterable[ast.AST]) -> None:
-        self.bound: set[str] = set()
-        self.read: set[str] = set()
-        for node in nodes:
-            self.visit(node)
-
-    def visit_Name(self, node: ast.Name) -> None:
-        is_read = isinstance(node.ctx, ast.Load)
-        (self.read if is_read else self.bound).add(node.id)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self.bound.add(node.name)
-        self.generic_visit(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self.bound.add(node.name)
-        self.generic_visit(node)
-
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
-        self.bound.add(node.name or "")
-        self.generic_visit(node)
-
-    def visit_alias(self, node: ast.alias) -> None:
-        self.bound.add(node.asname or node.name.partition(".")[0])
 
 
 def _joined(changes: Sequence[ChangeBack]) -> list[ChangeBack]:

@@ -154,7 +154,7 @@ def _of_statement(node: ast.stmt) -> Iterator[str]:
             yield from _constant(test)
         case ast.Expr(value=value) if isinstance(value, _VALUES):
             yield "statement without effect"
-        case ast.Try():
+        case ast.Try() | ast.TryStar():
             yield from _of_handlers(node)
     if isinstance(node, LOOPS) and node.orelse and not _has_break(node.body):
         yield "else of a loop that is never left"
@@ -252,7 +252,7 @@ def _stores_known(node: ast.If) -> bool:
     return False
 
 
-def _of_handlers(node: ast.Try) -> Iterator[str]:
+def _of_handlers(node: ast.Try | ast.TryStar) -> Iterator[str]:
     kinds = [item for handler in node.handlers if handler.type for item in elements(handler.type)]
     yield from _repeated(kinds, "exception repeated")
     before_last = {kind.id for kind in only(ast.Name, kinds[:-1])}
@@ -362,7 +362,7 @@ def is_empty_collection(value: ast.expr) -> bool:
     """Whether a value is a list, set, tuple or dict without elements."""
     match value:
         case (
-            ast.Call(func=ast.Name(id="list" | "set" | "dict"), args=[])
+            ast.Call(func=ast.Name(id="list" | "set" | "dict"), args=[], keywords=[])
             | ast.List(elts=[])
             | ast.Set(elts=[])
             | ast.Tuple(elts=[])

@@ -275,29 +275,11 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
-class Arity:
-    """The number of positional arguments that a function accepts, without `self`, and its keywords.
-
-    `most` is None if the function has `*args`.
-    """
-
-    least: int
-    most: int | None
-    keywords: frozenset[str]
-
-    def takes(self, positional: int, keywords: Iterable[str]) -> bool:
-        """Whether a call with this many positional arguments and these keywords is valid."""
-        fits = self.least <= positional + len(list(keywords)) and (
-            self.most is None or positional <= self.most
-        )
-        return fits and set(keywords) <= self.keywords
-
-
-@dataclass(frozen=True, slots=True)
 class ClassNames:
     """The members of a class's instances: methods that can be called, and other attributes."""
 
-    methods: Mapping[str, Arity]
+    methods: Mapping[str, int]
+    """The number of positional arguments that each method requires, without `self`."""
     attributes: frozenset[str]
     bases: tuple[str, ...] = ()
 
@@ -307,7 +289,8 @@ class FileNames:
     """The names of one module, with the number of uses of each identifier."""
 
     names: frozenset[str]
-    functions: Mapping[str, Arity]
+    functions: Mapping[str, int]
+    """The number of positional arguments that each function requires."""
     classes: Mapping[str, ClassNames]
     locals: Mapping[str, frozenset[str]]
     """The names that each function binds, by its qualified name."""
@@ -321,7 +304,7 @@ class NamesInReach:
     """The names that one function can use without being noticed; only built-ins if its file is unknown."""
 
     known: frozenset[str] = BUILTINS
-    functions: Mapping[str, Arity] = field(default_factory=dict)
+    functions: Mapping[str, int] = field(default_factory=dict)
     own: ClassNames = field(default_factory=lambda: ClassNames({}, frozenset()))
     """The class of a method, including its bases in the library."""
     uses: Mapping[str, int] = field(default_factory=dict, repr=False)
@@ -359,7 +342,7 @@ class Vocabulary:
         return NamesInReach(known, names.functions, own, names.uses, names.longest, outer)
 
     def _with_bases(self, names: FileNames, qualname: str) -> ClassNames:
-        methods: dict[str, Arity] = {}
+        methods: dict[str, int] = {}
         attributes: set[str] = set()
         waiting, seen = [(names, qualname)], set[tuple[int, str]]()
         while waiting:
@@ -407,7 +390,7 @@ def _indexes(tree: SourceTree, test_files: frozenset[str]) -> Iterator[FileIndex
 
 def _names_of(index: FileIndex) -> FileNames:
     module = parse_module(index.text, index.path)
-    functions: dict[str, Arity] = {}
+    functions: dict[str, int] = {}
     classes: dict[str, ClassNames] = {}
     locals_: dict[str, frozenset[str]] = {}
     for found in walk_definitions(module):
@@ -416,7 +399,7 @@ def _names_of(index: FileIndex) -> FileNames:
             continue
         locals_.setdefault(found.qualname, frozenset(names_bound_in([found.node])) - {found.node.name})
         if found.parent < 0:
-            functions.setdefault(found.qualname, _arity(found.node, method=False))
+            functions.setdefault(found.qualname, _required(found.node, method=False))
     return FileNames(
         frozenset(names_bound_in(module.body, into_definitions=False)),
         functions,
@@ -428,14 +411,14 @@ def _names_of(index: FileIndex) -> FileNames:
 
 
 def _class_names(node: ast.ClassDef) -> ClassNames:
-    methods: dict[str, Arity] = {}
+    methods: dict[str, int] = {}
     attributes: set[str] = set()
     for item in node.body:
         if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef):
             if any(map(_is_of_property, item.decorator_list)):
                 attributes.add(item.name)
             elif not item.decorator_list:
-                methods[item.name] = _arity(item, method=True)
+                methods[item.name] = _required(item, method=True)
             attributes |= set(_stored_on_self(item))
         elif isinstance(item, ast.Assign | ast.AnnAssign):
             attributes |= names_bound_in([item])
@@ -454,12 +437,9 @@ def _stored_on_self(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[st
             yield item.attr
 
 
-def _arity(node: DefinitionNode, *, method: bool) -> Arity:
+def _required(node: DefinitionNode, *, method: bool) -> int:
     if isinstance(node, ast.ClassDef):
-        return Arity(0, None, frozenset())
-    given = node.args
-    positional = [*given.posonlyargs, *given.args]
+        return 0
+    positional = len(node.args.posonlyargs) + len(node.args.args)
     own = 1 if method and positional else 0
-    most = None if given.vararg else len(positional) - own
-    keywords = frozenset(item.arg for item in [*given.args[own:], *given.kwonlyargs])
-    return Arity(max(len(positional) - own - len(given.defaults), 0), most, keywords)
+    return max(positional - own - len(node.args.defaults), 0)

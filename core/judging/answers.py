@@ -88,10 +88,10 @@ def combined(answers: Sequence[PieceAnswer], coding: Coding) -> RunAnswer:
 
     A label that is coded in any piece is present if one piece shows it, and one coded in all pieces if every
     piece does. The confidence is that of the surest piece if one piece decides, otherwise that of the least
-    sure.
+    sure. Without answers, the label is not present, with confidence 0.
     """
     shown = [answer for answer in answers if answer.present]
-    present = bool(shown) if coding is Coding.ANY else len(shown) == len(answers)
+    present = bool(shown) and (coding is Coding.ANY or len(shown) == len(answers))
     sure = [answer.confidence for answer in answers if answer.present == present]
     # One piece decides if it shows a label coded in any piece, or does not show one coded in all pieces.
     decides = max if present == (coding is Coding.ANY) else min

@@ -36,7 +36,7 @@ class Centrality:
       `harmonic_in`: the same over n-1;
     - `distance_discount`: sum of 0.5 ** d(f, g);
     - `pagerank`: damping 0.85, callers vote for callees, functions without calls for all alike;
-    - `betweenness`: the sum over pairs of the share of their shortest paths through f, not normalized;
+    - `betweenness`: the sum over pairs of the share of their shortest paths through f, not normalised;
     - `in_degree` and `out_degree`: the numbers of other functions that call f, and that f calls; `degree`:
       their sum;
     - `eigenvector`: by callers; None if the graph has no cycle, or if the iteration does not converge.

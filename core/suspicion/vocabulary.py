@@ -36,7 +36,8 @@ class LibraryWords:
         self._tree = tree
         self._tests = frozenset(test_files)
         self._read: dict[str, _FileWords] = {}
-        self._known: dict[str, bool] = {}
+        self._names: dict[str, bool] = {}
+        self._paths: dict[str, bool] = {}
 
     @cached_property
     def _sources(self) -> dict[str, bytes]:
@@ -45,11 +46,16 @@ class LibraryWords:
 
     def names(self, name: str) -> bool:
         """Whether the library has an attribute, a definition, a variable or a keyword with this name."""
-        return self._any_file(name, name, lambda words: name in words.names)
+        if name not in self._names:
+            self._names[name] = self._any_file(name, lambda words: name in words.names)
+        return self._names[name]
 
     def uses(self, path: str) -> bool:
         """Whether the library uses or imports exactly this path: `logging.getLogger`, `numpy`."""
-        return self._any_file(path, path.rpartition(".")[2], lambda words: path in words.paths)
+        if path not in self._paths:
+            word = path.rpartition(".")[2]
+            self._paths[path] = self._any_file(word, lambda words: path in words.paths)
+        return self._paths[path]
 
     def is_module(self, path: str) -> bool:
         """Whether a path, which may be relative, names a module of the tree."""
@@ -59,12 +65,9 @@ class LibraryWords:
         ends = (f"/{place}.py", f"/{place}/__init__.py")
         return any(f"/{file}".endswith(ends) for file in self._tree.files(".py"))
 
-    def _any_file(self, key: str, word: str, holds: Callable[[_FileWords], bool]) -> bool:
-        """Whether a condition holds for a file that contains a word; the answer is kept under `key`."""
-        if key not in self._known:
-            encoded = word.encode("utf-8", "surrogatepass")
-            self._known[key] = any(map(holds, self._files_with(encoded)))
-        return self._known[key]
+    def _any_file(self, word: str, holds: Callable[[_FileWords], bool]) -> bool:
+        """Whether a condition holds for a file that contains a word."""
+        return any(map(holds, self._files_with(word.encode("utf-8", "surrogatepass"))))
 
     def _files_with(self, word: bytes) -> Iterator[_FileWords]:
         """Yield the parsed names and paths of each file whose source contains a word."""

@@ -26,7 +26,7 @@ _MAX_PATH = 1_024
 
 
 def tree_path(raw: str) -> str:
-    """Return `raw` as a normalized path in the repository, whose root is the empty string.
+    """Return `raw` as a normalised path in the repository, whose root is the empty string.
 
     Raises `RefusalError` for a path that is absolute, leads upwards, is too long or contains a NUL character.
     """

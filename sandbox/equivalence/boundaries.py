@@ -255,7 +255,7 @@ def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
     own = _CANDIDATES[kind](value, hints) if kind in _CANDIDATES else iter(())
     yield from place.others
     if kind == "o" and value[3] in _CALLABLE:
-        # Whether an exception of a function that is called gets through is part of the caller's behavior.
+        # Whether an exception of a function that is called gets through is part of the caller's behaviour.
         yield from (["r", name] for name in (*PLANTED, *sorted(hints.catches)))
     if _NONE in hints.literals:
         yield _NONE

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from studies.sandbox_cycles import processes_with
-from working_backends import all_on_one_backend, on_one_backend
+from working_backends import all_on_one_backend, on_one_backend, on_the_other_backends
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.testmap import TestMap
@@ -261,6 +261,7 @@ def test_verdicts_are_those_of_the_whole_suite(
         assert set(report.failed) == suite.whole(target)
 
 
+@on_the_other_backends
 def test_verdicts_are_those_of_the_whole_suite_on_each_backend(suite: Suite) -> None:
     for qualname, old, new, how in (CASES[3], CASES[6], CASES[11]):
         target = suite.target(qualname, old, new)

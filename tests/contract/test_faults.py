@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from examples import sampled
 from tiny_tasks import PINS, Maker
-from working_backends import on_one_backend
+from working_backends import all_on_one_backend
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.entrypoints.command import parse_entrypoint
@@ -141,21 +141,9 @@ def made() -> dict[Any, Task]:
     return {}
 
 
-@on_one_backend
-@pytest.mark.parametrize("fault", HARNESS.values(), ids=HARNESS.keys())
-def test_a_harness_that_does_not_begin_is_no_fault_of_the_submission(
-    case: Case, fault: Callable[[Command], Command]
-) -> None:
-    is_given_back(case, fault)
-
-
-@pytest.mark.parametrize("name", sampled(HARNESS, 1))
-def test_one_such_fault_on_each_backend(case: Case, name: str) -> None:
-    is_given_back(case, HARNESS[name])
-
-
-def is_given_back(case: Case, fault: Callable[[Command], Command]) -> None:
-    case.backend.fault = fault
+@all_on_one_backend("name", HARNESS, 1)
+def test_a_harness_that_does_not_begin_is_no_fault_of_the_submission(case: Case, name: str) -> None:
+    case.backend.fault = HARNESS[name]
     text = case.submit()
     assert case.last == (RunStatus.HARNESS_FAILED, None, 4), text
     assert "Nothing was scored, and the submission is given back: this is number 1 of at most 3" in text
@@ -196,7 +184,7 @@ def test_a_disk_that_is_full_before_the_run_costs_nothing(
 
 def test_a_workspace_that_is_full_before_the_run_costs_nothing(case: Case) -> None:
     if case.backend.name in ("landlock", "plain"):
-        return  # these have no separate workspace
+        pytest.skip("this backend has no separate workspace")
     case.backend.fault = lambda command: replace(
         command, writable=None, limits=replace(command.limits, workspace=4096)
     )
@@ -206,7 +194,7 @@ def test_a_workspace_that_is_full_before_the_run_costs_nothing(case: Case) -> No
 
 def test_a_launcher_that_is_missing_costs_nothing(case: Case) -> None:
     if case.backend.name != "bwrap":
-        return  # the others are started by Python itself, or by an engine (tests/docker_backend)
+        pytest.skip("this backend is started by Python itself, or by an engine (tests/docker_backend)")
     attempt = case.begin(BubblewrapBackend("/nowhere/bwrap"))
     text = attempt.call("submit_attempt", {"func_code": REPAIR}).text
     made = attempt.state.submissions[-1]
@@ -221,7 +209,7 @@ def test_a_launcher_that_is_missing_costs_nothing(case: Case) -> None:
 def test_a_launcher_killed_from_outside(case: Case) -> None:
     """It costs nothing where no run can kill its launcher; elsewhere, it counts as a crash of the run."""
     if case.backend.name == "docker":
-        return  # tested in tests/docker_backend/test_lifecycle.py
+        pytest.skip("tested in tests/docker_backend/test_lifecycle.py")
     known = frozenset(descendants(os.getpid()))
 
     def kill() -> None:

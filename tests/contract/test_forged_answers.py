@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from examples import sampled
-from working_backends import on_one_backend
+from working_backends import on_one_backend, on_the_other_backends
 
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.ports import RunRequest
@@ -49,6 +49,7 @@ def test_no_forged_answer_is_confirmed(trial: ForgeryTrial, backend: Backend, tm
     assert [finding.attack.name for finding in found if not finding.as_promised] == [], found
 
 
+@on_the_other_backends
 def test_a_forged_answer_is_confirmed_on_no_backend(
     trial: ForgeryTrial, backend: Backend, tmp_path: Path
 ) -> None:

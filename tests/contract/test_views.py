@@ -125,13 +125,13 @@ def test_more_is_shown_where_it_is_asked_for(isolated, tmp_path):
     assert isolated.name == "plain" or ended[False].exit_code
 
 
+@pytest.mark.skipif(shutil.which("cc") is None, reason="this machine has no compiler")
 def test_build_steps_find_a_compiler(run, isolated):
-    if shutil.which("cc") is not None:
-        pins = EnvironmentPins(
-            python="", build_steps=("echo 'int main(void) { return 0; }' > m.c; cc m.c -o made",)
-        )
-        test = "import subprocess\ndef test_made(): subprocess.run(['./made'], check=True)\n"
-        assert run({"test_a.py": test}, pins=pins).passed
+    pins = EnvironmentPins(
+        python="", build_steps=("echo 'int main(void) { return 0; }' > m.c; cc m.c -o made",)
+    )
+    test = "import subprocess\ndef test_made(): subprocess.run(['./made'], check=True)\n"
+    assert run({"test_a.py": test}, pins=pins).passed
 
 
 READING = {
@@ -191,7 +191,7 @@ class TestProgramsAlone:
 
     def test_nothing_of_the_run_is_in_reach(self, read_all, isolated):
         if isolated.name == "plain":
-            return
+            pytest.skip("this backend hides nothing")
         hidden = ("/gistpoint", str(Path(__file__)), "/etc/shadow")
         # A container has a separate /proc.
         own = ("/proc/self/environ", "/proc/1/cmdline", "/proc/1/environ")

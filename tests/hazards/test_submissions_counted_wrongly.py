@@ -52,6 +52,7 @@ def test_later_submission_overwrites_no_earlier_one(tmp_path: Path) -> None:
     state = attempt.state
     assert state.last is not None
     assert state.best is not None
+    assert [s.replacement.code for s in state.submissions] == [HALF, NONE]
     assert [s.score for s in state.submissions] == [state.best.score, state.last.score]
     assert (state.best.number, state.last.number) == (1, 2)
     assert (state.last.score or 0) < (state.best.score or 0)

@@ -151,9 +151,15 @@ def libraries(homes: Iterable[Path]) -> dict[str, SourceLibrary]:
 
 
 def proven(homes: Iterable[Path], known: Mapping[str, SourceLibrary]) -> list[Candidate]:
-    """Return the proven corruptions of single functions, each function once, those of operators first."""
+    """Return the proven corruptions of single functions, each function once, those of operators first.
+
+    Those of libraries that are not `known` are left out, and the libraries are named on standard error.
+    """
     found: dict[tuple[str, str], Candidate] = {}
     every = [campaign for home in homes for campaign in campaigns(home)]
+    for name in sorted({name for name, *_ in every} - set(known)):
+        print(f"{name} is left out: its analysis can't be read.", file=sys.stderr)
+    every = [campaign for campaign in every if campaign[0] in known]
     for name, source, verdicts in sorted(every, key=lambda campaign: campaign[1] != "operators"):
         kept = [verdict for verdict in verdicts if verdict.kept and len(verdict.kept.targets) == 1]
         for verdict in kept:
@@ -329,7 +335,10 @@ def parsed() -> argparse.Namespace:
 def main() -> None:
     options = parsed()
     chance = random.Random(options.seed)
-    corrupted = drawn(formatted(proven(options.homes, libraries(options.homes))), options.most, chance)
+    candidates = formatted(proven(options.homes, libraries(options.homes)))
+    if not candidates:
+        sys.exit("There are no proven corruptions of single functions.")
+    corrupted = drawn(candidates, options.most, chance)
     others = formatted(beside(corrupted, chance))
     packets, left = packets_of([*corrupted, *others], options.size, chance)
     options.into.mkdir(parents=True, exist_ok=True)

@@ -235,7 +235,7 @@ def main() -> None:
         f"AUC on the readings it was fitted on: {auc([fit(readings).score(item) for item in readings], seen):.3f}"
     )
     order = sorted(range(len(readings)), key=lambda n: scores[n])
-    for share in (0.05, 0.1, 0.15, QUANTILE, 0.25, 0.3, 0.5):
+    for share in (0.05, 0.1, QUANTILE, 0.25, 0.3, 0.5):
         lowest = order[: max(round(share * len(order)), 1)]
         unseen, kept = sum(not seen[n] for n in lowest), sum(good[n] for n in lowest)
         print(

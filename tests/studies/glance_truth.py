@@ -23,7 +23,7 @@ import os
 import random
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +186,8 @@ def packet(options: argparse.Namespace) -> None:
     pool = lines_of(options.pool)
     sources = sorted({entry["source"] for entry in pool})
     known = {source: library for _, source, library in libraries(options.home, sources)}
+    if missing := set(sources) - set(known):
+        sys.exit(f"The analysis of {', '.join(sorted(missing))} can't be read.")
     functions = {source: corruptible(known[source]) for source in sources}
     chance.shuffle(pool)
     pool = pool[: options.most]
@@ -193,14 +195,10 @@ def packet(options: argparse.Namespace) -> None:
     for entry in pool:
         items.append((entry, replay(entry["record"], known[entry["source"]].intake.repository.tree)))
     taken = {(entry["source"], target.name) for entry, target in items}
-    while len(items) < len(pool) + options.originals:
-        source = chance.choice(sources)
-        name = chance.choice(sorted(functions[source]))
-        if (source, name) not in taken:
-            taken.add((source, name))
-            text = functions[source][name].dedented
-            path, _, qualname = name.partition("::")
-            items.append(({"source": source}, Target(path, qualname, text, text)))
+    for source, name in untouched(functions, taken, options.originals, chance):
+        text = functions[source][name].dedented
+        path, _, qualname = name.partition("::")
+        items.append(({"source": source}, Target(path, qualname, text, text)))
     chance.shuffle(items)
     options.packet.mkdir(parents=True, exist_ok=True)
     with (
@@ -216,6 +214,24 @@ def packet(options: argparse.Namespace) -> None:
                 json.dumps({"n": n, **entry, "original": target.original, "corrupted": target.corrupted})
                 + "\n"
             )
+
+
+def untouched(
+    functions: Mapping[str, Collection[str]],
+    taken: Collection[tuple[str, str]],
+    most: int,
+    chance: random.Random,
+) -> list[tuple[str, str]]:
+    """Draw up to `most` functions that are not taken, by source, each with its source."""
+    every = {(source, name) for source, names in functions.items() for name in names}
+    sources = sorted(source for source, names in functions.items() if names)
+    found: list[tuple[str, str]] = []
+    while len(found) < min(most, len(every.difference(taken))):
+        source = chance.choice(sources)
+        drawn = source, chance.choice(sorted(functions[source]))
+        if drawn not in taken and drawn not in found:
+            found.append(drawn)
+    return found
 
 
 def changed(original: str, corrupted: str) -> set[int]:

@@ -89,6 +89,11 @@ class Browser:
         while not any(event.get("method") == method for event in self.events):
             self.events.append(self._next())
 
+    def go_offline(self, session: str) -> None:
+        """Let no request of a tab reach a network."""
+        off = {"latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+        self.call("Network.emulateNetworkConditions", session, offline=True, **off)
+
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
             piece = os.read(self._in, 1 << 20)
@@ -114,14 +119,7 @@ def look(browser: Browser, path: Path, width: int, shots: Path | None) -> dict[s
     session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
     for domain in ("Network", "Page", "Runtime", "Log"):
         browser.call(f"{domain}.enable", session)
-    browser.call(
-        "Network.emulateNetworkConditions",
-        session,
-        offline=True,
-        latency=0,
-        downloadThroughput=0,
-        uploadThroughput=0,
-    )
+    browser.go_offline(session)
     browser.call(
         "Emulation.setDeviceMetricsOverride",
         session,

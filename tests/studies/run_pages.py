@@ -1,4 +1,4 @@
-"""Opens a run's HTML pages in Chromium: `run_pages.py PAGE.html… [--chromium PROGRAM]`.
+"""Opens a run's HTML pages in Chromium without a network: `run_pages.py PAGE.html… [--chromium PROGRAM]`.
 
 Prints for each page its size, its steps, the seconds to the first paint (also as a multiple of an empty
 page's) and until it has loaded (medians of three), the memory of its scripts, and the number of its requests
@@ -47,6 +47,7 @@ def opened(browser: Browser, path: Path) -> Opened:
     session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
     for domain in ("Network", "Page", "Runtime", "Log"):
         browser.call(f"{domain}.enable", session)
+    browser.go_offline(session)
     browser.events.clear()
     address = path.resolve().as_uri()
     browser.call("Page.navigate", session, url=address)

@@ -72,6 +72,7 @@ def main(arguments: list[str]) -> int:
     """Print a line for each judge. Return 1 if a promise is broken."""
     runs, labels = (int(word) for word in (*arguments, "120", "40")[:2])
     share, broken = sum(map(has_label, range(runs))) / runs, 0
+    expected, reported = len(range(0, runs, 10)), list[int]()
     print(f"{runs} runs, {labels} labels, true share {share:.3f}")
     print("judge         code requests not judged | unproven refused judged kappa | share (95%)")
     for name in JUDGES:
@@ -89,10 +90,9 @@ def main(arguments: list[str]) -> int:
             f"{name:13} {code:4} {requests:8} {row['not_judged']:10} | {row['unproven']:8} {row['refused']:7}"
             f" {row['judged']:6} {kappa:>5} | {value} ({interval})"
         )
-        addressing = {one["run"] for one in report["addressing_the_judge"]}
-        expected = len(range(0, runs, 10))
-        broken += len(addressing) != expected
-    print(f"runs that address their judge: {expected}, all reported; their words: {HOSTILE[:40]}...")
+        reported.append(len({one["run"] for one in report["addressing_the_judge"]}))
+    broken += reported != [expected] * len(JUDGES)
+    print(f"runs that address their judge: {expected}, reported {reported}; their words: {HOSTILE[:40]}...")
     return int(bool(broken))
 
 

@@ -7,7 +7,7 @@ a terminal, with `agent run` and an endpoint on loopback that answers from a scr
 SDK's client, or with Claude Code (`npm install @anthropic-ai/claude-code`), whose vendor's endpoint is a
 script on loopback. Prints for each pair whether brief, calls, answers, budgets and ends are equal, and the
 output of a replay of each; searches for the key, and saves pictures of each attempt and each comparison. Exit
-code 1 if two attempts differ or a file contains the key. Last tried with Claude Code 2.1.197.
+code 1 if two attempts differ, a replay fails, or a file contains the key. Last tried with Claude Code 2.1.197.
 """
 
 from __future__ import annotations
@@ -129,13 +129,14 @@ def by_claude(modules: Path, task: Task, own: Path, environment: Mapping[str, st
     return [told if isinstance(told, str) else "".join(part["text"] for part in told) for told in contents]
 
 
-def _program(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
+def _program(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run gistpoint, print its output, and return its exit code."""
     command = [sys.executable, "-m", "gistpoint", *arguments]
     done = subprocess.run(
         command, env=dict(environment), capture_output=True, text=True, check=False, timeout=600
     )
     print(f"$ gistpoint {' '.join(arguments)}  (exit {done.returncode})\n{done.stdout}{done.stderr}")
-    return done.stdout
+    return done.returncode
 
 
 def said(journal: Path) -> dict[str, Any]:
@@ -242,7 +243,7 @@ def main(folder: Path, modules: Path | None) -> int:
     print(f"{len(CALLS)} calls, {characters} characters of answers, ends {told['keys']['end']}")
     for way, path in attempts.items():
         print(f"replay of {way}:")
-        _program(["replay", path.name], environment)
+        unequal += _program(["replay", path.name], environment) != 0
     holding = [path for path in home.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
     print(f"{len(holding)} files hold the key")
     asyncio.run(pictures(attempts, locations, folder))

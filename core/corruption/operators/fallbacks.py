@@ -9,6 +9,7 @@ from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.layout import is_open, margin, step_of
 from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.shapes import (
+    LOOPS,
     NAMED,
     is_call_to,
     is_none,
@@ -126,7 +127,7 @@ def _is_repeated(
         return False
     if ast.unparse(place.value) not in mappings:
         return False
-    in_loop = subject.nearest(node, (ast.For, ast.While)) is not None
+    in_loop = subject.nearest(node, LOOPS) is not None
     return in_loop and not _of_distinct_keys(subject, node)
 
 

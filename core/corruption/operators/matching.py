@@ -9,7 +9,7 @@ from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.naming import words
 from gistpoint.core.corruption.operators.layout import part_dropped
 from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
-from gistpoint.core.corruption.shapes import has_any, is_not, name_of, without
+from gistpoint.core.corruption.shapes import LOOPS, has_any, is_not, name_of, without
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 _LIMITED: Mapping[str, int] = {
@@ -130,7 +130,7 @@ def _is_limit(subject: CorruptionTarget, name: str, node: ast.Call) -> bool:
         return False
     if name == "pop":
         return isinstance(node.args[0], ast.Constant) and node.args[0].value == 0
-    return name not in _FROM or subject.nearest(node, (ast.While, ast.For)) is None
+    return name not in _FROM or subject.nearest(node, LOOPS) is None
 
 
 @at_each(ast.Call)

@@ -11,7 +11,7 @@ from gistpoint.core.corruption.operators.branches import deleted, lines_dropped
 from gistpoint.core.corruption.operators.layout import part_dropped
 from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
 from gistpoint.core.corruption.shapes import LEAVING, NAMED, has, has_any, is_one_line, names_in, only
-from gistpoint.core.corruption.subject import Arity, CorruptionTarget, StatementBlock
+from gistpoint.core.corruption.subject import CorruptionTarget, StatementBlock
 
 _MOST_LINES = 6
 _FEW = 3
@@ -124,14 +124,15 @@ def lost_argument(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
     """Yield edits that leave out the last argument of a function of the library if it has a default."""
     match node:
         case ast.Call(args=[*_, before, last] as args, keywords=[]):
-            arity = _arity(subject, node)
-            if arity is None or has_any(ast.Starred, args):
+            required = _required(subject, node)
+            if required is None or has_any(ast.Starred, args):
                 return
-            if len(args) > arity.least:
+            if len(args) > required:
                 yield subject.replaced_after(before, last)
 
 
-def _arity(subject: CorruptionTarget, node: ast.Call) -> Arity | None:
+def _required(subject: CorruptionTarget, node: ast.Call) -> int | None:
+    """Return the number of positional arguments that a called function requires; None if it is unknown."""
     match node.func:
         case ast.Name(id=name):
             return subject.scope.functions.get(name)

@@ -34,7 +34,9 @@ def campaign(
     """Make tasks from earlier versions of the library's file, given newest first."""
     shop = Shop(folder, bench or FakeBench())
     shop.library()
-    files = tuple(EarlierFile(f"{n}" * 40, f"2024-01-0{n}", text) for n, text in enumerate(versions, 1))
+    files = tuple(
+        EarlierFile(f"{n}" * 40, f"2024-01-{10 - n:02}", text) for n, text in enumerate(versions, 1)
+    )
     write_earlier_files(folder / "library", {"shop.py": files})
     return shop.campaign(mode, source=FaultSource.HISTORY, **{"min_failing": 1, **options})
 
@@ -67,7 +69,7 @@ def test_the_part_of_an_earlier_body_that_breaks_tests_becomes_a_task(tmp_path: 
     assert target.corrupted == target.original.replace(
         "sorted(stock(orders).items())", "stock(orders).items()"
     )
-    assert part["history"] == {"version": "1" * 40, "date": "2024-01-01", "changes": 1, "taken": 1}
+    assert part["history"] == {"version": "1" * 40, "date": "2024-01-09", "changes": 1, "taken": 1}
     assert part["families"] == ["history"]
     assert counts.reasons == {Reason.NO_EARLIER_BODY: 2}
 

@@ -14,6 +14,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.logs import (
     AppendLog,
     FileLock,
+    LogContent,
     LogKind,
     NoLocksError,
     create_file,
@@ -141,8 +142,9 @@ def test_only_a_newer_version_of_the_same_kind_is_refused(
     path = tmp_path / "x.jsonl"
     path.write_bytes(first + b"\ntorn")
     if not refused:
-        read_log(path, KIND)
+        assert read_log(path, KIND) == LogContent((first,), b"torn")
         appended(path, b"1\n")
+        assert path.read_bytes() == first + b"\n1\n"
         return
     with pytest.raises(
         UserError, match=r"x\.jsonl is version .* of test\.log, but this version of gistpoint knows version 2"

@@ -20,7 +20,6 @@ from scripted_endpoint import Answer, completion, endpoint
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Sampling, ToolRequest, Usage
 from gistpoint.core.errors import CancelledError, EndpointError, SettingsError
 from gistpoint.core.running import CancelToken
-from gistpoint.sandbox.endpoints import transport
 from gistpoint.sandbox.endpoints.meanings import retry_after
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.retrying import Backoff, RetryingModel
@@ -156,13 +155,6 @@ def test_an_error_in_a_reply_that_says_it_is_fine() -> None:
     failure = asked(Answer({"error": {"code": 429, "message": "slow down"}}))
     assert isinstance(failure, ChatFailure)
     assert failure.problem is ChatProblem.RATE_LIMITED
-
-
-def test_no_endless_reply_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "MOST_BYTES", 1000)
-    failure = asked(Answer("x" * 5000))
-    assert isinstance(failure, ChatFailure)
-    assert "sent more than" in failure.message
 
 
 def test_a_connection_that_breaks_off() -> None:

@@ -153,8 +153,11 @@ def test_too_many_values_are_not_parsed(api: ChatApi, monkeypatch: pytest.Monkey
 @both
 def test_a_compressed_body_is_not_unpacked(api: ChatApi) -> None:
     packed = gzip.compress(json.dumps(whole(api)).encode())
-    failure = asked(api, Answer(packed, 200, {"Content-Encoding": "gzip"}))
+    with endpoint(Answer(packed, 200, {"Content-Encoding": "gzip"})) as served:
+        failure = model_at(api, served.url).complete(HELLO, [])
+        assert served.headers[0]["accept-encoding"] == "identity"
     assert isinstance(failure, ChatFailure)
+    assert failure.problem is ChatProblem.MALFORMED_REPLY
 
 
 @both

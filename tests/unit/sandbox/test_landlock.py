@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from gistpoint.sandbox.backends import landlock
 from gistpoint.sandbox.backends.base import Command, Invocation, Stop, probe_command
 from gistpoint.sandbox.backends.landlock import LandlockBackend
@@ -65,20 +67,25 @@ except PermissionError: os.write(int(sys.argv[1]), b"refused\\n")
 """
 
 
+def needs_landlock(version: int) -> pytest.MarkDecorator:
+    """Return a mark that skips a test where the kernel lacks this version of Landlock, or seccomp."""
+    can_run = landlock_version() >= version and filter_program()
+    return pytest.mark.skipif(not can_run, reason=f"needs Landlock {version} and seccomp")
+
+
+@needs_landlock(3)
 def test_signals_are_refused_where_the_kernel_can_not_confine_them(tmp_path):
     """Uses an older kernel's interface, as far as the current one can imitate it."""
-    here = landlock_version()
-    if here >= 3 and filter_program():
-        old = LandlockBackend(version=5)
-        assert old.probe().works, old.probe()
-        assert run(old, tmp_path, SEND)[1] == [b"refused"]
-        assert "signals" in str(old.record(RunLimits()).limits["reduced"])
+    old = LandlockBackend(version=5)
+    assert old.probe().works, old.probe()
+    assert run(old, tmp_path, SEND)[1] == [b"refused"]
+    assert "signals" in str(old.record(RunLimits()).limits["reduced"])
 
 
+@needs_landlock(6)
 def test_signals_within_the_run_arrive(tmp_path):
-    if landlock_version() >= 6 and filter_program():
-        assert run(LandlockBackend(), tmp_path, SEND)[1] == [b"got it"]
-        assert "signals" not in str(LandlockBackend().record(RunLimits()).limits["reduced"])
+    assert run(LandlockBackend(), tmp_path, SEND)[1] == [b"got it"]
+    assert "signals" not in str(LandlockBackend().record(RunLimits()).limits["reduced"])
 
 
 class TestDiskWatch:
@@ -125,9 +132,8 @@ class TestDiskWatch:
         assert not DiskWatch(tmp_path, os.getpid(), 1 << 20, 100).exceeded()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
 def test_root_shows_what_is_needed_and_covers_the_rest(tmp_path):
-    if os.geteuid() != 0:
-        return  # only root may become another user
     closed = tmp_path / "closed"
     (closed / "inner" / "shown").mkdir(parents=True)
     (closed / "inner" / "shown" / "file").write_text("here")

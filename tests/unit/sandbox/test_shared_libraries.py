@@ -113,7 +113,11 @@ def test_a_damaged_file_harms_nobody(tmp_path_factory: pytest.TempPathFactory, d
     whole = bytearray(elf("libown.so.1", "$ORIGIN"))
     for _ in range(data.draw(st.integers(0, 8))):
         whole[data.draw(st.integers(4, 200))] = data.draw(st.integers(0, 255))
-    path = tmp_path_factory.getbasetemp() / "damaged.so"
-    path.write_bytes(whole[: data.draw(st.integers(4, len(whole)))])
-    libraries_of([path], owner=path.parent)
-    path.unlink()
+    folder = tmp_path_factory.getbasetemp() / "damaged"
+    folder.mkdir(exist_ok=True)
+    own, other = folder / "libown.so.1", folder / "damaged.so"
+    own.write_bytes(elf())
+    other.write_bytes(elf("libown.so.1", "$ORIGIN"))
+    assert libraries_of([other], owner=folder) == {own}
+    other.write_bytes(whole[: data.draw(st.integers(4, len(whole)))])
+    assert libraries_of([other], owner=folder) <= {own}

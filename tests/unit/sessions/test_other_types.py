@@ -14,6 +14,7 @@ from mutants import read_all
 from recorded_runs import make_all
 
 from gistpoint.core.errors import UserError
+from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.folders import _sorted
 from gistpoint.sessions.runs.changes import _insertion, changes_of, window_path
 from gistpoint.sessions.runs.commands import ViewedPart, _opened_in_window, views_in
@@ -139,11 +140,27 @@ def test_a_status_of_any_type_is_read(status: object, tmp_path: Path) -> None:
 
 
 def test_a_line_without_a_record_is_a_step_of_its_own(tmp_path: Path) -> None:
+    path, formats = tmp_path / "x", set[str]()
+
+    def steps(values: list[Any]) -> int:
+        path.write_text(encoded(True, values), encoding="utf-8")
+        document = open_run(path)
+        document.build()
+        return document.step_count
+
     for made in make_all(tmp_path / "made"):
         in_lines, value = decoded(made.path.read_bytes() if made.path.is_file() else b"")
-        if in_lines:
-            (tmp_path / "x").write_text(encoded(True, [None, *value[1:], None]), encoding="utf-8")
-            read_deep(tmp_path / "x")
+        if not in_lines or not value:
+            continue
+        path.write_text(encoded(True, [None, *value[1:], None]), encoding="utf-8")
+        read_deep(path)
+        try:
+            before = steps(value)
+        except RunFileError:  # it holds several runs
+            continue
+        assert steps([*value, None]) == steps([value[0], None, *value[1:]]) == before + 1
+        formats.add(made.format)
+    assert len(formats) >= 14
 
 
 def test_what_int_refuses_is_no_line_and_no_number_of_a_file() -> None:

@@ -428,7 +428,9 @@ def _acts(unit: Unit) -> bool:
     statement = unit.statement
     if isinstance(statement, ast.Assign):
         return any(not isinstance(target, ast.Name | ast.Tuple) for target in statement.targets)
-    return isinstance(statement, ast.Expr | ast.AugAssign | ast.For | ast.While | ast.With | ast.Try)
+    return isinstance(
+        statement, ast.Expr | ast.AugAssign | ast.For | ast.While | ast.With | ast.Try | ast.TryStar
+    )
 
 
 def _lines_that_ran(module: ModuleCode, trace: Trace) -> set[int]:

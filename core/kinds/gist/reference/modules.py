@@ -146,7 +146,9 @@ def _arms_that_ran(statement: ast.stmt, lines: frozenset[int]) -> list[list[ast.
     match statement:
         case ast.If(body=body, orelse=orelse):
             return [arm for arm in (body, orelse) if _ran(arm, lines)]
-        case ast.Try(handlers=handlers) if not any(_ran(handler.body, lines) for handler in handlers):
+        case ast.Try(handlers=handlers) | ast.TryStar(handlers=handlers) if not any(
+            _ran(handler.body, lines) for handler in handlers
+        ):
             return [[*statement.body, *statement.orelse, *statement.finalbody]]
         case _:
             return None

@@ -251,6 +251,7 @@ class CutFinder:
             case (
                 ast.If(body=inside, orelse=[])
                 | ast.For(body=inside, orelse=[])
+                | ast.AsyncFor(body=inside, orelse=[])
                 | ast.While(body=inside, orelse=[])
             ):
                 is_idle = self._separate(inside, statement) and not self._ran(*inside)
@@ -299,7 +300,7 @@ class CutFinder:
         name = getattr(statement, "name", "")
         inner = f"{prefix}{name}." if name else prefix
         match statement:
-            case ast.For() | ast.While() | ast.Try():
+            case ast.For() | ast.AsyncFor() | ast.While() | ast.Try() | ast.TryStar():
                 yield from self._untried([self._else_cut(statement, inner)])
             case ast.ClassDef(bases=bases):
                 self._classes.add(inner)
@@ -323,11 +324,13 @@ class CutFinder:
             else:
                 yield from self._in_body(case.body, prefix)
 
-    def _else_cut(self, statement: ast.For | ast.While | ast.Try, prefix: str) -> Cut | None:
+    def _else_cut(
+        self, statement: ast.For | ast.AsyncFor | ast.While | ast.Try | ast.TryStar, prefix: str
+    ) -> Cut | None:
         """Return the cut of the `else` of a loop or `try` that never ran; None if there is none."""
         if not statement.orelse or self._ran(*statement.orelse):
             return None
-        above = statement.handlers[-1] if isinstance(statement, ast.Try) else statement
+        above = statement.handlers[-1] if isinstance(statement, ast.Try | ast.TryStar) else statement
         span = Span(last_line(above.body[-1]) + 1, last_line(statement.orelse[-1]))
         return Cut(f"{prefix}else of {ast.unparse(statement)}", (span,))
 

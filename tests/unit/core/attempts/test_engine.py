@@ -418,18 +418,6 @@ def test_deleted_target_counts_as_changed(tmp_path: Path) -> None:
     )
 
 
-def test_last_submission_is_primary_and_every_one_is_kept(tmp_path: Path) -> None:
-    b = bench(tmp_path)
-    b.submit(HALF)
-    b.submit(BREAKS)
-    state = b.attempt.state
-    assert state.last is not None
-    assert state.best is not None
-    assert [s.replacement.code for s in state.submissions] == [HALF, BREAKS]
-    assert (state.last.number, state.best.number) == (2, 1)
-    assert (state.best.score or 0) > (state.last.score or 0)
-
-
 def test_answer_shows_counts_and_the_first_failing_test_that_counts(tmp_path: Path) -> None:
     b = bench(tmp_path)
     text = b.submit(HALF)

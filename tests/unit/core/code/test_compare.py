@@ -173,11 +173,14 @@ def test_idle_statements_annotations_and_names_are_no_change(
     assert same_program(plain, other)
 
 
-@given(programs, programs)
-def test_what_is_called_the_same_does_the_same(lines: list[str], others: list[str]) -> None:
-    one, other = function(lines), function(others)
-    if same_program(one, other):
-        assert result(one) == result(other)
+@given(programs, programs, st.lists(st.sampled_from(["a", "b", "c"]), min_size=3, max_size=3))
+def test_what_is_called_the_same_does_the_same(lines: list[str], others: list[str], names: list[str]) -> None:
+    """Variables whose new names are alike become one, which only differs where it shows."""
+    one, renamed = function(lines), function(lines, tuple(names))
+    assert same_program(one, renamed) or len(set(names)) < len(names)
+    for other in (renamed, function(others)):
+        if same_program(one, other):
+            assert result(one) == result(other)
 
 
 @given(programs, st.data())

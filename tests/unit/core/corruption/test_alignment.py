@@ -163,6 +163,58 @@ def test_changes_of_which_one_binds_what_another_reads_are_one() -> None:
     assert len(joined) == 1
 
 
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_annotations_of_inner_functions_stay_as_they_are_now(kind: str) -> None:
+    today = f"def f(x):\n    {kind} g(a: int) -> int:\n        return a\n    return g"
+    assert changes_back(today, today.replace(": int", "").replace(" -> int", "")) == ()
+
+
+@pytest.mark.parametrize(
+    "binding",
+    [
+        "def {}():\n        pass",
+        "async def {}():\n        pass",
+        "class {}:\n        pass",
+        "import {}",
+        "import a as {}",
+        "for {} in x:\n        pass",
+        "async for {} in x:\n        pass",
+        "with x as {}:\n        pass",
+        "async with x as {}:\n        pass",
+        "match x:\n        case [{}]:\n            pass",
+        "match x:\n        case [*{}]:\n            pass",
+        "match x:\n        case {{1: 2, **{}}}:\n            pass",
+        "try:\n        pass\n    except E as {}:\n        x()",
+        "try:\n        pass\n    except* E as {}:\n        x()",
+    ],
+)
+def test_a_renamed_name_and_its_use_are_one_change(binding: str) -> None:
+    today, earlier = (
+        f"async def f(x):\n    {binding.format(one)}\n    x.y()\n    return {one}" for one in ("g", "other")
+    )
+    (found,) = changes_back(today, earlier)
+    assert meaning(with_changes(today, [found])) == meaning(earlier)
+
+
+@pytest.mark.parametrize("word", ["except", "except*"])
+@pytest.mark.parametrize("end", ["", "    finally:\n        d()\n"])
+def test_a_change_inside_a_try_leaves_the_rest_of_it(word: str, end: str) -> None:
+    today = (
+        f"def f(x):\n    try:\n        a()\n        b()\n    {word} E:\n        b()\n"
+        f"    else:\n        c()\n{end}    return x"
+    )
+    for earlier in (
+        today.replace("        a()", "        a(1)"),
+        today.replace("E:\n        b()", "E:\n        b(1)"),
+        today.replace("c()", "c(1)"),
+        today.replace("    else:\n        c()\n", ""),
+    ):
+        for one, other in ((today, earlier), (earlier, today)):
+            (found,) = changes_back(one, other)
+            assert with_changes(one, [found]) == other
+            assert len(found.edits[0].lines) <= 2
+
+
 @pytest.mark.parametrize(
     ("today", "earlier"),
     [

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+from studies import blind_packets
 from studies.blind_packets import Candidate, by_library, drawn, formatted, key_line, packets_of, shown
+from studies.glance_truth import untouched
 
 from gistpoint.core.generation.library import Reach
 from gistpoint.core.tasks.model import Target
@@ -40,6 +44,23 @@ def test_functions_that_explain_one_another_are_in_different_packets() -> None:
     assert not left
     packets, left = packets_of(many, 3, random.Random(1))
     assert (len(packets[0]), len(left)) == (1, 2)
+
+
+def test_corruptions_of_a_library_that_cannot_be_read_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verdict = SimpleNamespace(kept=SimpleNamespace(targets=(Target("m.py", "f", "a", "b"),)))
+    monkeypatch.setattr(blind_packets, "campaigns", lambda home: [("gone", "operators", [verdict])])
+    assert blind_packets.proven([Path("home")], {}) == []
+    assert "gone is left out" in capsys.readouterr().err
+
+
+def test_there_are_no_more_untouched_functions_than_a_library_has() -> None:
+    functions = {"a": {"m.py::f": 1, "m.py::g": 2}, "b": {"m.py::f": 3}, "empty": {}}
+    found = untouched(functions, {("a", "m.py::f")}, 9, random.Random(1))
+    assert sorted(found) == [("a", "m.py::g"), ("b", "m.py::f")]
+    assert len(untouched(functions, (), 2, random.Random(1))) == 2
+    assert untouched({"empty": {}}, (), 2, random.Random(1)) == []
 
 
 def test_layout_does_not_tell_an_old_body_from_a_new_one() -> None:

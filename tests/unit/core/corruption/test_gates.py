@@ -285,6 +285,7 @@ def test_what_nobody_writes_on_purpose_shows(before: str, after: str) -> None:
         ("c = b(a)\n    return a + c", "c = b(a)\n    return a + b"),
         ("c = []\n    for x in a:\n        b.add(x)\n        c.append(x)\n    return c",
          "c = []\n    for x in a:\n        b.add(x)\n    return c"),
+        ("c = dict()\n    c.update(b=a)\n    return c", "c = dict()\n    return c"),
     ],
 )  # fmt: skip
 def test_variables_that_nobody_reads_show(before: str, after: str) -> None:
@@ -292,6 +293,40 @@ def test_variables_that_nobody_reads_show(before: str, after: str) -> None:
         gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}"))
         is GateRefusal.UNUSED
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("try:\n        a()\n    except{star} KeyError:\n        b()\n    except{star} OSError:\n        a(1)",
+         "try:\n        a()\n    except{star} KeyError:\n        b()\n    except{star} KeyError:\n        a(1)",
+         ("exception repeated",)),
+        ("try:\n        a()\n    except{star} KeyError:\n        b()\n    except{star} Exception:\n        a(1)",
+         "try:\n        a()\n    except{star} Exception:\n        b()\n    except{star} KeyError:\n        a(1)",
+         ("handler out of reach",)),
+        ("c = a.get(b)\n    if c is None:\n        return 1\n    {also}for d in c:\n        a(d)",
+         "c = a.get(b)\n    {also}for d in c:\n        a(d)",
+         ("used although it may be absent: c",)),
+        ("c = a.get(b)\n    if c is None:\n        return\n    try:\n        a(c.d)\n    except{star} E:\n        b()",
+         "c = a.get(b)\n    try:\n        a(c.d)\n    except{star} E:\n        b()",
+         ()),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "words", [{"star": "", "also": ""}, {"star": "*", "also": "async "}], ids=["", "async"]
+)
+def test_what_shows_in_a_statement_shows_in_its_other_form(
+    before: str, after: str, shown: tuple[str, ...], words: dict[str, str]
+) -> None:
+    head = "async def f(a, b=1):\n    "
+    broken = Gate(head + before.format(**words)).broken(head + after.format(**words))
+    assert broken == tuple(f"it shows at a glance ({what})" for what in shown)
+
+
+@pytest.mark.parametrize("end", ["return a(c)", "for x in c:\n        a(x)"])
+def test_a_dict_made_from_keywords_is_not_empty(end: str) -> None:
+    made = "def f(a, b=1):\n    c = dict(a=1)\n"
+    assert gate(Target("m.py", "f", f"{made}    c.update(b=a)\n    {end}", f"{made}    {end}")) is None
 
 
 def test_a_list_that_was_given_may_be_filled_and_no_more() -> None:

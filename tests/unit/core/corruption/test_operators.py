@@ -96,6 +96,8 @@ CASES = [
     ("first wins", "def f(a, b):\n    for x in a:\n        b[x.c] = x\n    return b.items()", "b.setdefault(x.c, x)"),
     ("first wins",
      "def f(a, b):\n    for x in a:\n        b[x.c] = x\n    return b.items()", "if x.c not in b:"),
+    ("first wins", "async def f(a, b):\n    async for x in a:\n        b[x.c] = x\n    return b.items()",
+     "b.setdefault(x.c, x)"),
     ("first wins", "def f(a, b):\n    a.setdefault(b, 1)\n    return a", "a[b] = 1"),
     ("lost clamp", "def f(a, b):\n    return b.d(min(a, b.c))", "return b.d(a)"),
     ("early reset",
@@ -162,6 +164,13 @@ def test_formatted_strings_and_nested_functions_are_left_alone() -> None:
     source = 'def f(a):\n    def g(b):\n        return b < a\n    return f"{a < 1} {g}"\n'
     assert "boundary" not in results(source)
     assert changed(source, "boundary", "f.<locals>.g") == {"return b <= a"}
+
+
+@pytest.mark.parametrize("loop", ["while a", "for x in a", "async for x in a"])
+def test_a_search_in_a_loop_keeps_its_start(loop: str) -> None:
+    source = "async def f(a, b):\n    {}:\n        a.c(b.y.find(a, b.z))\n    return b\n"
+    assert "lost limit" in results(source.format("if a"))
+    assert "lost limit" not in results(source.format(loop))
 
 
 def test_what_would_stand_out_is_not_tried() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import sys
@@ -90,6 +91,18 @@ def test_branches_of_loops_that_never_ran_go() -> None:
     text = f"{loop}    else:\n        x = 3\n    return x\n"
     found, _ = reduced(text, lambda names: names["f"](), 2)
     assert found == f"{loop}    return x\n"
+
+
+def test_branches_of_asynchronous_loops_and_of_groups_go_too() -> None:
+    start = (
+        "async def g(n):\n    for x in range(n):\n        yield x\n"
+        "async def f():\n    async for x in g(3):\n        if x == 2:\n            break\n"
+    )
+    group = "    try:\n        raise ValueError\n    except* ValueError:\n        x += 3\n"
+    idle = "    async for y in g(0):\n        x = 4\n"
+    text = f"{start}    else:\n        x = 3\n{idle}{group}    else:\n        x = 6\n    return x\n"
+    found, _ = reduced(text, lambda names: asyncio.run(names["f"]()), 5)
+    assert found == f"{start}{group}    return x\n"
 
 
 def test_a_function_that_is_needed_and_never_runs_keeps_one_statement() -> None:

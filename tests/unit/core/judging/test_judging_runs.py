@@ -194,6 +194,8 @@ def piece_answer(claimed: bool, confidence: float, proven: bool = True) -> Piece
         ([(False, 0.6), (False, 0.9)], Coding.ANY, False, 0.6),
         ([(True, 0.6), (True, 0.9)], Coding.ALL, True, 0.6),
         ([(True, 0.6), (False, 0.9), (False, 0.7)], Coding.ALL, False, 0.9),
+        ([], Coding.ANY, False, 0.0),
+        ([], Coding.ALL, False, 0.0),
     ],
 )
 def test_the_answers_to_pieces_become_one(

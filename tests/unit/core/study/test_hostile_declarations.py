@@ -20,7 +20,17 @@ from gistpoint.core.study.operations import STUDY, StudyError, StudyOperation, S
 from gistpoint.core.study.questions import asked, fault_of, wording_sha256
 from gistpoint.core.study.reading import parse_study, protocol_sha256
 from gistpoint.core.study.soundness import faults_with_tasks
-from gistpoint.core.study.steps import LocalJournal, Situation, next_step
+from gistpoint.core.study.steps import (
+    AttemptStep,
+    FinishStep,
+    LocalJournal,
+    ReadyStep,
+    RefusalReason,
+    RefusedStep,
+    Situation,
+    Step,
+    next_step,
+)
 
 FULL: dict[str, Any] = tomllib.loads(
     DECLARATION.replace(
@@ -187,28 +197,39 @@ def test_no_log_makes_the_next_step_crash(lines: list[tuple[str, str, dict[str, 
         StudyOperation(f"{n:032x}-hostile", "P1@111111", log.now_ms + n, subject, kind or "x", data)
         for n, (subject, kind, data) in enumerate(lines)
     ]
-    next_step(study, tasks, Ledger([*log.operations, *known]), "P1", Situation(log.now_ms, "111111"))
+    operations, situation = [*log.operations, *known], Situation(log.now_ms, "111111")
+    step = next_step(study, tasks, Ledger(operations), "P1", situation)
+    assert isinstance(step, Step)
+    assert next_step(study, tasks, Ledger(operations[::-1]), "P1", situation) == step
 
 
 @pytest.mark.parametrize(
-    "assignments",
+    ("assignments", "is_followed"),
     [
-        [["a", "gone", "alone", 1]],
-        [["a", f"{1:064x}", "gone", 1]],
-        [["a", f"{1:064x}", "alone", 1], ["a", f"{1:064x}", "alone", 1]],
-        [["a", f"{1:064x}", "alone", -5], ["b", "\x1b[2J", "\u202e", 2**62]],
+        ([["a", "gone", "alone", 1]], False),
+        ([["a", f"{1:064x}", "gone", 1]], False),
+        ([["a", f"{1:064x}", "alone", 1], ["a", f"{1:064x}", "alone", 1]], True),
+        ([["a", f"{1:064x}", "alone", -5], ["b", "\x1b[2J", "\u202e", 2**62]], True),
     ],
 )
-def test_a_hostile_plan_is_refused_or_followed(assignments: list[list[Any]]) -> None:
+def test_a_hostile_plan_is_refused_or_followed(assignments: list[list[Any]], is_followed: bool) -> None:
     study, tasks = declared(), study_tasks(4)
     log = StudyLog(study, tasks)
     log.open()
     log.enrol("P1")
     log.consent("P1")
     log.by("P1", "planned", assignments=assignments)
-    for journal in LocalJournal:
-        log.by("P1", "begun", assignment="a", attempt="t")
-        next_step(study, tasks, log.ledger, "P1", Situation(log.now_ms, "111111", {"t": journal}))
+
+    def kind(**journals: LocalJournal) -> type:
+        step = next_step(study, tasks, log.ledger, "P1", Situation(log.now_ms, "111111", journals))
+        if isinstance(step, RefusedStep):
+            assert step.reason is RefusalReason.PLAN_CHANGED
+        return type(step)
+
+    assert kind() is (ReadyStep if is_followed else RefusedStep)
+    log.by("P1", "begun", assignment="a", attempt="t")
+    assert kind(t=LocalJournal.UNFINISHED) is (AttemptStep if is_followed else RefusedStep)
+    assert kind(t=LocalJournal.ENDED) is FinishStep
 
 
 def test_answers_of_any_shape_are_judged() -> None:

@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -396,6 +397,28 @@ def test_a_module_that_the_original_uses_is_no_reason(marked: Marked) -> None:
     assert marked("import urllib.request\nurllib.request.urlopen(n)", right=right)
 
 
+@pytest.mark.parametrize("attribute_first", [True, False])
+@pytest.mark.parametrize(
+    ("library", "both"),
+    [
+        ("class A:\n    def f(self, s): self.socket = s\n", ("socket",)),
+        ("import socket\n", (".socket",)),
+    ],
+)
+def test_an_attribute_of_the_library_is_no_module_of_it(
+    tmp_path: Path, library: str, both: tuple[str, ...], attribute_first: bool
+) -> None:
+    (tmp_path / "repository").mkdir()
+    (tmp_path / "repository" / "library.py").write_text(library)
+    (tmp_path / "repository" / "b.py").write_text("def first(c): pass\ndef second(): pass\n")
+    write_tree(tmp_path / "repository", tmp_path / "tree.tar")
+    given = SourceTree.open(tmp_path / "tree.tar")
+    read, imported = "def first(c): return c.socket\n", "def second(): import socket\n"
+    text = read + imported if attribute_first else imported + read
+    submitted = given.with_files({"b.py": text.encode()})
+    assert marks(given, submitted, given) == both
+
+
 def test_what_one_definition_does_excuses_no_other(tree: SourceTree) -> None:
     both = "import sys\ndef g():\n    return sys.modules\n\n\ndef f():\n    return {}\n"
     given = tree.with_files({"b.py": both.format("1").encode()})
@@ -496,8 +519,15 @@ def test_comparisons_that_a_class_gets_are_marked(tree: SourceTree) -> None:
     ],
     ids=lambda body: body[:24],
 )
-def test_nothing_that_is_sent_in_holds_it_up(marked: Marked, body: str) -> None:
-    marked(body)
+def test_nothing_that_is_sent_in_holds_it_up_or_hides_what_follows(marked: Marked, body: str) -> None:
+    try:
+        ast.parse(body)
+        can_run = True
+    except RecursionError:
+        can_run = False
+    started = time.process_time()
+    assert ("os._exit" in marked(f"{body}\nos._exit(0)")) is can_run
+    assert time.process_time() - started < 20
 
 
 def test_any_code_can_be_looked_at(tree: SourceTree) -> None:
@@ -507,7 +537,8 @@ def test_any_code_can_be_looked_at(tree: SourceTree) -> None:
             ast.parse(source)
         except (SyntaxError, ValueError):
             continue
-        marks(tree, tree.with_files({f"new/{Path(path).name}": source}), tree)
+        ended = source + b"\nimport os\nos._exit(0)\n"
+        assert "os._exit" in marks(tree, tree.with_files({f"new/{Path(path).name}": ended}), tree), path
 
 
 REACHED = {

@@ -15,7 +15,7 @@ from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS, gist_tools
 from gistpoint.core.kinds.registry import all_tools
 from gistpoint.core.tasks.model import Mode
-from gistpoint.core.tools.declaration import Tool
+from gistpoint.core.tools.declaration import ArgumentKind, Tool
 from gistpoint.core.tools.replacing import REPAIR_TOOLS
 
 REPAIR = REPAIR_TOOLS[Mode.DISCOVERY]
@@ -199,12 +199,14 @@ WORDS = st.one_of(
 KINDS = st.sampled_from(["file", "dir"])
 
 
-@pytest.mark.parametrize("tool", [t for t in ALL if not t.submits], ids=lambda tool: tool.name)
+SPELLED = [tool for tool in ALL if not (tool.submits or tool.takes(ArgumentKind.CODE))]
+"""The tools whose calls can be spelled in one line."""
+
+
+@pytest.mark.parametrize("tool", SPELLED, ids=lambda tool: tool.name)
 @given(data=st.data())
 def test_what_is_spelled_is_read_back_whatever_was_shown(tool: Tool, data: st.DataObject) -> None:
-    arguments: dict[str, Any] = {a.name: data.draw(WORDS) for a in tool.arguments if a.kind.value != "code"}
-    if len(arguments) < len(tool.arguments):
-        return
+    arguments: dict[str, Any] = {a.name: data.draw(WORDS) for a in tool.arguments}
     shown = Knowledge(
         data.draw(st.dictionaries(st.one_of(WORDS, st.sampled_from(list(arguments.values()))), KINDS))
     )
@@ -218,10 +220,16 @@ def test_any_line_is_a_call_or_a_question(line: str, tool: str) -> None:
             try:
                 found, arguments = parse(tool + line, tools, shown)
             except QuestionError as question:
-                if question.suggested:
-                    parse(question.suggested, tools, shown)
+                words, suggested = str(question), question.suggested
+                assert words.strip()
+                if suggested:
+                    meant, given = parse(suggested, tools, shown)
+                    assert spelled(meant.name, given) == suggested
             else:
                 found.bind(arguments)
+                assert found in tools
+                if found in SPELLED:
+                    assert parse(spelled(found.name, arguments), tools, shown) == (found, arguments)
 
 
 def test_a_tool_that_takes_its_file_first_asks_for_it_too() -> None:

@@ -86,6 +86,7 @@ def naive(pattern: str, text: str) -> list[int]:
 @example(pattern=r"[^a]*$", text="a\nb\na\n")
 @example(pattern=r"a\s*b", text="a\nb\nab\n")
 @example(pattern="a\\", text="a")
+@example(pattern="a{2", text="aa\na{2\n")
 @given(pattern=PATTERNS, text=TEXTS)
 def test_matching_lines_are_those_of_a_search_line_by_line(pattern: str, text: str) -> None:
     try:
@@ -129,16 +130,10 @@ def test_stated_time_is_two_seconds() -> None:
     assert ToolLimits().search_seconds == 2.0
 
 
-@pytest.mark.parametrize(
-    "pattern", ["(", "[a", "*", "a{2", "(?P<x", "\\", "(?<=a*b", r"\L<x>", "(?P<a>x)(?P<b"]
-)
+@pytest.mark.parametrize("pattern", ["(", "[a", "*", "(?P<x", "\\", "(?<=a*b", r"\L<x>", "(?P<a>x)(?P<b"])
 def test_invalid_pattern_is_refused_with_its_escaped_form(tmp_path: Path, pattern: str) -> None:
-    try:
+    with pytest.raises(regex.error):
         regex.compile(pattern, regex.MULTILINE)
-        pytest.fail("the pattern is valid") if pattern not in ("a{2",) else None
-        return
-    except regex.error:
-        pass
     output = ask(context_of({"a.py": f"x = {pattern!r}\n"}, tmp_path), "search_code", pattern=pattern)
     assert output.refused
     suggested = output.text.rsplit("To search for it as text: ", 1)[1]
