@@ -110,7 +110,7 @@ class RepeatFigures(msgspec.Struct, frozen=True, kw_only=True):
     tasks: int
     """The number of tasks with all repeats; only these are in the rates."""
     incomplete: int
-    """The number of tasks that need an attempt and lack some of their repeats."""
+    """The number of tasks that need an attempt and do not have all repeats."""
     pass_at_1: Rate | None
     """None, like the other rates, if no task has all repeats."""
     pass_at_k: Rate | None
