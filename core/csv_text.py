@@ -1,4 +1,4 @@
-"""The single writer of CSV: its cells are never formulas in a spreadsheet, and can be restored."""
+"""The single writer and reader of CSV: cells are never formulas in a spreadsheet, and can be restored."""
 
 from __future__ import annotations
 
@@ -6,8 +6,19 @@ import csv
 import io
 import re
 from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 Cell = str | int | float | None
+
+
+class CsvTable(NamedTuple):
+    """A table of CSV."""
+
+    columns: list[str]
+    """The names in the first line, without blanks around them."""
+    rows: list[dict[str, Any]]
+    """The cells of each further line by column; a missing one is None, and surplus ones are under None."""
+
 
 _BEGINNING = "=+@\uff1d\uff0b\uff0d\uff20\t\r\n\\-"
 """Characters that OWASP lists as starting a formula, and full-width signs that some spreadsheets accept."""
@@ -33,6 +44,20 @@ def csv_line(cells: Iterable[Cell], *, end: str = "\n") -> str:
     writer = csv.writer(text, lineterminator=_QUOTED)
     writer.writerow([_safe("" if cell is None else str(cell)) for cell in cells])
     return text.getvalue().removesuffix(_QUOTED) + end
+
+
+def csv_table(text: str) -> CsvTable:
+    """Return the table in a text; lines may end as on any system, also as on an old Mac.
+
+    Raises `ValueError`, with a sentence, for a text that is not CSV, for example with an endless cell.
+    """
+    try:
+        found = csv.DictReader(io.StringIO(text, newline=""))
+        columns = [name.strip() for name in found.fieldnames or ()]
+        found.fieldnames = columns
+        return CsvTable(columns, list(found))
+    except csv.Error as error:
+        raise ValueError(f"it is not CSV ({error})") from error
 
 
 def text_of_cell(cell: str) -> str:

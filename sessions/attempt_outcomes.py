@@ -16,6 +16,7 @@ from gistpoint.core.attempts.state import AttemptResult, AttemptState, Standing
 from gistpoint.core.csv_text import csv_line
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.confirming import confirmation_row, standing
+from gistpoint.core.locations import read_regular
 from gistpoint.core.readable import utc_datetime
 from gistpoint.core.requests import Request
 from gistpoint.sessions.annotations.keys import attempt_key
@@ -204,7 +205,8 @@ def _json(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
 def _archive(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
     """Return a reproducible archive of the whole lines of journals; heads, useless elsewhere, are omitted.
 
-    Raises `UserError` if the outcome of an attempt is hidden.
+    A journal that can't be read is omitted too; the attempt's problem tells why. Raises `UserError` if the
+    outcome of an attempt is hidden.
     """
     import zstandard
 
@@ -213,7 +215,12 @@ def _archive(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:", format=tarfile.PAX_FORMAT) as tar:
         for summary in sorted(chosen, key=lambda summary: summary.attempt_id):
-            data = (store.folder(summary.attempt_id) / JOURNAL).read_bytes()
+            try:
+                data = read_regular(store.folder(summary.attempt_id) / JOURNAL)
+            except OSError:
+                if summary.problem:
+                    continue
+                raise
             info = tarfile.TarInfo(f"{summary.attempt_id}/{JOURNAL}")
             data = data[: data.rfind(b"\n") + 1]
             info.size, info.mode = len(data), 0o644

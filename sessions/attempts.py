@@ -251,7 +251,7 @@ class AttemptStore:
         """
         # A whole id takes a single system call, however many attempts there are.
         whole = self.root / attempt_id
-        if attempt_id and whole.name == attempt_id and (whole / JOURNAL).is_file():
+        if attempt_id and whole.name == attempt_id and (whole / JOURNAL).exists():
             return whole
         found = list(self._folders(attempt_id)) if attempt_id else []
         if len(found) == 1:
@@ -266,7 +266,10 @@ class AttemptStore:
         )
 
     def summary(self, attempt_id: str) -> AttemptSummary:
-        """Return one attempt, given its id or a prefix. Raises `AttemptError` unless exactly one matches."""
+        """Return one attempt, given its id or a prefix.
+
+        Raises `AttemptError` unless exactly one matches, and if its journal can't be read.
+        """
         return self._read(self.folder(attempt_id), self._book())
 
     def _read(self, folder: Path, book: ReviewBook | None) -> AttemptSummary:
@@ -280,6 +283,13 @@ class AttemptStore:
         opened = not summary.state.ended and is_open(folder)
         elsewhere = (self.root / ELSEWHERE / folder.name).exists()
         return self._as_shown(replace(summary, accepted=ruled, open=opened, elsewhere=elsewhere))
+
+    def _read_or_named(self, folder: Path, book: ReviewBook | None) -> AttemptSummary:
+        """Return the summary of an attempt; only its problem if its journal can't be read."""
+        try:
+            return self._read(folder, book)
+        except UserError as error:
+            return _unreadable(folder.name, error)
 
     def _as_shown(self, summary: AttemptSummary) -> AttemptSummary:
         """Return an attempt as it may be shown, perhaps without its outcome."""
@@ -297,10 +307,7 @@ class AttemptStore:
         book, copies = self._book(), AttemptCopies(self.root)
         self.copies = copies.found
         for folder in self._folders():
-            try:
-                summary = self._read(folder, book)
-            except UserError as error:
-                summary = AttemptSummary(folder.name, "", "", "", 0, AttemptState(), str(error))
+            summary = self._read_or_named(folder, book)
             if not copies.is_copy(folder.name, summary.own_id):
                 yield summary
 
@@ -406,13 +413,13 @@ class AttemptStore:
         outline = kept.get(name, state, remember=remember)
         if outline is None:
             folder = self.root / name
-            if not (folder / JOURNAL).is_file():
+            if not (folder / JOURNAL).exists():
                 return None
             try:
                 summary = _summary(folder)
                 outline = Outline.of(summary)
             except UserError as error:
-                return AttemptSummary(name, "", "", "", 0, AttemptState(), str(error))
+                return _unreadable(name, error)
             kept.put(summary, state, outline, keep=not is_open(folder), remember=remember)
         opened = outline.ending is None and is_open(self.root / name)
         passes = any(submission.solved for submission in outline.submissions)
@@ -456,7 +463,7 @@ class AttemptStore:
         """Return a person's unfinished attempts at a task, newest first, including damaged ones."""
         of_task = [folder for folder in self._folders() if _task_of(folder) == task_id]
         # None of them has been ruled on, so the reviews need not be read.
-        found = (self._read(folder, None) for folder in of_task)
+        found = (self._read_or_named(folder, None) for folder in of_task)
         return [s for s in found if not s.state.ended and s.is_of(enrolment.participant or "")]
 
     def _book(self) -> ReviewBook | None:
@@ -471,7 +478,7 @@ class AttemptStore:
         """Yield the folders of attempts whose ids begin with `prefix`, newest first."""
         names = os.listdir(self._folder_name) if self.root.is_dir() else []  # noqa: PTH208 - plain strings
         for name in sorted((name for name in names if name.startswith(prefix)), reverse=True):
-            if (self.root / name / JOURNAL).is_file():
+            if (self.root / name / JOURNAL).exists():
                 yield self.root / name
 
 
@@ -521,6 +528,11 @@ def _summary(folder: Path) -> AttemptSummary:
         calls=len(state.calls),
         kept=content.kept,
     )
+
+
+def _unreadable(name: str, error: UserError) -> AttemptSummary:
+    """Return the summary of an attempt whose journal can't be read."""
+    return AttemptSummary(name, "", "", "", 0, AttemptState(), str(error))
 
 
 def _versions(folder: Path) -> bytes:

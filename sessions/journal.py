@@ -23,7 +23,7 @@ from gistpoint.core.attempts.events import (
     OtherEvent,
     event_data,
 )
-from gistpoint.core.errors import AttemptError
+from gistpoint.core.errors import AttemptError, cause
 from gistpoint.core.locations import LARGEST_RECORDS, opened_regular, read_regular
 from gistpoint.core.logs import AppendLog, FileLock, LogKind, is_held, line_hash, sync_folder, take
 from gistpoint.core.ports import TimeSource
@@ -69,9 +69,10 @@ def encode(event: JournalEvent) -> bytes:
 
 
 def read_journal(path: Path) -> JournalContent:
-    """Return the content of a journal, compared with its stored head. Raises `AttemptError` if it is missing.
+    """Return the content of a journal, compared with its stored head.
 
-    Its events are those of the whole lines before the first line that is not an event.
+    Its events are those of the whole lines before the first line that is not an event. Raises `AttemptError`
+    if the file is missing, can't be read or is too large.
     """
     try:
         kept, fault = read_head(path.parent), ""  # before the journal, which may grow in the meantime
@@ -81,6 +82,8 @@ def read_journal(path: Path) -> JournalContent:
         data = read_regular(path)
     except FileNotFoundError:
         raise AttemptError(f"{path.name} is missing from {path.parent.name}.") from None
+    except OSError as error:
+        raise AttemptError(f"{path.name} of {path.parent.name} can't be read: {cause(error)}.") from error
     return journal_in(data, kept, fault)
 
 

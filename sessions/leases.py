@@ -167,7 +167,10 @@ def piles(attempts: AttemptStore, solver_kind: str, since_utc_ms: int, task_id: 
         # Most attempts have ended, and their journals need not be read.
         if row.ended or task_id not in ("", row.task_id):
             continue
-        summary = attempts.summary(row.attempt_id)
+        try:
+            summary = attempts.summary(row.attempt_id)
+        except AttemptError:  # its journal can't be read, which the list shows
+            continue
         if _is_left(summary, solver_kind):
             found[_client(summary), summary.task_id].append(summary.started_utc_ms)
     return [

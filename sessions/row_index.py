@@ -39,6 +39,7 @@ MOST_DAYS = 30
 MOST_ADDED = 200_000
 """The number of added cells above which all of them are removed."""
 LARGEST_ROW = 1 << 22
+"""The number of bytes above which a row or a cell is not kept."""
 _LARGEST_CELL = 1 << 24
 _TABLES = """
 CREATE TABLE rows (
@@ -104,7 +105,12 @@ class RowIndex:
         return found[0] if found is not None and isinstance(found[0], bytes) else None
 
     def put(self, row: IndexedRow, cells: Mapping[str, bytes] | None = None) -> None:
-        """Keep a row with its cells, in place of the row with its key and that row's cells."""
+        """Keep a row with its cells, in place of the row with its key and that row's cells.
+
+        A row of more than `LARGEST_ROW` bytes is not kept, nor are its cells.
+        """
+        if len(row.row) > LARGEST_ROW:
+            return
         values = [
             (row.key, name, value) for name, value in (cells or {}).items() if len(value) <= LARGEST_ROW
         ]
@@ -116,7 +122,10 @@ class RowIndex:
         self._write(write)
 
     def put_many(self, rows: Iterable[IndexedRow], removed: Collection[str] = ()) -> None:
-        """Keep many rows without cells, and remove others, in one transaction that ends on return."""
+        """Keep many rows without cells, and remove others, in one transaction that ends on return.
+
+        Rows of more than `LARGEST_ROW` bytes are not kept.
+        """
         added, gone = list(rows), [(key,) for key in removed]
 
         def write(database: sqlite3.Connection) -> None:

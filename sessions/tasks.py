@@ -72,7 +72,7 @@ class TaskStore:
             names = sorted(os.listdir(root)) if root.is_dir() else []  # noqa: PTH208 - strings are faster
             for folder in self._documents.prepared(root, names):
                 state = file_state(folder / TASK_FILE)
-                if not state:
+                if not state and not (folder / TASK_FILE).exists():
                     continue
                 try:
                     task = self._task(folder, state)

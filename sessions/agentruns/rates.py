@@ -110,6 +110,7 @@ class RepeatFigures(msgspec.Struct, frozen=True, kw_only=True):
     tasks: int
     """The number of tasks with all repeats; only these are in the rates."""
     incomplete: int
+    """The number of tasks that need an attempt and do not have all repeats."""
     pass_at_1: Rate | None
     """None, like the other rates, if no task has all repeats."""
     pass_at_k: Rate | None
@@ -117,7 +118,7 @@ class RepeatFigures(msgspec.Struct, frozen=True, kw_only=True):
     all_k: Rate | None
     """The share of tasks that were solved in every repeat; None if no task has all repeats."""
     pass_at_1_bounds: OutcomeBounds | None = None
-    """The bounds over all tasks; None, like the other bounds, if all tasks have all repeats."""
+    """The bounds over all tasks; None, like the other bounds, if no task is incomplete."""
     pass_at_k_bounds: OutcomeBounds | None = None
     all_k_bounds: OutcomeBounds | None = None
 
@@ -143,15 +144,17 @@ def repeats_of(rows: Sequence[OutcomeRow]) -> RepeatFigures | None:
         [row.solved for row in jobs if row.counted] for jobs in by_task.values() if _needs_an_attempt(jobs)
     ]
     failed, solved = (_completed(possible, k, solved=solved) for solved in (False, True))
-    is_whole = len(possible) == len(whole)
+    incomplete = len(possible) - len(whole)
 
     def between(of: _TaskShare) -> OutcomeBounds | None:
-        return None if is_whole else OutcomeBounds(_total(of, failed), _total(of, solved), len(possible))
+        if not incomplete:
+            return None
+        return OutcomeBounds(_total(of, failed), _total(of, solved), len(possible))
 
     return RepeatFigures(
         k=k,
         tasks=len(whole),
-        incomplete=len(by_task) - len(whole),
+        incomplete=incomplete,
         pass_at_1=rate(_total(_mean, whole), len(whole)),
         pass_at_k=rate(_total(any, whole), len(whole)),
         all_k=rate(_total(all, whole), len(whole)),

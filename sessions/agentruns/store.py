@@ -451,7 +451,7 @@ class AgentRunStore:
         """Return the names of all runs, sorted."""
         if not self.root.is_dir():
             return []
-        return sorted(path.name for path in self.root.iterdir() if (path / RUN_FILE).is_file())
+        return sorted(path.name for path in self.root.iterdir() if (path / RUN_FILE).exists())
 
     def open(self, name: str) -> AgentRun:
         """Return a run. Raises `AgentRunError` if there is none with this name or it can't be read."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -57,7 +58,10 @@ class Drafts:
         self.folder = folder / file_name_of(reviewer)
 
     def read(self, task: str) -> Draft:
-        """Return the draft of a task, which may be empty; an unreadable file gets the suffix `.damaged`."""
+        """Return the draft of a task, which may be empty.
+
+        An unreadable file gets the suffix `.damaged`, unless it can't be renamed.
+        """
         path = self._path(task)
         try:
             value = json.loads(read_regular(path))
@@ -68,7 +72,8 @@ class Drafts:
             return Draft()
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             pass
-        path.replace(path.with_suffix(".damaged"))
+        with suppress(OSError):
+            path.replace(path.with_suffix(".damaged"))
         return Draft()
 
     def write(self, task: str, draft: Draft) -> None:

@@ -14,7 +14,8 @@ from gistpoint.sessions.records.model import TOO_DEEP, CutText, Json, concatenat
 _T = TypeVar("_T")
 _NUMBERS = (int, float)
 """A tuple, because a union would be built again for each value, and these functions read every member."""
-_YEAR_9999 = 253_000_000_000
+_LATEST_S = 253_000_000_000
+"""A time in the year 9987; later ones leave the calendar when something is added."""
 
 
 def as_dict(value: Json) -> dict[str, Json]:
@@ -197,12 +198,12 @@ def when(value: Json) -> float | None:
     """Return a time as seconds since the epoch, from a number or ISO 8601; None for any other value.
 
     Numbers may be seconds, milliseconds or microseconds. A time without a time zone counts as UTC. Times
-    before 1970 or after the year 9999 are None.
+    before 1970 or after 9986 are None.
     """
     number = as_float(value)
     if number is not None:
         seconds = number / 1e6 if number > 1e14 else number / 1e3 if number > 1e11 else number
-        return seconds if 0 <= seconds < _YEAR_9999 else None
+        return seconds if 0 <= seconds < _LATEST_S else None
     if not isinstance(value, str) or not 8 <= len(value) <= 40:
         return None
     try:
@@ -210,14 +211,14 @@ def when(value: Json) -> float | None:
         seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
-    return seconds if 0 <= seconds < _YEAR_9999 else None
+    return seconds if 0 <= seconds < _LATEST_S else None
 
 
 def later(at: float | None, seconds: float | None) -> float | None:
     """Return the time `seconds` after `at`; None if that is unknown, before 1970 or after 9986."""
     if at is None or seconds is None:
         return None
-    return at + seconds if 0 <= at + seconds < _YEAR_9999 else None
+    return at + seconds if 0 <= at + seconds < _LATEST_S else None
 
 
 def recoded(value: Json) -> Json:

@@ -320,7 +320,7 @@ class RunDocument:
                 self._index.drop_last()
                 self._reader.warnings.pop()
                 with self._cache_lock:
-                    self._cache.pop(self._index.step_count, None)
+                    self._forget(self._index.step_count)
             self._scan, self._finished, self._summed_up = more, False, False
             self._ends_early = False
             return True
@@ -464,12 +464,15 @@ class RunDocument:
         )
 
     def _remember(self, index: int, version: int, size: int, step: Step) -> None:
-        old = self._cache.pop(index, None)
-        self._cached_bytes += size - (old[1] if old else 0)
+        self._forget(index)
         self._cache[index] = (version, size, step)
+        self._cached_bytes += size
         while self._is_cache_full:
-            _, (_, gone, _) = self._cache.popitem(last=False)
-            self._cached_bytes -= gone
+            self._forget(next(iter(self._cache)))
+
+    def _forget(self, index: int) -> None:
+        _, size, _ = self._cache.pop(index, (0, 0, None))
+        self._cached_bytes -= size
 
     @property
     def _is_cache_full(self) -> bool:

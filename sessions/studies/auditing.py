@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from gistpoint.core.assist.context import wrong_contexts
 from gistpoint.core.attempts.events import AttemptStarted
+from gistpoint.core.errors import cause
 from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import line_hash, read_log
 from gistpoint.core.study.assigning import TRAINING, assignment_id, plan_tasks
@@ -328,7 +329,12 @@ def _journals(study: StudyFolder) -> Iterator[AuditFinding]:
     for found in study.attempts():
         seen.add(found.id)
         where = f"attempts/{found.folder.name}"
-        data = read_regular(found.journal, links=False)
+        try:
+            data = read_regular(found.journal, links=False)
+        except OSError as error:
+            words = f"The journal of attempt {found.id} can't be read: {cause(error)}."
+            yield AuditFinding("journal_broken", words, where)
+            continue
         yield from _journal(found, data, where)
         if CONFLICT in found.folder.name:
             yield AuditFinding(

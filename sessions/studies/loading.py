@@ -11,6 +11,7 @@ import msgspec
 
 from gistpoint.core.attempts.events import AttemptStarted, PassConfirmed
 from gistpoint.core.attempts.identity import SIMULATED
+from gistpoint.core.errors import AttemptError
 from gistpoint.core.locations import read_regular
 from gistpoint.core.study.data import RepairEquivalence, ReviewDecision, ReviewerDecision, StudyData
 from gistpoint.core.study.declaration import StudyTask
@@ -121,7 +122,11 @@ def _rows_of_people(
         versions[published.id].append(published)
     for identity, of_attempt in versions.items():
         journal = _longest(of_attempt)
-        content = read_journal(journal.journal)
+        try:
+            content = read_journal(journal.journal)
+        except AttemptError as error:
+            problems.append(f"Attempt {identity}: {error}")
+            continue
         header = content.events[0].data if content.events else None
         if not isinstance(header, AttemptStarted) or header.attempt_id != identity:
             problems.append(f"Attempt {identity}: its journal does not begin with the attempt's header.")

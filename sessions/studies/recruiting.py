@@ -6,8 +6,6 @@ are part of file names: the table that links the two is in the study's private f
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -15,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gistpoint.core.attempts.identity import Role
-from gistpoint.core.csv_text import csv_line, text_of_cell
+from gistpoint.core.csv_text import CsvTable, csv_line, csv_table, text_of_cell
+from gistpoint.core.errors import cause
 from gistpoint.core.locations import opened_regular
 from gistpoint.core.logs import replace_file
 from gistpoint.core.study.declaration import Participants
@@ -53,14 +52,12 @@ def read_recruits(path: Path) -> list[Recruit]:
     Raises `StudyError` for a table that can't be read or has no rows, an unknown column, a row with neither
     identifier nor code, and an identifier or code that occurs twice.
     """
-    rows = csv.DictReader(io.StringIO(_table_text(path)))
-    columns = [name.strip() for name in rows.fieldnames or ()]
+    columns, rows = _table(path)
     if unknown := [name for name in columns if name not in COLUMNS]:
         raise StudyError(
             f"{path.name} has the column {unknown[0][:40]!r}, which a study must not know.",
             hint=f"Columns: {', '.join(COLUMNS)}. Leave names and addresses out.",
         )
-    rows.fieldnames = columns
     found = [
         Recruit(**{name: (row.get(name) or "").strip() for name in columns})
         for row in rows
@@ -70,17 +67,17 @@ def read_recruits(path: Path) -> list[Recruit]:
     return found
 
 
-def _table_text(path: Path) -> str:
-    """Return the text of a table. Raises `StudyError` if it can't be read or is too long."""
+def _table(path: Path) -> CsvTable:
+    """Return the table in a file. Raises `StudyError` if it can't be read or is too long."""
     try:
         with opened_regular(path) as file:
             text = file.read(_LARGEST + 1).decode("utf-8-sig")
+        if len(text) > _LARGEST:
+            raise StudyError(f"{path.name} is longer than {_LARGEST:,} characters.")
+        return csv_table(text)
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else cause(error)
         raise StudyError(f"{path.name} can't be read: {why}.") from error
-    if len(text) > _LARGEST:
-        raise StudyError(f"{path.name} is longer than {_LARGEST:,} characters.")
-    return text
 
 
 def _require_distinct(path: Path, found: list[Recruit]) -> None:
@@ -149,13 +146,10 @@ def _rows(root: Path) -> list[dict[str, str]]:
         return []
     try:
         with opened_regular(path, links=False) as file:
-            text = file.read(_LARGEST * 10).decode("utf-8")
+            rows = csv_table(file.read(_LARGEST * 10).decode("utf-8")).rows
     except (OSError, ValueError) as error:
         raise StudyError(f"The private table {RECRUITS} can't be read.") from error
-    return [
-        {name: text_of_cell(row.get(name) or "") for name in _KEPT}
-        for row in csv.DictReader(io.StringIO(text))
-    ]
+    return [{name: text_of_cell(row.get(name) or "") for name in _KEPT} for row in rows]
 
 
 def _write(root: Path, rows: Iterable[Mapping[str, str]]) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from io import StringIO
 from pathlib import Path
 
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.attempts.identity import PERSON, REPLAY, SIMULATED
-from gistpoint.core.csv_text import text_of_cell
+from gistpoint.core.csv_text import csv_table, text_of_cell
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import LARGEST_SETTINGS, read_regular
 from gistpoint.core.study.declaration import DeclaredSolver, StudyTask
@@ -316,9 +314,8 @@ def _map_of(root: Path, solver: DeclaredSolver) -> Mapping[str, str] | None:
         )
     path = root / solver.map.removeprefix(FILE_OF_MAP)
     try:
-        text = read_regular(path, LARGEST_SETTINGS).decode("utf-8-sig")
-        rows = list(csv.DictReader(StringIO(text, newline="")))
-    except (OSError, ValueError, csv.Error) as error:
+        rows = csv_table(read_regular(path, LARGEST_SETTINGS).decode("utf-8-sig")).rows
+    except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise StudyError(
             f"The map {path.name} of the solver {solver.name!r} can't be read: {why}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from gistpoint.core.attempts.identity import Role
+from gistpoint.core.csv_text import csv_table
 from gistpoint.core.demo.tasks import demo_named
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.generation.earlier import HISTORY
@@ -129,8 +129,8 @@ def read_releases(root: Path) -> Mapping[str, str]:
         return {}
     try:
         text = read_regular(path, LARGEST_SETTINGS).decode("utf-8-sig")
-        rows = [(row["library"].strip(), row["month"].strip()) for row in csv.DictReader(text.splitlines())]
-    except (OSError, ValueError, KeyError, AttributeError, csv.Error) as error:
+        rows = [(row["library"].strip(), row["month"].strip()) for row in csv_table(text).rows]
+    except (OSError, ValueError, KeyError, AttributeError) as error:
         raise StudyError(
             f"{RELEASES} can't be read.", hint="Its first line is `library,month`; a month is like 2025-06."
         ) from error

@@ -16,6 +16,7 @@ from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.study.operations import StudyError, StudyOpened
+from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.reading import read_study
 from gistpoint.core.trees import sha256_of
 from gistpoint.core.unfinished import mark
@@ -183,7 +184,8 @@ def _refreshed(root: Path, note: TeamNote) -> TeamNote:
         if connection.execute(asked).scalar() in (None, note.files_sha256):
             return note
         with _unpacked(connection, note.study, note.address, root.parent) as (folder, found):
-            for entry in sorted(folder.iterdir(), key=lambda path: path.is_file()):  # files come last
+            # The declaration comes last, so that it is never newer than the files that it names.
+            for entry in sorted(folder.iterdir(), key=lambda path: (path.is_file(), path.name == STUDY_FILE)):
                 old = root / entry.name
                 if old.is_dir() and not old.is_symlink():
                     shutil.rmtree(old)

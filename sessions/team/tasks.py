@@ -341,7 +341,7 @@ def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple
     there = {row.id: row for row in connection.execute(select(tasks))}
     kept = _baselines_there(connection)
     for id in sorted(local.keys() - there.keys()):
-        if has_answer(local[id]):
+        if may_be_sent(local[id]):
             yield "missing there", Conflict(f"task {id[:12]}", words="the store has none.")
     for id in sorted(there.keys() - local.keys() - store.deleted):
         yield "missing here", Conflict(f"task {id[:12]}", words="it is only on the store.")

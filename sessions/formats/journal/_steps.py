@@ -44,6 +44,7 @@ from gistpoint.core.attempts.events import (
 )
 from gistpoint.core.attempts.identity import MODEL, PERSON, SIMULATED
 from gistpoint.core.attempts.state import AttemptState, Submission, result_of
+from gistpoint.core.errors import AttemptError
 from gistpoint.core.kinds.confirming import confirmation_lines, confirmation_words
 from gistpoint.core.kinds.registry import declared
 from gistpoint.core.readable import whole_seconds
@@ -162,7 +163,10 @@ def _line(fields: Json) -> _Line:
 def _fault_of(blob: Blob) -> str:
     """Return the fault of an attempt's journal, as a sentence; empty if there is none."""
     if isinstance(blob, FileBlob) and blob.path.name == JOURNAL:
-        return read_journal(blob.path).fault
+        try:
+            return read_journal(blob.path).fault
+        except AttemptError as error:
+            return error.message
     return ""
 
 

@@ -245,6 +245,18 @@ def test_a_task_that_can_not_be_sent_does_not_keep_the_others_back(one: TeamMach
     assert one.check() == []
 
 
+def test_a_task_that_is_never_sent_is_no_difference(one: TeamMachine, shared: str) -> None:
+    from builders import build_task
+
+    from gistpoint.core.kinds.folder import add_provenance
+
+    task = build_task(one.locations.tasks, library="other")
+    assert kinds(one) == ["missing there"]
+    add_provenance(task, {"parts": [{"attempt": {"id": "01A", "submission": 1, "study": "shop-2026"}}]})
+    assert one.sync() == StoreSync()
+    assert one.check() == []
+
+
 def test_a_synchronisation_that_is_stopped_is_finished_by_the_next(
     one: TeamMachine, two: TeamMachine, shared: str
 ) -> None:

@@ -456,6 +456,30 @@ def test_runs_of_models_reach_the_other_machines(study: TeamStudy) -> None:
     assert not (there / "runs" / "another.jsonl").exists()
 
 
+def test_a_refresh_replaces_the_declaration_last(study: TeamStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, place = study.machine("machine-1")
+    declared = study.root / "study.toml"
+    declared.write_text(
+        declared.read_text()
+        + '\n[[solver]]\nname = "model-x"\nruns = ["runs/x/*"]\ncondition = "few"\nmap = "file:z_map.csv"\n'
+    )
+    (study.root / "z_map.csv").write_text("run,task\n", encoding="utf-8")
+    folder = study.open()
+    folder.record(ORGANISER, STUDY, StudyOperationKind.AMENDED, Amended(protocol=folder.protocol, why="x"))
+    share(study.open(), study.server.address)
+    placed, replaced, listed = list[str](), Path.replace, Path.iterdir
+
+    def noted(path: Path, target: Path) -> Path:
+        if target.parent == place and path.parent.name == "study":
+            placed.append(path.name)
+        return replaced(path, target)
+
+    monkeypatch.setattr(Path, "replace", noted)
+    monkeypatch.setattr(Path, "iterdir", lambda path: iter(sorted(listed(path))))
+    machine.open(place)
+    assert placed[-2:] == ["z_map.csv", "study.toml"]
+
+
 def test_an_archive_that_the_store_has_lost_is_put_back_by_sharing(study: TeamStudy) -> None:
     lost = "DELETE FROM blobs WHERE sha256 = (SELECT archive_sha256 FROM studies WHERE id = :study)"
     assert sql(study.server, lost, study=study.name) == 1

@@ -1,4 +1,4 @@
-"""The only writer of CSV: no formulas, numbers stay numbers, and every string can be read back."""
+"""The only writer and reader of CSV: no formulas, numbers stay numbers, and every string is read back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.csv_text import csv_line, text_of_cell
+from gistpoint.core.csv_text import csv_line, csv_table, text_of_cell
 
 BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
@@ -46,3 +46,26 @@ def test_every_text_comes_back(cells: list[str]) -> None:
     assert [text_of_cell(cell) for cell in row] == cells
     for cell, given_text in zip(row, cells, strict=True):
         assert not cell.startswith(BEGINNINGS) or float(given_text) <= 0
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_table_is_read_whatever_ends_its_lines(end: str) -> None:
+    lines = (" run , task", 'a,"x\r\ny"', "b", "c,d,e", "")
+    columns, rows = csv_table(end.join(lines))
+    assert columns == ["run", "task"]
+    assert [row["run"] for row in rows] == ["a", "b", "c"]
+    assert [row["task"] for row in rows] == ["x\r\ny", None, "d"]
+    assert csv_table("") == ([], [])
+
+
+@given(st.lists(st.lists(st.text(), min_size=2, max_size=2), min_size=1))
+@examples(100)
+def test_what_was_written_is_read_back(cells: list[list[str]]) -> None:
+    _, rows = csv_table("".join(map(csv_line, [["a", "b"], *cells])))
+    assert [[text_of_cell(row["a"]), text_of_cell(row["b"])] for row in rows] == cells
+
+
+@pytest.mark.parametrize("text", [f"a,b\nx,{'y' * 131_073}\n", "y" * 131_073])
+def test_an_endless_cell_is_refused_in_a_sentence(text: str) -> None:
+    with pytest.raises(ValueError, match="it is not CSV"):
+        csv_table(text)

@@ -19,7 +19,7 @@ from gistpoint.sessions.agentruns.figures import (
     endpoint_wait_ms,
     totals_of,
 )
-from gistpoint.sessions.agentruns.rates import pass_at, rate, repeats_of
+from gistpoint.sessions.agentruns.rates import pass_at, rate, repeat_lines, repeats_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -90,6 +90,24 @@ def test_repeats_are_counted_over_tasks_and_only_where_they_are_whole() -> None:
     assert found.all_k is not None
     assert found.all_k.words == "1 of 3 [6, 79]"
     assert repeats_of([row("a"), row("b")]) is None
+
+
+REFUSED = {"attempt": "", "result": "", "reason": "static_refused"}
+
+
+@pytest.mark.parametrize("refused", [0, 1, 2])
+@pytest.mark.parametrize("halted", [0, 1, 2])
+def test_only_tasks_that_the_bounds_cover_are_told_as_incomplete(refused: int, halted: int) -> None:
+    rows = [row(f"r{task}", n, **REFUSED) for task in range(refused) for n in (1, 2)]
+    rows += [row(f"h{task}", n, "", status="halted") for task in range(halted) for n in (1, 2)]
+    rows += [row("whole", 1), row("whole", 2, "not solved")]
+    found = repeats_of(rows)
+    assert found is not None
+    assert (found.tasks, found.incomplete) == (1, halted)
+    lines = repeat_lines(found)
+    assert ("tasks without all repeats" in lines) == bool(halted)
+    for limits in (found.pass_at_1_bounds, found.pass_at_k_bounds, found.all_k_bounds):
+        assert (None if limits is None else limits.of) == (1 + halted if halted else None)
 
 
 def test_the_chance_of_a_pass_is_the_unbiased_one() -> None:

@@ -182,6 +182,22 @@ def test_a_file_that_is_appended_to_is_read_on(tmp_path: Path, cut: int) -> None
     assert list(document.steps()) == list(open_run(path).steps())
 
 
+def test_the_steps_of_a_followed_run_stay_in_memory_however_often_it_grows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, lines = tmp_path / "a.jsonl", "".join(_session(30))
+    path.write_text(lines[:200])
+    monkeypatch.setattr(limits, "CACHED_BYTES", 4 * len(lines))
+    document = open_run(path)
+    for at in range(230, len(lines), 30):
+        list(document.steps())
+        with path.open("a") as file:
+            file.write(lines[at - 30 : at])
+        assert document.grow()
+    steps = list(document.steps())
+    assert all(document.step(index) is step for index, step in enumerate(steps))
+
+
 def test_a_file_that_is_rewritten_is_not_read_on(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("".join(_session(9)))

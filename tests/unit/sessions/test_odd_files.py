@@ -19,7 +19,7 @@ from fakes import FakeClock
 from study_folders import Machine, declare
 
 from gistpoint.core.confirmation.controls import CONTROLS_FILE, read_controls
-from gistpoint.core.errors import UserError
+from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.locations import LARGEST_SETTINGS, SETTINGS_FILE, lies_in, parsed_toml
 from gistpoint.core.logs import AppendLog, FileLock, LogKind, is_held, read_log, torn_path
 from gistpoint.core.study.operations import ORGANISER, STUDY, StudyError, StudyOperationKind
@@ -341,5 +341,5 @@ def test_a_file_of_other_lines_is_given_up_soon(tmp_path: Path, lines: int, prob
 
 def test_a_journal_that_is_too_large_is_refused(tmp_path: Path) -> None:
     _huge(tmp_path / JOURNAL)
-    with pytest.raises(OSError, match="more than"):
+    with pytest.raises(AttemptError, match="more than"):
         read_journal(tmp_path / JOURNAL)

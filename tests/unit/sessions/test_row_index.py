@@ -66,6 +66,22 @@ def test_many_rows_come_back_as_they_were_put(index: RowIndex, path: Path) -> No
         assert len(index.all_keys()) == len(ROWS) - 1
 
 
+def test_a_row_that_is_too_large_is_not_kept_and_costs_no_other(index: RowIndex, path: Path) -> None:
+    large = IndexedRow("large", b"s", b"r" * (row_index.LARGEST_ROW + 1))
+    index.put_many(ROWS)
+    for _ in range(3):
+        index.put(large, {"words": b"w"})
+        index.put_many([large])
+    assert kept(index) == ROWS
+    index.put(large._replace(row=b"r"), {"words": b"w", "long": large.row})
+    assert index.cell("large", b"s", "words") == b"w"
+    assert index.cell("large", b"s", "long") is None
+    index.put_many((), removed=["large"])
+    index.close()
+    with closing(sqlite3.connect(path)) as database:
+        assert not database.execute("SELECT name FROM cells").fetchall()
+
+
 def test_what_is_removed_leaves_no_bytes(index: RowIndex, path: Path) -> None:
     index.put(IndexedRow("k", b"s", b"participant-p07"), {"more": b"what they did"})
     index.put_many(ROWS[3:4], removed=["k"])

@@ -48,7 +48,7 @@ def opened(tmp_path: Path, participants: dict[str, Any] | None = None) -> StudyF
 
 
 def table(tmp_path: Path, text: str) -> EnrolPeople:
-    (tmp_path / "people.csv").write_text(text, encoding="utf-8")
+    (tmp_path / "people.csv").write_text(text, encoding="utf-8", newline="")
     return EnrolPeople(table=str(tmp_path / "people.csv"))
 
 
@@ -83,6 +83,11 @@ def test_a_recruiters_identifiers_get_random_codes_and_stay_private(tmp_path: Pa
         ("external,stratum\n,junior\n", "neither an external identifier nor a code"),
         ("code,role\nP1,boss\n", "'boss' is not a role"),
         ("code\n", "contains nobody"),
+        ("external,stratum\rx,\ry,\r", ""),
+        ("external,stratum\r\nx,\r\ny,\r\n", ""),
+        (f"external\n{'x' * 131_073}\n", "can't be read: it is not CSV"),
+        (f"{'x' * 131_073}\n", "can't be read: it is not CSV"),
+        ("code\n" + "x" * 1_000_000, "longer than"),
         (f"code\n{PROLIFIC}\n", "looks like a Prolific id"),
     ],
 )
@@ -94,6 +99,14 @@ def test_a_table_is_read_strictly(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(StudyError, match=said):
         enrol_people(study, table(tmp_path, text))
     assert not study.ledger.people
+
+
+def test_a_private_table_that_is_not_csv_is_refused(tmp_path: Path) -> None:
+    study = opened(tmp_path)
+    enrol_people(study, table(tmp_path, "external\nx\n"))
+    (study.root / "private" / RECRUITS).write_text(f"external,code\n{'x' * 131_073},P1\n")
+    with pytest.raises(StudyError, match="private table"):
+        recruits_of(study.root)
 
 
 @pytest.mark.parametrize(

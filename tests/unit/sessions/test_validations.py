@@ -264,6 +264,24 @@ def test_drafts_stay_until_they_are_said(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+def test_a_damaged_draft_that_can_not_be_renamed_is_left_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafts = Drafts(tmp_path, "ada")
+    drafts.write(ONE, Draft("x"))
+    path = next(drafts.folder.glob("*.json"))
+    path.write_text("[1")
+    (path.with_suffix(".damaged") / "x").mkdir(parents=True)
+    assert drafts.read(ONE) == Draft()
+    monkeypatch.setattr(Path, "replace", _refuse)
+    assert drafts.read(ONE) == Draft()
+    assert path.read_text() == "[1"
+
+
+def _refuse(*_: object) -> None:
+    raise PermissionError(1, "no")
+
+
 def test_a_set_is_a_folder_a_list_single_tasks_or_all(tmp_path: Path) -> None:
     folder = tmp_path / "data" / "tasks"
     tasks = [build_task(folder, extra_files={"n.txt": str(n)}) for n in range(3)]
