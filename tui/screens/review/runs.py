@@ -289,8 +289,10 @@ class RunsScreen(BaseScreen[None]):
         if len(rows) < 2:
             self.app.notify("No other run of this task is in the list. Pick two runs with Space.")
         elif len(rows) == 2:
-            left, right = (row.name for row in rows)
-            self.app.push_screen(self._settings.screens.comparison(left, right, self._settings))
+            left, right = rows
+            hides = left.hides or right.hides
+            screens = self._settings.screens
+            self.app.push_screen(screens.comparison(left.name, right.name, self._settings, hides=hides))
         else:
             from gistpoint.tui.screens.review.action_tree import ActionTreeScreen
 
