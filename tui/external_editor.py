@@ -23,20 +23,26 @@ class ExternalEditorError(UserError):
     """Text can't be edited externally: no editor was found, it failed, or its file is not text."""
 
 
+class EditorNotStartedError(ExternalEditorError):
+    """The external editor did not start, so nobody has used it."""
+
+
 def editor_command() -> list[str]:
     """Return the command in `$VISUAL` or `$EDITOR`.
 
-    Raises `ExternalEditorError` if there is none, or if it can't be split into words.
+    Raises `EditorNotStartedError` if there is none, or if it can't be split into words.
     """
     words = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
         command = shlex.split(words)
     except ValueError as error:
-        raise ExternalEditorError(
+        raise EditorNotStartedError(
             f"$VISUAL or $EDITOR can't be read: {words!r}.", hint="Check its quotes."
         ) from error
     if not command:
-        raise ExternalEditorError("No editor is set.", hint="Set $VISUAL or $EDITOR, for example EDITOR=vim.")
+        raise EditorNotStartedError(
+            "No editor is set.", hint="Set $VISUAL or $EDITOR, for example EDITOR=vim."
+        )
     return command
 
 
@@ -48,8 +54,8 @@ def edited_externally(
     The file is checked twice a second, and `on_saved` is called in a thread with text that has changed. Only
     this user can read the file. It is deleted afterwards, unless the editor has failed after changing it or
     has saved something other than UTF-8; the error then names the file, so that nothing is lost. Raises
-    `ExternalEditorError` if there is no editor, if it can't be started or fails, or if it does not leave
-    UTF-8 text.
+    `EditorNotStartedError` if there is no editor or it does not start, and `ExternalEditorError` if it fails
+    or does not leave UTF-8 text.
     """
     command = editor_command()
     handle, name = tempfile.mkstemp(prefix="gistpoint-", suffix=suffix)
@@ -108,12 +114,12 @@ def _run(app: App[object], command: list[str]) -> int:
         with app.suspend():
             return subprocess.run(command, check=False).returncode
     except OSError as error:
-        raise ExternalEditorError(
+        raise EditorNotStartedError(
             f"{command[0]} can't be started: {error.strerror}.",
             hint="Set $VISUAL or $EDITOR to a program that exists.",
         ) from error
     except SuspendNotSupported as error:
-        raise ExternalEditorError(
+        raise EditorNotStartedError(
             "This terminal can't be handed over to an editor.", hint="Edit here instead."
         ) from error
 

@@ -286,7 +286,8 @@ class Cursor(SingleRun):
     """Recognised by lines with a role and a `message`, or by a stream's `tool_call` and `system` records."""
 
     name = "cursor"
-    texts_in_records = True
+    words_in_records = True
+    parted_by = (b"thinking",)  # a thought may be split over several records
     not_shown: Sequence[NotShown] = (
         NotShown(
             ("subtype", "apiKeySource", "permissionMode"),

@@ -197,7 +197,10 @@ class Format(ABC):
     unique_ids = False
     """Whether the ids of its runs are globally unique, so that reviews can refer to a run by its id."""
     texts_in_records = False
-    """Whether a step's own records contain its text fields, so that a search parses only steps that match."""
+    """Whether a step's own records contain its text fields, so that a search parses only steps that match.
+
+    A text may join recorded strings with labels, as in `name: value`, or quote one as JSON.
+    """
     words_in_records = False
     """Whether every word of a step is in its own records, although perhaps not every text field.
 

@@ -293,7 +293,7 @@ class RunIndex:
 
 
 def _answer_name(term: ContentTerm, headers: bool) -> str:
-    return _ANSWER + sha256_of_text(f"{term[0]}\0{headers}\0{term[1]}")
+    return _ANSWER + sha256_of_text(f"{term[0]}\0{'everything' if headers else 'blind'}\0{term[1]}")
 
 
 def _listed_values(listed: ListedRun) -> list[Any]:

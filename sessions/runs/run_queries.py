@@ -20,6 +20,7 @@ from gistpoint.core.query_grammar import KeptQueries
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import Run, Step, TextScope
+from gistpoint.sessions.runs.blind_view import search_blind
 from gistpoint.sessions.runs.digest import Happening, RunDigest, went_wrong
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.happened import answer_words, happened_words
@@ -267,14 +268,16 @@ def has_content(
 ) -> bool:
     """Return whether the string of a term is in the parts of a run that the term searches, ignoring case.
 
-    For `error`, only steps in which something failed count. With `headers`, the run's header may be searched
-    too. Raises `SearchError` if the search takes too long, and `CancelledError` if cancelled.
+    For `error`, only steps in which something failed count. Without `headers`, only what a blind reviewer may
+    see of the run is searched. Raises `SearchError` if the search takes too long, and `CancelledError` if
+    cancelled.
     """
     name, text = term
     scopes: Iterable[TextScope] = CONTENT[name]
     if not headers:
         scopes = [scope for scope in scopes if scope is not TextScope.HEADER]
-    hits = search_document(document, Query(text, scopes=scopes, ignore_case=True), cancel=cancel)
+    search = search_document if headers else search_blind
+    hits = search(document, Query(text, scopes=scopes, ignore_case=True), cancel=cancel)
     if name != "error":
         return next(hits, None) is not None
     looked_at: dict[int, bool] = {}

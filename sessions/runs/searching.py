@@ -28,15 +28,17 @@ _LONGEST_TRACEBACK = 20_000
 _AFTER_INDENTED = re.compile(r"(?:\n[ \t][^\n]*|\n(?=\n))*\n(?P<error>\S[^\n]*)")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _CONSTANTS = frozenset({"True", "False", "None"})
+_JOINED = re.compile(r"[\w\])][\"'*]*: |^\".*\"$")
+"""How readers join or quote recorded strings: an argument after its name, a member of JSON, a JSON string."""
 _WRITTEN = (
     "true false null none infinity nan role content contents timestamp error message messages arguments name"
     " type kind text tool_calls tool_call_id tool_use_id tool_result image_url thinking thought function"
     " result command label data image audio input output file document media bytes reasoning characters that"
     " read stopped assistant user system developer human tool model agent chat head what who number part span"
     " call calls attributes decoded status more request response finish_reason usage_metadata notice reply"
-    " turn"
+    " turn attached denied"
 )
-"""Words that readers write into text, so a step may contain them although its file does not."""
+"""Words that readers write into text, so a step may contain them or parts of them, but not its file."""
 _LATEST_RESULT = 64
 """The number of steps that the index is ahead of a search, because a result may follow its call late."""
 
@@ -104,11 +106,14 @@ class Query:
         word = _longest_word(literals)
         literal = word if regex else pattern
         self.lower = ignore or not pattern.isascii()
-        self.word_form = _word_form(word, lower=self.lower)
+        own = _longest_word(literals, apart_from=_WRITTEN)
+        self.word_form = (own.lower() if self.lower else own).encode()
         """A word that the file of every match contains, however it is encoded; empty if there is none."""
         self.forms = _byte_forms(literal, ignore) if literal else None
         """The encodings of a string that every match contains; None if they are unknown."""
         self._plain = None if regex else pattern
+        self.may_be_joined = not regex and _JOINED.search(pattern) is not None
+        """Whether a match may consist of several recorded strings, even if texts are recorded whole."""
         self._ignore = ignore
 
     def hits(self, run: str, document: RunDocument, step: int | None, texts: StepTexts) -> Iterator[Hit]:
@@ -228,20 +233,17 @@ def _in_json(text: str) -> set[str]:
     return {json.dumps(text, ensure_ascii=ascii)[1:-1] for ascii in (False, True)}
 
 
-def _word_form(word: str, *, lower: bool) -> bytes:
-    if word.lower() in _WRITTEN:
-        return b""
-    return (word.lower() if lower else word).encode()
-
-
-def _longest_word(literals: Iterable[str]) -> str:
+def _longest_word(literals: Iterable[str], apart_from: str = "") -> str:
     """Return the longest word of strings that every match contains; empty if there is none.
+
+    Words whose lower case is in the text `apart_from` are left out.
 
     A word is the same in JSON as on the screen, whereas the text around it may be escaped. Numbers and
     constants may be written differently, and are left out.
     """
     words = set(chain.from_iterable(map(_WORD.findall, literals))) - _CONSTANTS
-    return max(words, key=lambda word: (len(word), word), default="")
+    left = [word for word in words if word.lower() not in apart_from]
+    return max(left, key=lambda word: (len(word), word), default="")
 
 
 def _line(text: str, start: int, end: int) -> tuple[int, str, tuple[bool, bool]]:
@@ -341,9 +343,11 @@ def _in_header(document: RunDocument, query: Query, run: Run) -> Iterator[Hit]:
 
 def _candidates(document: RunDocument, query: Query, cancel: CancelToken) -> Iterator[int | None]:
     """Yield the steps that may match, and None if there may be a match outside the steps."""
-    if query.forms is not None and document.format.texts_in_records:
-        yield from _at_places(document, query, query.forms, cancel)
-        return
+    if document.format.texts_in_records:
+        forms = query.forms if not query.may_be_joined else (query.word_form,) if query.word_form else None
+        if forms is not None:
+            yield from _at_places(document, query, forms, cancel)
+            return
     by_word = bool(query.word_form) and contains_its_words(document.format, document.blobs)
     if by_word and not any(map(query.may_be_in, document.blobs)):
         return

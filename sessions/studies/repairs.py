@@ -195,7 +195,10 @@ def decided_before(
 def record_reading(
     folder: StudyFolder, reader: str, item: ReadingItem, decision: MergeDecision, why: str
 ) -> None:
-    """Record a reader's decision on a change in the study's log."""
+    """Record a reader's decision on a change in the study's log.
+
+    Raises `StudyError` if the reader's name is invalid or the log can't be written.
+    """
     data = ReadBlind(task=item.task.id, decision=decision, why=why)
     folder.record(reader, repair(item.repair.key), StudyOperationKind.READ, data)
 

@@ -7,10 +7,11 @@ from examples import at_sizes
 from screens.settling import text_of, until
 
 from gistpoint.core.diffs import compute
+from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.study.data import MergeDecision
 from gistpoint.tui.base_app import OneScreenApp
-from gistpoint.tui.screens.dialogs.ask import TextDialog
+from gistpoint.tui.screens.dialogs.ask import MessageDialog, TextDialog
 from gistpoint.tui.screens.study.reading import BlindReadingScreen, MergeAnswer, ShownChange
 
 
@@ -58,4 +59,37 @@ async def test_each_change_is_judged_and_can_be_judged_again(size: tuple[int, in
         (2, MergeAnswer(MergeDecision.MERGE)),
         (1, MergeAnswer(MergeDecision.MERGE_AFTER_CHANGES, "x")),
     ]
+    assert app.crashes == []
+
+
+async def test_an_answer_that_can_not_be_saved_stays_and_can_be_given_again() -> None:
+    kept: list[MergeAnswer] = []
+    full = [True]
+
+    def keep(_place: int, answer: MergeAnswer) -> None:
+        if full[0]:
+            raise UserError("The disk is full.", hint="Free some space.")
+        kept.append(answer)
+
+    app = OneScreenApp(
+        Locations.of_user(),
+        "screens/study/reading.tcss",
+        lambda: BlindReadingScreen([change(0), change(1)], {}, keep),
+    )
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "Change 1 of 2" in text_of(app))
+        for keys in (["1"], ["3", *"wrong", "enter"]):
+            await pilot.press(*keys)
+            await until(pilot, lambda: isinstance(app.screen, MessageDialog))
+            assert "Free some space." in text_of(app)
+            await pilot.press("escape")
+            await until(pilot, lambda: "Change 1 of 2" in text_of(app))
+            assert "No answer yet" in text_of(app)
+        full[0] = False
+        await pilot.press("3")
+        await until(pilot, lambda: isinstance(app.screen, TextDialog))
+        await pilot.press("enter")  # the reason is still there
+        await until(pilot, lambda: "Change 2 of 2" in text_of(app))
+        await pilot.press("q")
+    assert kept == [MergeAnswer(MergeDecision.REJECT, "wrong")]
     assert app.crashes == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,22 @@ async def test_a_method_stands_as_it_does_in_its_file_and_its_class_shows_it(tmp
         assert driver.solve.code.go_to("sporvei/seats.py::SeatMap.find_block")
         await driver.until(lambda: view.first_line == line)
         assert driver.state.remaining == left
+
+
+@pytest.mark.parametrize(("editor", "count"), [("", 0), ("/no/such", 0), ("'", 0), ("false", 1), ("true", 1)])
+async def test_an_external_editor_counts_as_used_only_if_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, editor: str, count: int
+) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", editor)
+    async with solving(tmp_path, size=SMALL) as driver:
+        monkeypatch.setattr(type(driver.app), "suspend", lambda app: nullcontext())
+        await driver.press("f6")
+        await driver.until(lambda: bool(driver.solve.editor.buffer))
+        driver.solve.editor.action_external_editor()
+        if editor != "true":
+            await driver.until_screen("MessageDialog")
+            await driver.press("escape")
+        await driver.press("alt+d")
+        await driver.until(lambda: bool(driver.state.affordances.get("diff")))
+        assert driver.state.affordances.get("external_editor", 0) == count

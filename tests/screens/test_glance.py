@@ -21,6 +21,7 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.sessions.annotations.glance_reader import GlanceReader, GlanceStore
 from gistpoint.tui.base_app import OneScreenApp
 from gistpoint.tui.screens.dialogs.ask import MessageDialog, TextDialog
+from gistpoint.tui.screens.glance import reading
 from gistpoint.tui.screens.glance.reading import GlanceScreen
 from gistpoint.tui.screens.glance.verdicts import VerdictScreen
 
@@ -197,7 +198,13 @@ async def test_a_round_is_resumed_where_it_was_left_and_a_diff_can_come_at_once(
     assert [len(known.glances(item.task).verdicts) for item in chosen] == [1, 0, 0]
 
 
-async def test_what_can_not_be_saved_is_reported_and_asked_again(tmp_path: Path) -> None:
+def refused(*_arguments: object) -> None:
+    raise UserError("The disk is full.")
+
+
+async def test_what_can_not_be_saved_is_reported_and_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "glances").write_text("no folder")
     app = glance_app(items("c"), at_work(tmp_path))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -207,7 +214,23 @@ async def test_what_can_not_be_saved_is_reported_and_asked_again(tmp_path: Path)
         assert "can't be saved" in text_of(app)
         await pilot.press("escape")
         await until(pilot, lambda: "Function 1 of 1" in text_of(app))
-        await pilot.press("q")
+        await pilot.press("1", *"sign", "enter")
+        await until(pilot, lambda: isinstance(app.screen, MessageDialog))
+        await pilot.press("escape", "1")
+        await until(pilot, lambda: isinstance(app.screen, TextDialog))
+        assert app.screen.query_one(Input).value == "sign"  # the words are not lost
+        await pilot.press("escape")
+        (tmp_path / "glances").unlink()
+        await pilot.press("3")
+        await until(pilot, lambda: isinstance(app.screen, VerdictScreen))
+        with monkeypatch.context() as broken:
+            broken.setattr(GlanceReader, "verdict", refused)
+            await pilot.press("1", *"x", "enter")
+            await until(pilot, lambda: isinstance(app.screen, MessageDialog))
+        await pilot.press("escape", "1")
+        await until(pilot, lambda: isinstance(app.screen, TextDialog))
+        assert app.screen.query_one(Input).value == "x"
+        await pilot.press("escape", "q")
     assert app.crashes == []
 
 
@@ -221,10 +244,6 @@ async def test_an_answer_that_could_not_be_taken_back_still_can_be(
             await until(pilot, lambda: "Function 1 of 2" in text_of(app))
             await pilot.press("3")
             await until(pilot, lambda: "Function 2 of 2" in text_of(app))
-
-            def refused(self: GlanceReader, op: str) -> None:
-                raise UserError("The disk is full.")
-
             broken.setattr(GlanceReader, "take_back", refused)
             await pilot.press("backspace")
             await until(pilot, lambda: isinstance(app.screen, MessageDialog))
@@ -234,4 +253,55 @@ async def test_an_answer_that_could_not_be_taken_back_still_can_be(
             await pilot.press("backspace")
             await until(pilot, lambda: "Function 1 of 2" in text_of(app))
             await pilot.press("q")
+    assert app.crashes == []
+
+
+async def test_looking_again_after_an_answer_was_taken_back_adds_to_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1_000.0]
+    monkeypatch.setattr(reading, "monotonic", lambda: now[0])
+    reader, chosen = at_work(tmp_path), items("cc")
+    app = glance_app(chosen, reader)
+
+    def looked() -> list[int]:
+        return [one.looked_ms for item in chosen for one in reader.glances(item.task).readings]
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "Function 1 of 2" in text_of(app))
+        now[0] += 40
+        await pilot.press("3")
+        await until(pilot, lambda: "Function 2 of 2" in text_of(app))
+        now[0] += 7
+        await pilot.press("backspace")
+        await until(pilot, lambda: "Function 1 of 2" in text_of(app))
+        now[0] += 2
+        await pilot.press("3")
+        await until(pilot, lambda: "Function 2 of 2" in text_of(app))
+        now[0] += 5
+        await pilot.press("3")
+        await until(pilot, lambda: isinstance(app.screen, VerdictScreen))
+        await pilot.press("q")
+    assert looked() == [42_000, 12_000]
+    assert app.crashes == []
+
+
+async def test_a_limit_also_counts_the_time_before_an_answer_was_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1_000.0]
+    monkeypatch.setattr(reading, "monotonic", lambda: now[0])
+    app = glance_app(items("cc"), at_work(tmp_path, 60.0))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("enter")
+        await until(pilot, lambda: "60 s left" in text_of(app))
+        await pilot.press("3", "enter")
+        await until(pilot, lambda: "Function 2 of 2" in text_of(app) and "60 s left" in text_of(app))
+        now[0] += 50
+        await until(pilot, lambda: "10 s left" in text_of(app))
+        await pilot.press("backspace")
+        await until(pilot, lambda: "Function 1 of 2" in text_of(app))
+        await pilot.press("3", "enter")
+        await until(pilot, lambda: "Function 2 of 2" in text_of(app) and "10 s left" in text_of(app))
+        await pilot.press("q")
     assert app.crashes == []

@@ -47,13 +47,15 @@ class WatchRuns(Request):
 def watch(request: WatchRuns) -> int:
     """Show the runs on a screen, or print a line for each piece of news, until stopped or `seconds` are over.
 
-    Return the exit code. Raises `UserError` if a path does not exist.
+    Return the exit code. Raises `UserError` if a path does not exist, and for lines for a blind reviewer.
     """
     for path in request.paths:
         if not Path(path).exists():
             raise UserError(f"There is no file or folder called {path!r}.")
     read_files_as(request.read_as)
     if request.plain or request.json or request.seconds is not None or not interactive():
+        if request.blind:
+            raise UserError("--blind is for the screen: the lines name the outcomes.", hint="Leave it out.")
         return _print_news(request)
     from gistpoint.tui.commands.review import review_settings
     from gistpoint.tui.review_app import ReviewApp

@@ -28,6 +28,7 @@ from gistpoint.sessions.studies.repairs import (
     reading_queue,
     record_reading,
 )
+from gistpoint.sessions.studies.writers import checked_code
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.confirming import asked_row, asked_words, is_odd
@@ -156,7 +157,7 @@ class BlindReading(NamedStudy):
 def read_changes(request: BlindReading) -> int:
     """Open the passing changes of a study for reading. Return the exit code.
 
-    Raises `StudyError` if nothing has passed yet, and while outcomes are hidden.
+    Raises `StudyError` if nothing has passed yet, while outcomes are hidden, and for an invalid pseudonym.
     """
     from gistpoint.core.locations import Locations
     from gistpoint.tui.base_app import OneScreenApp
@@ -165,7 +166,7 @@ def read_changes(request: BlindReading) -> int:
     folder = open_study(request.study)
     require_unblinded(folder, unblind=request.unblind)
     require_terminal("reading", hint="`gistpoint study report DIR` contains readers' answers.")
-    reader = request.reader or getpass.getuser()
+    reader = _reader_name(request.reader or getpass.getuser())
     items = reading_queue(folder, _passing(folder), reader)
     if not items:
         raise StudyError("Nothing has passed yet, so there is nothing to read.")
@@ -189,6 +190,15 @@ def read_changes(request: BlindReading) -> int:
         return BlindReadingScreen(changes, answers, keep)
 
     return OneScreenApp(Locations.of_user(), "screens/study/reading.tcss", first).run_to_exit_code()
+
+
+def _reader_name(name: str) -> str:
+    try:
+        return checked_code(name)
+    except StudyError as error:
+        raise StudyError(
+            f"{name[:60]!r} can't be the pseudonym of a reader.", hint=f"{error.hint} --reader sets another."
+        ) from error
 
 
 def _passing(folder: StudyFolder) -> list[PassingAttempt]:

@@ -15,6 +15,7 @@ from textual.widgets import ContentSwitcher
 
 from gistpoint.core.errors import UserError
 from gistpoint.tui import signs
+from gistpoint.tui.external_editor import EditorNotStartedError
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import PickDialog, show_error
 from gistpoint.tui.widgets.diff_view import DiffView
@@ -149,17 +150,23 @@ class EditingPane(Vertical):
         return action != "external_editor" or (self.may_leave() and not self.app.is_web)
 
     def action_external_editor(self) -> None:
-        """Open the code in `$EDITOR`; the clock counts the time as editing."""
+        """Open the code in `$EDITOR`; the clock counts the time as editing.
+
+        The editor also counts as used if it started but failed, because its saves are kept.
+        """
         if not self.buffer or not self.may_leave():
             self.app.bell()
             return
         try:
             self.editor.edit_in_external_editor(self._saved_outside)
+            started = True
         except UserError as error:
+            started = not isinstance(error, EditorNotStartedError)
             show_error(self.app, error)
         if self.came_back is not None:
             self.came_back()
-        self.post_message(AffordanceTaken("external_editor"))
+        if started:
+            self.post_message(AffordanceTaken("external_editor"))
 
     def _saved_outside(self, text: str) -> None:
         """Save text that the external editor has written. Called from a thread."""

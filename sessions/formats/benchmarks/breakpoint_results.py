@@ -147,7 +147,7 @@ class BreakpointResults(Format):
     """Recognised by summaries with `total_problems`, or by problems with a score and settings or metadata."""
 
     name = "breakpoint"
-    texts_in_records = True
+    words_in_records = True  # the text of the score is composed
     refused_costs_attempt = True
     not_shown: Sequence[NotShown] = (
         NotShown(

@@ -280,7 +280,7 @@ class GeminiCli(SingleRun):
 
     name = "gemini-cli"
     unique_ids = True
-    texts_in_records = True
+    words_in_records = True  # the subject of a thought is marked
     not_shown: Sequence[NotShown] = (
         NotShown(
             (

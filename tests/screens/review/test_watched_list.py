@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+from fakes import FakeClock
 from screens.review.reviewing import TURNS, Reviewing, mini_run
 from screens.settling import until
 
+from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.locations import Locations
+from gistpoint.core.running import NEVER
+from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
+from gistpoint.sessions.annotations.reviews import RunVerdict
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.watching import FolderWatch
 from gistpoint.tui.commands.review import review_settings
 from gistpoint.tui.review_app import ReviewApp
 from gistpoint.tui.screens.review.reading_runs import row_reader
+from gistpoint.tui.screens.review.run_rows import COLUMNS, RunRow, now_words
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
-from gistpoint.tui.screens.review.watching import ListWatch
+from gistpoint.tui.screens.review.settings import ReviewSettings
+from gistpoint.tui.screens.review.watching import ListWatch, WatchedRows
 
 
 def written(path: Path, status: str) -> None:
@@ -68,5 +81,81 @@ async def test_a_blind_reviewer_does_not_see_which_runs_failed(tmp_path: Path) -
         await driver.until(lambda: screen.table.count == 1 and screen._listed)
         written(tmp_path / "bad.traj.json", "ValueError")
         await until(pilot, lambda: screen.table.count == 2)
-        assert {row.now for row in screen.table.shown} == {"■ ended"}
+        assert {now_words(row) for row in screen.table.shown} == {"■ ended"}
         assert "Failed" not in driver.text()
+
+
+def hidden(rows: Sequence[RunRow]) -> list[bool]:
+    """Return of each row whether it shows neither its model nor its outcome."""
+    shown = [" ".join(column.shown(row) for column in COLUMNS if column.name != "file") for row in rows]
+    return [not {"model-x", "ValueError", "failed"} & set(text.split()) for text in shown]
+
+
+def slow_watch(folder: Path, settings: ReviewSettings) -> tuple[ListWatch, Callable[[], Any]]:
+    """Return a watch of files that take 0.2 s each to read, and a function that looks, 1 s later each time."""
+    clock = FakeClock()
+
+    def slow_reader(settings: ReviewSettings) -> Callable[[RunRow, RunDocument], RunRow]:
+        read = row_reader(settings)
+
+        def slowly(row: RunRow, document: RunDocument) -> RunRow:
+            clock.advance(200)
+            return read(row, document)
+
+        return slowly
+
+    watch = ListWatch([str(folder)], settings, slow_reader)
+    watch._watch = FolderWatch([folder], header_of=watch._header, clock=lambda: clock.mono_ms() / 1000)
+
+    def look() -> Any:
+        clock.advance(1000)
+        return watch._look(SimpleNamespace(cancel=NEVER))  # type: ignore[arg-type]
+
+    return watch, look
+
+
+def eight_failures(folder: Path) -> ReviewSettings:
+    for number in range(8):
+        written(folder / f"{number}.traj.json", "ValueError")
+        path = folder / f"{number}.traj.json"
+        path.write_text(path.read_text().replace(f'"{number}.traj"', '"model-x"'))
+        os.utime(path, (time.time() - 5,) * 2)
+    return review_settings(Locations.of_user(), "first", blind=False)
+
+
+def test_blind_mode_hides_every_run_at_the_next_check_however_long_reading_takes(tmp_path: Path) -> None:
+    settings = eight_failures(tmp_path)
+    watch, look = slow_watch(tmp_path, settings)
+    assert len(look().rows) < 8  # reading them takes longer than a check
+    watch.use(replace(settings, blind=True))
+    assert hidden(look().rows) == [True] * 8
+    assert all(watched is None or all(hidden(watched.rows)) for watched in (look() for _ in range(8)))
+    watch.use(settings)
+    assert hidden(look().rows) == [False] * 8
+
+
+def test_a_verdict_is_shown_although_its_run_is_read_again_only_in_a_later_check(tmp_path: Path) -> None:
+    settings = eight_failures(tmp_path)
+    watch, look = slow_watch(tmp_path, settings)
+    rows = [look() for _ in range(4)][1].rows
+    reviews = Reviewer(ReviewStore(settings.reviews, SystemTime()), "first")
+    for row in rows:
+        reviews.verdict(row.review.run, RunVerdict.ACCEPT)
+    watch.read_again([row.name for row in rows])
+    shown = [watched for _ in range(8) if (watched := look()) is not None]
+    assert [row.review.verdict is not None for row in shown[-1].rows] == [True] * 8
+
+
+async def test_rows_that_were_read_before_blind_mode_began_are_hidden(tmp_path: Path) -> None:
+    eight_failures(tmp_path)
+    app = watching(tmp_path)
+    async with app.run_test(size=(160, 30), notifications=True) as pilot:
+        driver = Reviewing(app, pilot)
+        screen = await driver.until_on(RunsScreen)
+        await driver.until(lambda: screen.table.count == 8)
+        late = list(screen.table.shown)
+        assert not any(hidden(late))
+        screen.action_blind()
+        assert all(hidden(screen.table.shown))
+        screen.take_watched(WatchedRows(late, True, 0, ()))
+        assert all(hidden(screen.table.shown))

@@ -16,6 +16,8 @@ from gistpoint import object_graph
 from gistpoint.core.confirmation.model import Controls, Unconfirmable
 from gistpoint.core.study.progress import TaskCoverage
 from gistpoint.tui import cli
+from gistpoint.tui.base_app import OneScreenApp
+from gistpoint.tui.commands import study_beyond
 from gistpoint.tui.screens.validate.overview import confirmable_line
 from gistpoint.tui.study_progress import columns
 
@@ -105,3 +107,20 @@ def test_validation_says_whether_passes_can_be_confirmed(
     if controls is not None:
         controlled(task.folder, controls=controls)
     assert [line.text for line in confirmable_line(task)] == [f"passes    can be confirmed: {words}"]
+
+
+@pytest.mark.parametrize("reader", ["maria k", "organiser", "../x", "a" * 65])
+def test_a_reader_whose_answers_could_not_be_saved_reads_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured, reader: str
+) -> None:
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
+    held = Held.at(tmp_path)
+    held.attempt("P0", held.tasks[0])
+    monkeypatch.setattr(study_beyond, "require_terminal", lambda *_screen, **_hint: None)
+    monkeypatch.setattr(study_beyond.getpass, "getuser", lambda: reader)
+    monkeypatch.setattr(OneScreenApp, "run_to_exit_code", lambda app: 0)
+    command = ["study", "read", str(held.folder.root), "--unblind"]
+    assert cli.main([*command, "--reader", "maria-k"]) == 0
+    for more in ([], ["--reader", reader]):
+        assert cli.main([*command, *more]) == 2
+        assert "can't be the pseudonym of a reader" in capsys.readouterr().err

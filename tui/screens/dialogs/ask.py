@@ -31,6 +31,8 @@ from gistpoint.tui.widgets.options import Options
 from gistpoint.tui.widgets.plain import Plain, plain_line
 
 Answer = TypeVar("Answer")
+_ANSWER = "answer"
+"""The name of the field of a `TextDialog` among its drafts."""
 _FILTER = "0"
 """The name of a list's filter among a dialog's drafts."""
 ON_THEIR_WAY_S = 1.0
@@ -284,6 +286,11 @@ def show_error(app: App[Result], error: UserError) -> None:
     app.push_screen(MessageDialog("That did not work", error.message, hint=error.hint, instead=True))
 
 
+def offer_again(place: DraftPlace, words: str) -> None:
+    """Have the next `TextDialog` for a question offer words that could not be saved."""
+    place.write({_ANSWER: words})
+
+
 class TextDialog(Dialog[str]):
     """A field for a line of text, such as a line number or a search pattern. The answer is the text."""
 
@@ -306,7 +313,7 @@ class TextDialog(Dialog[str]):
 
     def body(self) -> list[Widget]:
         """Return the label and the field."""
-        field = Input(self._value, placeholder=self._placeholder, id="answer")
+        field = Input(self._value, placeholder=self._placeholder, id=_ANSWER)
         return [*([Plain(self._label)] if self._label else []), field]
 
     def buttons(self) -> list[Button]:

@@ -18,7 +18,7 @@ from gistpoint.sessions.annotations.glances import Reading
 from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.dialogs.ask import CommentDialog, show_error
+from gistpoint.tui.screens.dialogs.ask import CommentDialog, offer_again, show_error
 from gistpoint.tui.screens.glance.verdicts import VerdictScreen
 from gistpoint.tui.widgets.charts import gauge
 from gistpoint.tui.widgets.code_view import CodeView
@@ -28,6 +28,7 @@ from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 
 MARK = signs.FULL
+_WORDS = "words"
 _TICK_S = 0.2
 ANSWERS = {
     BlindAnswer.FAULT: "fault seen",
@@ -79,6 +80,8 @@ class GlanceScreen(BaseScreen[None]):
         self._phase = _Phase.WAITING
         self._begun = 0.0
         self._looked_ms = 0
+        self._looked_at: dict[tuple[str, str], int] = {}
+        """How long functions were looked at, in ms, before an earlier answer was taken back."""
         self._line = 0
         self._words = ""
         """The text of the answer that was taken back."""
@@ -111,12 +114,16 @@ class GlanceScreen(BaseScreen[None]):
         found = self._reader.glances(item.task)
         return found.reading(item.function, self._reader.seed, self._reader.round)
 
+    @property
+    def _looked_so_far_ms(self) -> int:
+        return round((monotonic() - self._begun) * 1000) if self._phase is _Phase.LOOKING else self._looked_ms
+
     # Actions of the reader
 
     def action_show(self) -> None:
-        """Show the waiting function, and start its time."""
+        """Show the waiting function, and start its time, or continue it if its answer was taken back."""
         if self._left and self._phase is _Phase.WAITING:
-            self._phase, self._begun = _Phase.LOOKING, monotonic()
+            self._phase, self._begun = _Phase.LOOKING, monotonic() - self._looked_ms / 1000
             self.code.load(self._item.text(self._item.version(self._reader.seed)))
             self._draw()
             self.code.focus()
@@ -134,7 +141,7 @@ class GlanceScreen(BaseScreen[None]):
             return
         chosen = BlindAnswer(answer)
         if self._phase is _Phase.LOOKING:
-            self._looked_ms = round((monotonic() - self._begun) * 1000)
+            self._looked_ms = self._looked_so_far_ms
             if self._reader.limit_s:
                 self._hide()
         if chosen is BlindAnswer.NOTHING:
@@ -148,7 +155,7 @@ class GlanceScreen(BaseScreen[None]):
                 self._keep(chosen, words)
 
         label = f"In a few words ({where}):"
-        dialog = CommentDialog(title, value=self._words, label=label, asked="words")
+        dialog = CommentDialog(title, value=self._words, label=label, asked=_WORDS)
         self.app.push_screen(dialog, answered)
 
     @property
@@ -162,12 +169,14 @@ class GlanceScreen(BaseScreen[None]):
             self.notify("There is no answer to take back.", severity="warning")
             return
         item = self._answered[-1]
-        reading = self._reading(item)
+        reading, left = self._reading(item), self._left
         if reading is not None and not self._do(lambda: self._reader.take_back(reading.op)):
             return  # it can be tried again
         self._answered.pop()
         if reading is None:
             return
+        if left:
+            self._looked_at[_place(left[0])] = self._looked_so_far_ms
         self._items = (item, *(other for other in self._items if other is not item))
         self._begin(item, reading)
 
@@ -192,6 +201,7 @@ class GlanceScreen(BaseScreen[None]):
         item = self._item
         line = 0 if answer is BlindAnswer.NOTHING else self._line
         if not self._do(lambda: self._reader.read(item, BlindReply(answer, line, words, self._looked_ms))):
+            offer_again(self.draft(_WORDS), words)
             return
         self._do(self._on_read)
         self._answered.append(item)
@@ -224,7 +234,7 @@ class GlanceScreen(BaseScreen[None]):
         If its answer was taken back, a limited time is used up, so the code stays hidden.
         """
         self._line = taken_back.line if taken_back else 0
-        self._looked_ms = taken_back.looked_ms if taken_back else 0
+        self._looked_ms = taken_back.looked_ms if taken_back else self._looked_at.pop(_place(item), 0)
         self._words = taken_back.words if taken_back else ""
         self.code.clear()
         self._phase = _Phase.WAITING
@@ -259,7 +269,7 @@ class GlanceScreen(BaseScreen[None]):
     def _tick(self) -> None:
         if self._phase is _Phase.LOOKING:
             if monotonic() - self._begun >= self._reader.limit_s:
-                self._looked_ms = round((monotonic() - self._begun) * 1000)
+                self._looked_ms = self._looked_so_far_ms
                 self._hide()
             else:
                 self._draw()
@@ -299,3 +309,7 @@ class GlanceScreen(BaseScreen[None]):
         else:
             self.cover.update("The code is hidden. What did you see?")
             framed(self.cover, "", _QUESTION)
+
+
+def _place(item: BlindItem) -> tuple[str, str]:
+    return item.task, item.function

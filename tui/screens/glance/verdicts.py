@@ -16,13 +16,14 @@ from gistpoint.sessions.annotations.glance_reader import GlanceReader
 from gistpoint.sessions.annotations.glances import GlanceVerdictGiven, Reading
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.dialogs.ask import CommentDialog, show_error
+from gistpoint.tui.screens.dialogs.ask import CommentDialog, offer_again, show_error
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 
+_WHY = "why"
 _ANSWERS = {
     BlindAnswer.FAULT: "you saw a fault",
     BlindAnswer.DOUBTFUL: "you were in doubt",
@@ -92,7 +93,7 @@ class VerdictScreen(BaseScreen[None]):
                 self._keep(item, chosen, words)
 
         words = before.words if before else ""
-        self.app.push_screen(CommentDialog(f"Why {chosen}?", value=words, asked="why"), answered)
+        self.app.push_screen(CommentDialog(f"Why {chosen}?", value=words, asked=_WHY), answered)
 
     def action_take_back(self) -> None:
         """Take back the current verdict."""
@@ -120,6 +121,7 @@ class VerdictScreen(BaseScreen[None]):
         try:
             self._reader.verdict(item, verdict, words)
         except UserError as error:
+            offer_again(self.draft(_WHY), words)
             show_error(self.app, error)
             return
         if not self._last:

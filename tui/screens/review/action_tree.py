@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
@@ -26,6 +26,7 @@ from gistpoint.sessions.runs.action_tree import (
     tree_of,
     with_common_paths,
 )
+from gistpoint.sessions.runs.blind_view import blind_run
 from gistpoint.sessions.runs.opening import open_run
 from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
@@ -254,7 +255,10 @@ class ActionTreeScreen(BaseScreen[None]):
         if len(names) != 2:
             self.app.notify("Pick two runs with Space, or go to a row where runs part ways.")
             return
-        self.app.push_screen(self._settings.screens.comparison(names[0], names[1], self._settings))
+        hides = any(row.hides for row in self._rows if row.name in names)
+        self.app.push_screen(
+            self._settings.screens.comparison(names[0], names[1], self._settings, hides=hides)
+        )
 
     @on(RecordList.Chosen, "#action-tree")
     def chosen(self) -> None:
@@ -278,7 +282,7 @@ class ActionTreeScreen(BaseScreen[None]):
 
 def _shown_header(row: RunRow) -> Run:
     """Return the header of a run, without the parts that are hidden from the reviewer."""
-    return replace(row.header, verdict="", model="", agent="") if row.hides else row.header
+    return blind_run(row.header) if row.hides else row.header
 
 
 def _read_runs(found: Sequence[RunActions], hides: Sequence[bool], unread: int) -> ReadRuns:

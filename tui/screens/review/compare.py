@@ -17,6 +17,7 @@ from textual.getters import query_one
 from gistpoint.core.readable import duration
 from gistpoint.core.text import plural, shortened, visible_line
 from gistpoint.sessions.records.model import Step
+from gistpoint.sessions.runs.blind_view import blind_step
 from gistpoint.sessions.runs.comparing import RunComparison, Side, compare, read_side
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import Spent
@@ -142,8 +143,10 @@ class CompareScreen(BaseScreen[None]):
     rows = query_one(AlignedList)
     header_bar = query_one(HeaderBar)
 
-    def __init__(self, left: str, right: str, settings: ReviewSettings) -> None:
+    def __init__(self, left: str, right: str, settings: ReviewSettings, *, hides: bool = False) -> None:
+        """`hides` hides models and outcomes, as the settings of a blind review do."""
         super().__init__()
+        self._hides = hides or settings.blind
         self._names = (left, right)
         self._settings = settings
         self._both: _Both | None = None
@@ -182,7 +185,8 @@ class CompareScreen(BaseScreen[None]):
             task = known_task(document.header.task, self._settings.locations)
             titles.append(title_known(document.header, task) or short_task(document.header.task))
             sides.append(read_side(document, task.goals, tree=task.tree))
-            lines += [f"{s.index + 1:>4} {kind_words(s.kind)} {row_words(s)}" for s in document.steps()]
+            seen = map(blind_step, document.steps()) if self._hides else document.steps()
+            lines += [f"{s.index + 1:>4} {kind_words(s.kind)} {row_words(s)}" for s in seen]
             hidden.append(_hidden_in(document))
         comparison = compare(*sides, hidden=(hidden[0], hidden[1]))
         return _Both((left, right), comparison, words, next(filter(None, titles), ""))
@@ -190,9 +194,9 @@ class CompareScreen(BaseScreen[None]):
     def _short_names(self) -> list[str]:
         """Return the file names if short and different, otherwise parts of paths, or numbers if hidden."""
         files = [PurePath(name).name for name in self._names]
-        if not self._settings.blind and files[0] != files[1] and max(map(len, files)) <= _NAME:
+        if not self._hides and files[0] != files[1] and max(map(len, files)) <= _NAME:
             return files
-        return [shortened(part, _NAME) for part in differences(self._names, hidden=self._settings.blind)]
+        return [shortened(part, _NAME) for part in differences(self._names, hidden=self._hides)]
 
     def _show(self, both: _Both) -> None:
         self._both = both
@@ -239,12 +243,12 @@ class CompareScreen(BaseScreen[None]):
             step = pair.steps[at]
             spent = None if step is None else sides[at].spent(step.index)
             header = both.documents[at].header
-            who = "hidden" if self._settings.blind else solver_words(header) or header.actor.value
+            who = "hidden" if self._hides else solver_words(header) or header.actor.value
             place = f"step {step.index + 1} of {both.documents[at].step_count}" if step else "not begun"
             framed(self.query_one(f"#{name}"), f"{who}  {place}", " · ".join(budget_words(spent)))
             view = self.query_one(f"#{name}-step", StepView)
             if step is not None:
-                view.show(compose(step, hides=self._settings.blind))
+                view.show(compose(step, hides=self._hides))
             else:
                 view.clear()
             state = pair.states[at]

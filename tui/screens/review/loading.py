@@ -18,6 +18,7 @@ from textual.message_pump import MessagePump
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.records.model import Actor, Run, Step, StepKind
+from gistpoint.sessions.runs.blind_view import blind_step
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.rendering import row_words, unanswered
 from gistpoint.tui.jobs import Job, Jobs
@@ -282,11 +283,14 @@ class RunLoader:
         opening: Callable[[], RunDocument],
         locations: Locations,
         failed: Callable[[Exception], object],
+        *,
+        hides: bool = False,
     ) -> None:
         """`opening` is called in the thread. `locations` contains the paths of the stored tasks.
 
-        `failed` is called on the UI thread with each error.
+        `failed` is called on the UI thread with each error. `hides` is as in `hide`.
         """
+        self._hides = hides
         self._opening, self._locations = opening, locations
         self._report_failure = failed
         self._jobs = Jobs(owner, "run loader", failed=self._fail)
@@ -375,6 +379,15 @@ class RunLoader:
         self._jobs.do(self._read_last, key="last", priority=Rank.LAST)
         self._read_on()
 
+    def hide(self, hides: bool) -> None:
+        """Hide in the rows and the survey what reveals the outcome, or stop doing so; both are made anew."""
+        if hides is self._hides:
+            return
+        self._hides, self._outdated = hides, True
+        self.rows.clear()
+        self._jobs.do(self._forget_rows, key="hiding", priority=Rank.ROWS)
+        self._read_on()
+
     def look_for_growth(self) -> None:
         """Read on if the file has grown since it was indexed."""
         self._jobs.do(self._grow, key="growth", priority=Rank.PAGE)
@@ -450,7 +463,17 @@ class RunLoader:
             job.give_way()
         job.post(RowsRead())
 
+    def _forget_rows(self, job: Job) -> None:
+        """Read the rows again, also one that was being read when the reviewer's view changed."""
+        self.rows.clear()
+        job.post(RowsRead())
+
+    def _seen(self, step: Step) -> Step:
+        """Return a step as the reviewer may see it."""
+        return blind_step(step) if self._hides else step
+
     def _remember(self, step: Step) -> None:
+        step = self._seen(step)
         self.rows[step.index] = RowFact(
             step.kind,
             row_words(step),
@@ -528,7 +551,7 @@ class RunLoader:
             self.survey = survey
         until = time.monotonic() + 0.008
         while len(survey) < count and time.monotonic() < until:
-            survey.add(document.step(len(survey)))
+            survey.add(self._seen(document.step(len(survey))))
         survey.finished = len(survey) >= count
         if survey.finished:
             self.survey, self._next_survey = survey, None

@@ -47,7 +47,8 @@ class OpenRun:
         self.title = ""
         """The title of the run's task; empty if it is unknown."""
         self.step: Step | None = None
-        self.hides, self.found = hides, found
+        self._hides, self.found = hides, found
+        loader.hide(hides)
         self.annotations: ReviewAnnotations | None = None
         """The annotations of the run; None while they are being read."""
         self._early = ""
@@ -61,6 +62,16 @@ class OpenRun:
     def review(self) -> Review | None:
         """The reviewer's annotations of the run; None while they are being read."""
         return self.annotations.review if self.annotations is not None else None
+
+    @property
+    def hides(self) -> bool:
+        """Whether model and outcome are hidden."""
+        return self._hides
+
+    @hides.setter
+    def hides(self, hides: bool) -> None:
+        self._hides = hides
+        self.loader.hide(hides)
 
     def stop(self) -> None:
         """Stop all work on the run."""
@@ -77,6 +88,7 @@ class OpenRun:
         """Switch to a loader of the file that now has the run's name, and keep the place in the run."""
         self.loader.stop()
         self.loader, self.header = loader, None
+        loader.hide(self._hides)
         self.step = None if self.navigation.following else self.step
 
     def grew(self) -> None:

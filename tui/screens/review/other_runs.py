@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 
 from gistpoint.tui.screens.review.loading import RunLoader
 from gistpoint.tui.screens.review.view import ReviewView
@@ -108,7 +109,8 @@ class OtherRuns:
             return
 
         def open_both(name: str) -> None:
-            view.open(view.settings.screens.comparison(view.run.name, name, view.settings))
+            hides = view.run.hides or view.settings.blind
+            view.open(view.settings.screens.comparison(view.run.name, name, view.settings, hides=hides))
 
         self._pick("Compare with", others, open_both)
 
@@ -125,5 +127,6 @@ class OtherRuns:
         if len(names) == 1 and not asks:
             then(names[0])
         else:
-            labels = _without_shared(names)
+            hides = self._view.run.hides or self._view.settings.blind
+            labels = [PurePath(name).name for name in names] if hides else _without_shared(names)
             self._view.open(PickDialog(title, list(zip(names, labels, strict=True))), answered)

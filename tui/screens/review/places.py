@@ -155,9 +155,8 @@ class PlacesScreen(BaseScreen[None]):
 
         query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scopes)
         self._unread = unread = dict[str, str]()
-        hits = hits_in_all(wanted.runs, query, job.cancel, unread)
-        seen = (hit for hit in hits if hit.step is not None or not self._runs[hit.run].hides)
-        return collected(job, seen, self._found)
+        hits = hits_in_all(wanted.runs, query, job.cancel, lambda name: self._runs[name].hides, unread)
+        return collected(job, hits, self._found)
 
     def _found(self, batch: SearchBatch) -> None:
         if self._wanted is None:  # the query was cleared before this message arrived

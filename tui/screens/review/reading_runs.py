@@ -16,7 +16,7 @@ from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.loading import known_task, title_known
-from gistpoint.tui.screens.review.run_rows import RunRow
+from gistpoint.tui.screens.review.run_rows import RunRow, hides_outcome
 from gistpoint.tui.screens.review.settings import ReviewSettings
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def _completed(
     key = key_of_kept(kept, book, reopened)
     header, review = kept.settled(ruling_on(book, key)), book.review(key, settings.reviewer)
     header = replace(header, task=header.task or row.header.task)
-    hides = review.hides_outcome or (settings.blind and review.verdict is None)
+    hides = hides_outcome(review, blind=settings.blind)
     listed = replace(row.listed, header=header)
     # The warning that the file was cut off is preferred, because it explains the others.
     warning = next(filter(says_cut, kept.warnings), next(iter(kept.warnings), ""))

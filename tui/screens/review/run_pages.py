@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from gistpoint.sessions.runs.blind_view import blind_step
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.keys import shown_key
 from gistpoint.tui.review_pages import PAGES
@@ -12,6 +13,7 @@ from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.pages import Pages
 
 if TYPE_CHECKING:
+    from gistpoint.sessions.records.model import Step
     from gistpoint.sessions.runs.document import RunDocument
     from gistpoint.sessions.runs.repository import RepositoryState
     from gistpoint.tui.screens.review.gist_scoring import GistScoring
@@ -35,6 +37,12 @@ class PageContext:
     loader: RunLoader
     replay: ReplayJob
     gist: GistScoring
+
+    @property
+    def step(self) -> Step:
+        """The step as the reviewer may see it."""
+        step = self.document.step(self.index)
+        return blind_step(step) if self.hides else step
 
     def repository(self, job: Job) -> RepositoryState:
         """Return the repository after the step. Called in the loader's thread."""

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from gistpoint.sessions.annotations.reviews import Review
     from gistpoint.sessions.runs.kept import KeptRun
 
+ENDED = f"{signs.ENDED} ended"
+"""The status of a watched run that has ended."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
@@ -50,7 +53,7 @@ class RunRow:
     readers: tuple[str, ...] = ()
     """The other team members who are reading the run."""
     now: str = ""
-    """The status of the run in a list that is watched; empty in any other list."""
+    """The status of the run in a list that is watched, shown by `now_words`; empty in any other list."""
 
     @property
     def name(self) -> str:
@@ -66,6 +69,19 @@ class RunRow:
     def digest(self) -> RunDigest | None:
         """The events of the run; None until it has been read in full."""
         return None if self.kept is None else self.kept.digest
+
+
+def hides_outcome(review: Review | None, *, blind: bool) -> bool:
+    """Return whether model and outcome of a run are hidden: up to the verdict, if it is reviewed blind.
+
+    `blind` applies to all runs. `review` is None if it is not known yet.
+    """
+    return blind if review is None else review.hides_outcome or (blind and review.verdict is None)
+
+
+def now_words(row: RunRow) -> str:
+    """Return the status of a run in a list that is watched. A hidden failure reads like any other end."""
+    return ENDED if row.hides and row.now.startswith(signs.BAD) else row.now
 
 
 def task_words(row: RunRow) -> str:
@@ -243,10 +259,10 @@ COLUMNS: tuple[Column[RunRow], ...] = (
     # counts.
     Column(
         "now",
-        lambda row: row.now,
+        now_words,
         rank=2,
         least=14,
-        style=lambda row: "$text-error" if row.now.startswith(signs.BAD) else "",
+        style=lambda row: "$text-error" if now_words(row).startswith(signs.BAD) else "",
     ),
     Column(
         "task",

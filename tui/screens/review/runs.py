@@ -21,7 +21,7 @@ from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.reading_runs import RowBatch, find_content, read_again, read_rows
-from gistpoint.tui.screens.review.run_rows import COLUMNS, GROUPS, RunRow, fault_of, solved
+from gistpoint.tui.screens.review.run_rows import COLUMNS, GROUPS, RunRow, fault_of, hides_outcome, solved
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.widgets.frames import framed
@@ -171,7 +171,7 @@ class RunsScreen(BaseScreen[None]):
 
     def take(self, batch: RowBatch) -> None:
         """Show new or updated rows."""
-        self._rows |= {row.name: row for row in batch.rows if row.listed.header is not None}
+        self._rows |= {row.name: self._blinded(row) for row in batch.rows if row.listed.header is not None}
         self._unread |= {row.name: row.listed.problem for row in batch.rows if row.listed.header is None}
         self._listed = batch.listed
         self.table.show(self._rows.values())
@@ -179,12 +179,17 @@ class RunsScreen(BaseScreen[None]):
 
     def take_watched(self, watched: WatchedRows) -> None:
         """Show the rows of a list that is watched, and report new failures."""
-        self._rows = {row.name: row for row in watched.rows if row.listed.header is not None}
+        self._rows = {row.name: self._blinded(row) for row in watched.rows if row.listed.header is not None}
         self._unread = {row.name: row.listed.problem for row in watched.rows if row.listed.header is None}
         self._listed, self._watch_words = watched.complete, watched.words
         self.table.show(self._rows.values())
         if watched.failure_words:
             self.app.notify(watched.failure_words, severity="error")
+
+    def _blinded(self, row: RunRow) -> RunRow:
+        """Return a row as the current settings show it, whatever they were when it was read."""
+        hides = hides_outcome(row.review, blind=self._settings.blind)
+        return row if hides is row.hides else replace(row, hides=hides)
 
     @on(Table.Arranged)
     def draw_title(self) -> None:
@@ -284,8 +289,10 @@ class RunsScreen(BaseScreen[None]):
         if len(rows) < 2:
             self.app.notify("No other run of this task is in the list. Pick two runs with Space.")
         elif len(rows) == 2:
-            left, right = (row.name for row in rows)
-            self.app.push_screen(self._settings.screens.comparison(left, right, self._settings))
+            left, right = rows
+            hides = left.hides or right.hides
+            screens = self._settings.screens
+            self.app.push_screen(screens.comparison(left.name, right.name, self._settings, hides=hides))
         else:
             from gistpoint.tui.screens.review.action_tree import ActionTreeScreen
 
@@ -431,10 +438,10 @@ class RunsScreen(BaseScreen[None]):
         self.table.focus()
 
     def action_blind(self) -> None:
-        """Hide models and outcomes until the verdicts, or stop doing so."""
-        from dataclasses import replace
-
+        """Hide models and outcomes until the verdicts, or stop doing so, at once in all rows."""
         self._settings = replace(self._settings, blind=not self._settings.blind)
+        self._rows = {name: self._blinded(row) for name, row in self._rows.items()}
+        self.table.show(self._rows.values())
         if self._list_watch is not None:
             self._list_watch.use(self._settings)
             return

@@ -169,7 +169,8 @@ class ReviewScreen(BaseScreen[None]):
             if self.run.loader is loader:
                 self._failed(error)
 
-        loader = RunLoader(self, opener(name), self.settings.locations, failed)
+        hides = self.settings.blind
+        loader = RunLoader(self, opener(name), self.settings.locations, failed, hides=hides)
         return loader
 
     @on(RunOpened)

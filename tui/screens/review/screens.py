@@ -33,8 +33,10 @@ class Screens:
 
         return RunsScreen(paths, settings)
 
-    def comparison(self, left: str, right: str, settings: ReviewSettings) -> Screen[None]:
-        """Return the screen for two runs side by side."""
+    def comparison(
+        self, left: str, right: str, settings: ReviewSettings, *, hides: bool = False
+    ) -> Screen[None]:
+        """Return the screen for two runs side by side. `hides` hides models and outcomes."""
         from gistpoint.tui.screens.review.compare import CompareScreen
 
-        return CompareScreen(left, right, settings)
+        return CompareScreen(left, right, settings, hides=hides)

@@ -294,7 +294,13 @@ class Search(Container):
         self._ask(wanted)
 
     def _ask(self, wanted: Wanted) -> None:
-        document, hides = self._view.run.loader.document, self._view.run.hides
+        view, run = self._view, self._view.run
+        document, name, here = run.loader.document, run.name, run.hides
+        others = here or view.settings.blind
+
+        def hides(searched: str) -> bool:
+            return here if searched == name else others
+
         self._jobs.do(lambda job: self._search(job, wanted, document, hides), self._found, key="search")
 
     def run_changed(self) -> None:
@@ -453,12 +459,13 @@ class Search(Container):
 
     # In the job's thread
 
-    def _search(self, job: Job, wanted: Wanted, document: RunDocument | None, hides: bool) -> SearchBatch:
+    def _search(
+        self, job: Job, wanted: Wanted, document: RunDocument | None, hides: Callable[[str], bool]
+    ) -> SearchBatch:
         from gistpoint.sessions.runs.searching import Query
 
-        scopes = set(wanted.scopes) - ({TextScope.HEADER} if hides else set())
-        query = Query(wanted.pattern, regex=wanted.regex, scopes=scopes)
-        return collected(job, _hits(wanted, query, document, job.cancel), self._found)
+        query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scopes)
+        return collected(job, _hits(wanted, query, document, job.cancel, hides), self._found)
 
 
 def collected(job: Job, hits: Iterator[Hit], take: Callable[[SearchBatch], object]) -> SearchBatch:
@@ -486,24 +493,39 @@ def collected(job: Job, hits: Iterator[Hit], take: Callable[[SearchBatch], objec
     return SearchBatch(batch, count, finished=True)
 
 
-def _hits(wanted: Wanted, query: Query, document: RunDocument | None, cancel: CancelToken) -> Iterator[Hit]:
+def _hits(
+    wanted: Wanted,
+    query: Query,
+    document: RunDocument | None,
+    cancel: CancelToken,
+    hides: Callable[[str], bool],
+) -> Iterator[Hit]:
+    if wanted.runs:
+        yield from hits_in_all(wanted.runs, query, cancel, hides)
+    elif document is not None:
+        yield from _hits_in(document, query, cancel, hides=hides(document.name))
+
+
+def _hits_in(document: RunDocument, query: Query, cancel: CancelToken, *, hides: bool) -> Iterator[Hit]:
+    from gistpoint.sessions.runs.blind_view import search_blind
     from gistpoint.sessions.runs.searching import search_document
 
-    if wanted.runs:
-        yield from hits_in_all(wanted.runs, query, cancel)
-    elif document is not None:
-        yield from search_document(document, query, cancel=cancel)
+    return (search_blind if hides else search_document)(document, query, cancel=cancel)
 
 
 def hits_in_all(
-    runs: Sequence[str], query: Query, cancel: CancelToken, unread: dict[str, str] | None = None
+    runs: Sequence[str],
+    query: Query,
+    cancel: CancelToken,
+    hides: Callable[[str], bool],
+    unread: dict[str, str] | None = None,
 ) -> Iterator[Hit]:
     """Yield the hits in the runs with these names. Raises `CancelledError` once `cancel` is set.
 
-    If a run can't be read, the reason is stored in `unread` under the run's name.
+    `hides` returns whether a run's model and outcome are hidden. If a run can't be read, the reason is stored
+    in `unread` under the run's name.
     """
     from gistpoint.sessions.runs.opening import open_run
-    from gistpoint.sessions.runs.searching import search_document
     from gistpoint.sessions.runs.searching_files import Sieve
 
     sieve = Sieve(query)
@@ -512,7 +534,7 @@ def hits_in_all(
         if not sieve.wants_run(name):
             continue
         try:
-            yield from search_document(open_run(name), query, cancel=cancel)
+            yield from _hits_in(open_run(name), query, cancel, hides=hides(name))
         except CancelledError:
             raise
         except UserError as error:

@@ -71,8 +71,10 @@ class ReviewScreens(Protocol):
         """Return the screen for a list of runs."""
         ...
 
-    def comparison(self, left: str, right: str, settings: ReviewSettings) -> Screen[None]:
-        """Return the screen for two runs side by side."""
+    def comparison(
+        self, left: str, right: str, settings: ReviewSettings, *, hides: bool = False
+    ) -> Screen[None]:
+        """Return the screen for two runs side by side. `hides` hides models and outcomes."""
         ...
 
 

@@ -6,7 +6,6 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import ClassVar, NamedTuple
 
@@ -27,6 +26,7 @@ from gistpoint.sessions.records.model import (
     call_text,
     parts_of,
 )
+from gistpoint.sessions.runs.blind_view import HIDDEN, blind_step, reveals_outcome
 from gistpoint.sessions.runs.rendering import UNANSWERED, language_of, step_facts, unanswered
 from gistpoint.tui import signs
 from gistpoint.tui.screens.review.loading import RunLoader
@@ -40,8 +40,6 @@ FOLD_LINES, FOLD_CHARACTERS = 400, 40_000
 KEPT_LINES, KEPT_CHARACTERS = 120, 12_000
 """The number of lines and of characters that a folded part keeps."""
 
-REVEALING = frozenset({StepKind.SCORE, StepKind.END})
-"""The kinds of steps that reveal the outcome."""
 _FENCE = re.compile(r"\s*```+ *([\w+-]*)\s*$")
 _IMAGE = re.compile(r"^\[(?:image[:/]|computer_screenshot:)(?! https?:)", re.M)
 """The start of a line that represents an image, which Enter opens."""
@@ -113,13 +111,14 @@ def compose(
     """Compose the text of a step.
 
     `whole` contains the parts to show in full, `annotations` the text of a reviewer's annotations. A command
-    that the step's text quotes is not shown a second time. If `hides` is set, unknown fields are omitted, and
-    a step that reveals the outcome has only headings.
+    that the step's text quotes is not shown a second time. If `hides` is set, the step is shown as a blind
+    reviewer may see it; one that reveals the outcome has only headings.
     """
     builder = _Builder(whole)
+    step = blind_step(step) if hides else step
     builder.heading("  ".join(step_facts(step)))
-    if hides and step.kind in REVEALING:
-        builder.heading("hidden until your verdict")
+    if hides and reveals_outcome(step):
+        builder.heading(HIDDEN)
         return builder.done()
     builder.part("thought" + _mark(step, "thought"), TextScope.THOUGHT, 0, step.thought)
     builder.part(_heading(step), TextScope.TEXT, 0, step.text)
@@ -136,7 +135,7 @@ def compose(
     for at, result in enumerate(step.results):
         if at not in answered:
             builder.part(_answered(result), TextScope.RESULT, at, result.text, always=True)
-    builder.part("also recorded", TextScope.ALSO, 0, "" if hides else also_text(step))
+    builder.part("also recorded", TextScope.ALSO, 0, also_text(step))
     builder.lines("labels and comments", annotations)
     return builder.done()
 
@@ -432,8 +431,7 @@ class StepPage(StepView):
         if not same:
             self.whole = {}
         self._step, self._loader, self._hides, self._annotations = step, loader, hides, tuple(annotations)
-        shown = replace(step, model="") if hides else step
-        self.show(compose(shown, self.whole, hides=hides, annotations=annotations), keep_place=same)
+        self.show(compose(step, self.whole, hides=hides, annotations=annotations), keep_place=same)
 
     def show_annotations(self, annotations: Sequence[str]) -> None:
         """Show other annotations at the end of the step's text."""

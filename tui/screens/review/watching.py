@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -14,7 +15,7 @@ from gistpoint.sessions.runs.opening import ListedRun
 from gistpoint.sessions.runs.watching import FolderWatch, News, WatchedRun, WatchState, news_first
 from gistpoint.tui import signs
 from gistpoint.tui.jobs import Job, Jobs
-from gistpoint.tui.screens.review.run_rows import RunRow
+from gistpoint.tui.screens.review.run_rows import ENDED, RunRow, hides_outcome
 from gistpoint.tui.screens.review.settings import ReviewSettings
 
 RowReader = Callable[[ReviewSettings], Callable[[RunRow, RunDocument], RunRow]]
@@ -24,7 +25,7 @@ _LOOK_S = 1.0
 _STATES = {
     WatchState.WRITING: f"{signs.FORWARD} writing",
     WatchState.QUIET: f"{signs.IDLE} quiet",
-    WatchState.ENDED: f"{signs.ENDED} ended",
+    WatchState.ENDED: ENDED,
     WatchState.FAILED: f"{signs.BAD} failed",
 }
 
@@ -72,30 +73,34 @@ class ListWatch:
         """A function that adds annotations to rows; made at most once in each check, None before that."""
         self._shown = (False, 0)
         """Whether everything has been read, and the number of files left out, as they were last shown."""
-        self._asked: Sequence[str] = ()
-        """The names of the runs to be read again at the next check."""
+        self._changed = False
+        """Whether a row has changed since the rows were last shown."""
+        self._asked: deque[Sequence[str]] = deque()
+        """The requests for the next check, each with the names of the runs to be read again."""
 
     def begin(self, jobs: Jobs, take: Callable[[WatchedRows], object]) -> None:
         """Begin to watch. `take` is called on the UI thread whenever something has changed."""
         jobs.repeat(_LOOK_S, self._look, lambda rows: rows is not None and take(rows))
 
     def use(self, settings: ReviewSettings) -> None:
-        """Use other settings, such as those of a blind review, and read everything again."""
+        """Use other settings, such as those of a blind review, in the rows of the next check."""
         self._settings = settings
-        self._asked = tuple(self._rows)
+        self._asked.append(())
 
     def read_again(self, names: Sequence[str]) -> None:
-        """Read runs again at the next check, because they may have been annotated."""
-        self._asked = names
+        """Read runs again as soon as their costs allow, because they may have been annotated."""
+        self._asked.append(names)
 
     def _look(self, job: Job) -> WatchedRows | None:
         self._read = None
         watch = self._watch
-        asked, self._asked = self._asked, ()
-        watch.read_again(asked)
+        is_asked = bool(self._asked)
+        while self._asked:
+            watch.read_again(self._asked.popleft())
         reports = watch.look(cancel=job.cancel)
         shown, self._shown = self._shown, (watch.complete, watch.left_out)
-        if not (reports or asked) and shown == self._shown:
+        changed, self._changed = self._changed, False
+        if not (reports or is_asked or changed) and shown == self._shown:
             return None
         for report in reports:
             if report.news is News.GONE:
@@ -109,16 +114,18 @@ class ListWatch:
         return WatchedRows(rows, watch.complete, writing, names, watch.left_out)
 
     def _row(self, run: WatchedRun) -> RunRow:
-        row = self._rows.get(run.listed.name, RunRow(run.listed, hides=self._settings.blind))
-        # A failure is the outcome of a run, which a blind reviewer must not see.
-        state = WatchState.ENDED if row.hides and run.state is WatchState.FAILED else run.state
-        at = "" if row.hides or run.failed_at is None else f" {time_of_day(round(1000 * run.failed_at))[:5]}"
-        return replace(row, listed=run.listed, warning=run.warning, now=_STATES[state] + at)
+        row = self._rows.get(run.listed.name, RunRow(run.listed))
+        hides = hides_outcome(row.review, blind=self._settings.blind)
+        at = "" if run.failed_at is None else f" {time_of_day(round(1000 * run.failed_at))[:5]}"
+        now = _STATES[run.state] + at
+        return replace(row, listed=run.listed, hides=hides, warning=run.warning, now=now)
 
     def _header(self, listed: ListedRun, document: RunDocument) -> Run:
         """Return a run's header with the reviewers' decision, and remember the reviewer's annotations."""
         if self._read is None:
             self._read = self._row_reader(self._settings)
         row = self._read(RunRow(listed), document)
-        self._rows[listed.name] = replace(row, listed=replace(listed, header=None))
+        kept = replace(row, listed=replace(listed, header=None))
+        self._changed = self._changed or kept != self._rows.get(listed.name)
+        self._rows[listed.name] = kept
         return row.header

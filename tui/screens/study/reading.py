@@ -11,11 +11,12 @@ from textual.binding import BindingType
 from textual.getters import query_one
 
 from gistpoint.core.diffs import FileDiff
+from gistpoint.core.errors import UserError
 from gistpoint.core.study.data import MergeDecision
 from gistpoint.core.text import visible_line
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.dialogs.ask import TextDialog
+from gistpoint.tui.screens.dialogs.ask import TextDialog, offer_again, show_error
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar
@@ -27,6 +28,8 @@ WORDS: Mapping[MergeDecision, str] = {
     MergeDecision.MERGE_AFTER_CHANGES: "merge it after changes",
     MergeDecision.REJECT: "reject it",
 }
+
+_WHY = "why"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,10 @@ class MergeAnswer:
 
 
 class BlindReadingScreen(BaseScreen[None]):
-    """A screen that shows one change at a time. An answer is saved at once and can be changed."""
+    """A screen that shows one change at a time. An answer is saved at once and can be changed.
+
+    If it can't be saved, the screen says why and stays at the change, and the reason is offered again.
+    """
 
     CSS_PATH = "reading.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.BLIND_READING)]
@@ -65,7 +71,10 @@ class BlindReadingScreen(BaseScreen[None]):
         answers: Mapping[int, MergeAnswer],
         keep: Callable[[int, MergeAnswer], None],
     ) -> None:
-        """`answers` were given earlier. Both `answers` and `keep` identify a change by its index."""
+        """`answers` were given earlier. Both `answers` and `keep` identify a change by its index.
+
+        `keep` raises a `UserError` if an answer can't be saved.
+        """
         super().__init__()
         self._changes, self._answers, self._keep = changes, dict(answers), keep
         self._at = next((n for n in range(len(changes)) if n not in answers), 0)
@@ -98,7 +107,7 @@ class BlindReadingScreen(BaseScreen[None]):
             elif why is not None:
                 self.notify("It was not saved: say why in a few words.", severity="warning")
 
-        dialog = TextDialog(title, value=before.why if before else "", yes="Keep", asked="why")
+        dialog = TextDialog(title, value=before.why if before else "", yes="Keep", asked=_WHY)
         self.app.push_screen(dialog, answered)
 
     @property
@@ -116,7 +125,12 @@ class BlindReadingScreen(BaseScreen[None]):
         self.app.exit()
 
     def _keep_and_continue(self, answer: MergeAnswer) -> None:
-        self._keep(self._at, answer)
+        try:
+            self._keep(self._at, answer)
+        except UserError as error:
+            offer_again(self.draft(_WHY), answer.why)
+            show_error(self.app, error)
+            return
         self._answers[self._at] = answer
         left = [n for n in range(len(self._changes)) if n not in self._answers]
         self._at = next((n for n in left if n > self._at), left[0] if left else self._at)

@@ -14,7 +14,7 @@ class OutcomesPage(RunPage[list[TestResult]], OutcomeTable):
 
     def read(self, context: PageContext, job: Job) -> list[TestResult]:
         """Return the tests with their outcomes."""
-        return tests_named_in(context.document.step(context.index))
+        return tests_named_in(context.step)
 
     def fill(self, content: list[TestResult]) -> str:
         """Show the tests, and return a note on their origin."""

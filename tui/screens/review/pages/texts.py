@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from gistpoint.sessions.records.model import Run
+from gistpoint.sessions.runs.blind_view import blind_run
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.rendering import header_lines, header_texts
 from gistpoint.tui import signs
@@ -116,18 +117,17 @@ def raw_text(document: RunDocument, index: int) -> tuple[str, str]:
 
 
 def run_text(header: Run, name: str, *, blind: bool) -> str:
-    """Return the facts about a run as text; if `blind`, without the model and the outcome."""
+    """Return the facts about a run as text; if `blind`, without who made it, its outcome and its folder."""
     if blind:
-        header = replace(header, extra={}, also=())
+        header, name = blind_run(header), PurePath(name).name
     lines = [f"{'file':<12} {name}", *header_lines(header, limit=None)]
     if blind:
-        hidden = ("model", "outcome", "suspicious", "confirmation", "score", "end reason", "cost")
-        lines = [line for line in lines if not line.startswith(hidden)]
-        lines.append(f"{'hidden':<12} model and outcome, until your verdict")
+        lines = [line for line in lines if not line.startswith("actor ")]
+        lines.append(f"{'hidden':<12} who made it and the outcome, until your verdict")
     lines += ["", f"{signs.HEADING} signs", *legend()]
     if header.prompt:
         lines += ["", f"{signs.HEADING} task", header.prompt]
-    if header.submission and not blind:
+    if header.submission:
         lines += ["", f"{signs.HEADING} submission", header.submission]
     return "\n".join(lines)
 
