@@ -47,9 +47,9 @@ def csv_line(cells: Iterable[Cell], *, end: str = "\n") -> str:
 
 
 def csv_table(text: str) -> CsvTable:
-    """Return the table in a text; lines may end as on any system, also as on an old Mac.
+    """Return the table in CSV, whose lines may end as on any system, also as on an old Mac.
 
-    Raises `ValueError`, with a sentence, for a text that is not CSV, for example with an endless cell.
+    Raises `ValueError`, with a sentence, for anything that is not CSV, such as an endless cell.
     """
     try:
         found = csv.DictReader(io.StringIO(text, newline=""))

@@ -372,7 +372,7 @@ def comment_explains(
 
     `remarks` are the comments with their lines; `hunks` are the changed lines of the original, as start and
     end, counted from 0; `fresh` are the new lines. A comment reveals it if it is right below the changed
-    header of its block, or if it shares a word with the changed lines and is on a line of its own, either
+    header of its block, or if it shares a word with the changed lines and is on a separate line, either
     among them or above them without a dedent or a new paragraph in between.
     """
     noted = list(remarks)

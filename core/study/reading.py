@@ -115,7 +115,7 @@ def _parsed(declaration: str) -> Mapping[str, Any]:
 
 
 def _filled_in(values: Mapping[str, Any], text_of: Callable[[str], str]) -> dict[str, Any]:
-    """Return the declaration with `file:NAME` replaced by that file's content, where a text is expected."""
+    """Return the declaration with `file:NAME` replaced by that file's content, where a string is expected."""
 
     def put_in(value: Any, key: str) -> Any:
         if isinstance(value, str) and value.startswith(FROM_FILE):

@@ -49,21 +49,27 @@ def patched(tree: SourceTree, patch: str) -> dict[str, bytes | None]:
     added: set[str] = set()
     for diff in diffs:
         _require_usable(diff)
-        old, new = diff.old_path, diff.new_path
-        is_moved = old is not None and new is not None and old != new
+        old, new, is_moved = diff.old_path, diff.new_path, _is_moved(diff)
         before = "" if old is None else _text(tree, old, {} if is_moved else found)
         if new is not None and old != new:
-            if _is_there(tree, new, found) and (new in added or new not in left):
-                raise DiffError(f"The repository already has a file {new!r}.")
+            if new in added or new not in left:
+                _require_free(tree, new, found)
             added.add(new)
-        after = apply(before, diff)
-        if old is not None and not diff.copied and not (is_moved and old in added):
-            found[old] = None
-        if new is not None:
-            found[new] = _bytes(after, new)
-    if patch.strip() and not found:
+        found |= _changed(diff, apply(before, diff), keeps_old=diff.copied or (is_moved and old in added))
+    if not diffs and patch.strip():
         raise DiffError("It is not a patch in unified form.")
     return found
+
+
+def _is_moved(diff: FileDiff) -> bool:
+    """Whether a file gets the contents of another one, which was renamed or copied."""
+    return diff.old_path is not None and diff.new_path not in (None, diff.old_path)
+
+
+def _changed(diff: FileDiff, after: str, *, keeps_old: bool) -> dict[str, bytes | None]:
+    """Return the old file as removed, unless it is kept, and the new one with its text."""
+    removed: dict[str, bytes | None] = {} if diff.old_path is None or keeps_old else {diff.old_path: None}
+    return removed | ({} if diff.new_path is None else {diff.new_path: _bytes(after, diff.new_path)})
 
 
 def _require_usable(diff: FileDiff) -> None:
@@ -71,6 +77,11 @@ def _require_usable(diff: FileDiff) -> None:
         raise DiffError(f"The patch of {diff.path} is binary.")
     if len(diff.old_path or "") > _LONGEST_PATH or len(diff.new_path or "") > _LONGEST_PATH:
         raise DiffError(f"The patch names a file by more than {_LONGEST_PATH} characters.")
+
+
+def _require_free(tree: SourceTree, path: str, changed: Mapping[str, bytes | None]) -> None:
+    if _is_there(tree, path, changed):
+        raise DiffError(f"The repository already has a file {path!r}.")
 
 
 def _text(tree: SourceTree, path: str, changed: Mapping[str, bytes | None]) -> str:

@@ -324,19 +324,29 @@ class _FunctionComparison:
                 self.passed_over += 1
                 continue
             found = repair.outcomes.get(n) or ReplayOutcome("lost", repair.problem or "the run ended")
-            # What the original's own statement refuses counts only if the repair does not refuse it.
-            both_refuse = known.kind != "value" and found.kind != "value"
-            if not recorded and both_refuse and not _lets_through(given, known):
-                continue
-            has_exception = not known.kind == found.kind == "value"
-            # The exception may come from an object that could not be pickled, which a correct repair may
-            # need as well.
-            if has_exception and self._is_incomplete(given):
+            if not self._counts(given, recorded, known, found):
                 continue
             values = self.described.get(given) if isinstance(given, int) else given
             lines = again.reached.get(n, frozenset()), repair.reached.get(n, frozenset())
             pairs.append(_Pair(values, n, known, found, recorded, lines))
         return pairs if recorded else self._lasting(pairs, inputs)
+
+    def _counts(
+        self,
+        given: int | Sequence[Encoded],
+        recorded: bool,
+        known: ReplayOutcome,
+        found: ReplayOutcome,
+    ) -> bool:
+        """Whether the answers to an input are compared, `known` of the original and `found` of the repair."""
+        # What the original's own statement refuses counts only if the repair does not refuse it.
+        both_refuse = known.kind != "value" and found.kind != "value"
+        if not recorded and both_refuse and not _lets_through(given, known):
+            return False
+        has_exception = not known.kind == found.kind == "value"
+        # The exception may come from an object that could not be pickled, which a correct repair may need as
+        # well.
+        return not (has_exception and self._is_incomplete(given))
 
     def _replayed(self, tree: SourceTree, inputs: Sequence[int | Sequence[Encoded]], **how: Any) -> Replayed:
         """Return the answers of one version, and count the time that the original takes."""
@@ -463,7 +473,7 @@ def _class_in(outcome: ReplayOutcome) -> str:
 
 
 def _lets_through(given: int | Sequence[Encoded], outcome: ReplayOutcome) -> bool:
-    """Whether an exception is the one that a function in the input raises (decision 203)."""
+    """Whether an exception is the one that a function in the input raises (decision 201)."""
     return not isinstance(given, int) and _class_in(outcome) in planted_in(given)
 
 

@@ -2,7 +2,7 @@
 
 A drawing function takes the random numbers and returns one encoded value. Nothing is shrunk or stored, and
 600 inputs have to be made within a fraction of a second, which the engine of a property tester can't do
-(decision 202).
+(decision 200).
 """
 
 from __future__ import annotations

@@ -29,6 +29,13 @@ _CONTENTS: dict[Any, Callable[[Any], Any]] = {
     type({}.items()): list,
 }
 """Functions that return the contents of a value of the standard library that can't be pickled."""
+_WITH_NAMES = (
+    type,
+    types.ModuleType,
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+)
 _HEAP_TYPE = 1 << 9
 """The flag of a class that was made while the program ran."""
 
@@ -129,12 +136,8 @@ def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
     inner = (*above, id(value))
     if kind in _PLAIN:
         return _container(value, depth, inner)
-    if _is_made(value):
-        raise Unequal
-    if isinstance(value, (types.MethodType, types.BuiltinFunctionType)) and _is_bound(value):
-        return f"<{value.__qualname__} of {canonical(value.__self__, depth + 1, inner)}>"
-    if isinstance(value, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)):
-        return _named(value)
+    if isinstance(value, _WITH_NAMES):
+        return _of_its_name(value, depth, inner)
     if isinstance(value, BaseException):
         held = _attributes(value, depth, inner)
         return f"{class_name(kind)}{canonical(value.args, depth + 1, inner)}{held and f' with {held}'}"
@@ -145,13 +148,22 @@ def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
     return f"{class_name(kind)}({_state(value, depth, inner)})"
 
 
+def _of_its_name(value: Any, depth: int, above: tuple[int, ...]) -> str:
+    """Return a string for a function, method, class or module, which its name describes if it has one."""
+    if _is_made(value):
+        raise Unequal
+    if isinstance(value, (types.MethodType, types.BuiltinFunctionType)) and _is_bound(value):
+        return f"<{value.__qualname__} of {canonical(value.__self__, depth + 1, above)}>"
+    return _named(value)
+
+
 def _is_bound(value: Any) -> bool:
     """Whether a method has an object; a function of a built-in module has the module instead."""
     return value.__self__ is not None and not isinstance(value.__self__, types.ModuleType)
 
 
 def _named(value: Any) -> str:
-    """Return a string for a module, or for a function or class that can be told from others by its name.
+    """Return a string for a module, a function or a class that has a name.
 
     All lambdas of a module have one name, so a digest of the code is added.
     """
@@ -204,8 +216,11 @@ def _state(value: Any, depth: int, above: tuple[int, ...]) -> str:
     if inside is not None:
         items: Any = dict.items(value) if inside is dict else inside.__iter__(value)
         return "; ".join(part for part in (_container(inside(items), depth, above), held) if part)
-    if held:
-        return held
+    return held or _reduced(value, depth, above)
+
+
+def _reduced(value: Any, depth: int, above: tuple[int, ...]) -> str:
+    """Return a string for what a pickle of an object without attributes would contain, or for its `repr`."""
     try:
         made = value.__reduce_ex__(4)
     except Exception:

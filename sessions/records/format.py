@@ -199,7 +199,7 @@ class Format(ABC):
     texts_in_records = False
     """Whether a step's own records contain its text fields, so that a search parses only steps that match.
 
-    A text may join recorded strings with labels, as in `name: value`, or quote one as JSON.
+    Text may join recorded strings with labels, as in `name: value`, or quote one as JSON.
     """
     words_in_records = False
     """Whether every word of a step is in its own records, although perhaps not every text field.

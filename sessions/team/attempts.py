@@ -565,10 +565,7 @@ def local_attempts(root: Path) -> list[Path]:
 
 
 def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
-    """Return the number of lines missing from the store, by the attempt's folder; 0 if lines differ.
-
-    Attempts without missing or different lines are left out.
-    """
+    """Return the number of lines missing from the store, by the attempt's folder; 0 if lines differ."""
     there = ends_there(connection)
     found: dict[Path, int] = {}
     behind: dict[tuple[str, str, int], tuple[Path, str]] = {}

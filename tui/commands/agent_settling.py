@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,11 +100,7 @@ def _list(found: AgentRun, jobs: Collection[JobState], *, json: bool, is_whole: 
     elif not groups:
         print_text(f"No job of {found.name} is halted.\n")
     for reason, states in groups.items():
-        listed = ", ".join(str(numbers[state.job.key]) for state in states[:_MOST_NUMBERS])
-        more = f" and {len(states) - _MOST_NUMBERS} more" if len(states) > _MOST_NUMBERS else ""
-        lines = [f"{reason}: {plural(len(states), 'job')} ({listed}{more})"]
-        lines += [f"    {message}" for message in dict.fromkeys(s.message for s in states) if message][:3]
-        print_text("\n".join([*lines, f"    {advice(reason)}\n"]))
+        print_text(_of_reason(reason, states, numbers))
     others = len(found.left) - sum(map(len, groups.values()))
     if others and is_whole:
         print_text(
@@ -113,6 +109,15 @@ def _list(found: AgentRun, jobs: Collection[JobState], *, json: bool, is_whole: 
     if groups:
         outcomes = "|".join(SettledAs)
         print_text(f"`gistpoint agent settle {found.name} --reason REASON --as {outcomes}` decides.\n")
+
+
+def _of_reason(reason: str, states: Sequence[JobState], numbers: Mapping[str, int]) -> str:
+    """Return lines with the jobs of one reason, up to three of their messages, and what can be done."""
+    listed = ", ".join(str(numbers[state.job.key]) for state in states[:_MOST_NUMBERS])
+    more = f" and {len(states) - _MOST_NUMBERS} more" if len(states) > _MOST_NUMBERS else ""
+    lines = [f"{reason}: {plural(len(states), 'job')} ({listed}{more})"]
+    lines += [f"    {message}" for message in dict.fromkeys(s.message for s in states) if message][:3]
+    return "\n".join([*lines, f"    {advice(reason)}\n"])
 
 
 def _values(state: JobState) -> dict[str, Any]:

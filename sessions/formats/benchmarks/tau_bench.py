@@ -219,7 +219,7 @@ class TauBench(Format):
     name = "tau-bench"
     reviewed_as = "chat"
     words_in_records = True
-    parted_by = (b'"ticks"',)  # what is said in a conversation by voice is recorded in pieces
+    parted_by = (b'"ticks"',)  # the words of a conversation by voice are recorded in pieces
     not_shown: Sequence[NotShown] = (
         NotShown(("raw_data",), "the provider's own form of the reply; what it says and calls is shown"),
         NotShown(

@@ -93,7 +93,7 @@ def _opencode_export(database: Database, session: dict[str, Any]) -> dict[str, A
 
 
 def _object(data: object) -> dict[str, Any]:
-    """Return the object in a cell, or a text part with the cell's value if that is not an object."""
+    """Return the object in a cell, or a part of text with the cell's value if that is not an object."""
     value = value_of(data)
     return {**value} if isinstance(value, dict) else {"type": "text", "text": str(value)}
 

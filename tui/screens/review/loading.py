@@ -380,7 +380,7 @@ class RunLoader:
         self._read_on()
 
     def hide(self, hides: bool) -> None:
-        """Hide in the rows and the survey what reveals the outcome, or stop doing so; both are made anew."""
+        """Hide what reveals the outcome in the rows and the survey, or show it; both are made again."""
         if hides is self._hides:
             return
         self._hides, self._outdated = hides, True
