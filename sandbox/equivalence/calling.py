@@ -95,6 +95,8 @@ class ReplayOutcome(msgspec.Struct, frozen=True):
     """A string that shows the arguments after the call."""
     is_given: bool = False
     """Whether the result is one of the arguments, not a copy."""
+    is_refusal: bool = False
+    """Whether a `raise` or `assert` of the repository raised the exception."""
 
 
 @dataclass(slots=True)

@@ -1,9 +1,9 @@
 """Tests a repair against the original with recorded and varied calls (decision 80).
 
 A call counts only if the original answers it the same way twice. A varied input counts only if the original
-returns a value for it: inputs that the original refuses are outside of its contract, unless its own `raise`
-refuses them and the repair answers. Exceptions are compared by class; values are compared together with the
-state of the arguments after the call.
+returns a value for it: inputs that the original refuses are outside of its contract, unless a `raise` of the
+tree refuses them and the repair answers (decision 202). Exceptions are compared by class; values are compared
+together with the state of the arguments after the call.
 """
 
 from __future__ import annotations
@@ -196,8 +196,6 @@ class _FunctionComparison:
     replay: Callable[..., Replayed]
     described: dict[int, list[Encoded]] = field(default_factory=dict)
     passed_over: int = 0
-    raises: frozenset[str] = frozenset()
-    """The exceptions that the original raises with its own `raise`."""
     quick_s: float = CALL_LIMIT_S
     """The time limit of a varied call of the original."""
     tried: set[str] = field(default_factory=set)
@@ -249,7 +247,6 @@ class _FunctionComparison:
         own = hints_of((self.original,), self.span.path, self.span.qualname)
         # The repair's literals count too, because repairs often err by testing for a particular value.
         both = hints_of((self.original, self.repaired), self.span.path, self.span.qualname)
-        self.raises = own.raises
         inputs = varied(examples, VARIED, own)
         if both != own:
             inputs += self._suggested_by_repair(examples, both, inputs)
@@ -302,7 +299,7 @@ class _FunctionComparison:
         """Return the calls that count, which the original answers in the same way twice.
 
         The other calls are added to `passed_over`. A varied input counts only if the original returns a value
-        for it, or if its own `raise` refuses it and the repair answers; an exception counts only if all
+        for it, or if a `raise` of the tree refuses it and the repair answers; an exception counts only if all
         arguments could be pickled.
         """
         if not inputs:
@@ -339,9 +336,10 @@ class _FunctionComparison:
         found: ReplayOutcome,
     ) -> bool:
         """Whether the answers to an input are compared, `known` of the original and `found` of the repair."""
-        # What the original's own statement refuses counts only if the repair does not refuse it.
-        both_refuse = known.kind != "value" and found.kind != "value"
-        if not recorded and both_refuse and not _lets_through(given, known):
+        # What the original refuses counts only if the repair does not refuse it.
+        both_raise = known.kind != "value" and found.kind != "value"
+        gets_through = _lets_through(given, known) or _lets_through(given, found)
+        if not recorded and both_raise and not gets_through:
             return False
         has_exception = not known.kind == found.kind == "value"
         # The exception may come from an object that could not be pickled, which a correct repair may need as
@@ -380,9 +378,9 @@ class _FunctionComparison:
     ) -> tuple[list[int | Sequence[Encoded]], Replayed]:
         """Return the varied inputs that the original answered in time, with its answers.
 
-        An input that it refuses is outside of its contract and left out without being counted, unless the
-        original's own `raise` refuses it. Repeating only the others keeps a comparison short (decision
-        195).
+        An input for which it raises an exception is outside of its contract and left out without being
+        counted, unless a `raise` of the tree refuses it. Repeating only the others keeps a comparison short
+        (decision 195).
         """
         self.tried.update(repr(given) for n, given in enumerate(inputs) if n in tried.outcomes)
         kept, answers = list[int | Sequence[Encoded]](), dict[int, ReplayOutcome]()
@@ -390,14 +388,10 @@ class _FunctionComparison:
             outcome = tried.outcomes.get(n)
             if outcome is None or outcome.kind not in ("value", "raised"):
                 self.passed_over += 1
-            elif outcome.kind == "value" or self._is_meant(given, outcome):
+            elif outcome.kind == "value" or outcome.is_refusal or _lets_through(given, outcome):
                 answers[len(kept)] = outcome
                 kept.append(given)
         return kept, Replayed(outcomes=answers)
-
-    def _is_meant(self, given: int | Sequence[Encoded], outcome: ReplayOutcome) -> bool:
-        """Whether the original raises an exception itself, or lets that of a given function through."""
-        return _class_in(outcome) in self.raises or _lets_through(given, outcome)
 
     def _with_lines(self, tree: SourceTree, inputs: Sequence[int | Sequence[Encoded]]) -> Replayed:
         """Return the answers of one version, and the lines that each call reached.

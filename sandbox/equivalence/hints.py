@@ -57,8 +57,6 @@ class Hints:
     names: frozenset[str] = frozenset()
     """The names of the attributes that are used, and the strings that may be keys, as `[text]`."""
     asks_for_types: bool = False
-    raises: frozenset[str] = frozenset()
-    """The names of the exceptions in the original's own `raise` statements."""
     catches: frozenset[str] = frozenset()
     """The names of the built-in exceptions that the original catches."""
     converts: bool = False
@@ -93,7 +91,7 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
     kinds: set[str] = set()
     names: set[str] = set()
     asks = False
-    converts, raises, catches = False, frozenset[str](), frozenset[str]()
+    converts, catches = False, frozenset[str]()
     for number, tree in enumerate(trees):
         try:
             module, function = _parsed(tree, path, qualname)
@@ -107,15 +105,14 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
         # Only the original shows that it accepts other types; a repair may convert a value that is always a
         # number.
         if number == 0:
-            converts, raises = any(map(_converts, ast.walk(function))), _raised(function)
-            catches = _caught(function)
+            converts, catches = any(map(_converts, ast.walk(function))), _caught(function)
         for value in (*_literals(function), *_constants(module, used)):
             # Bounded, because a submission may contain any number of literals.
             if len(literals) < _MOST_LITERALS:
                 literals.setdefault(repr(value), value)
     names |= {f"[{value[1]}]" for value in literals.values() if value[0] == "s"}
     values = tuple(literals.values())
-    return Hints(values, frozenset(kinds), frozenset(names), asks, raises, catches, converts)
+    return Hints(values, frozenset(kinds), frozenset(names), asks, catches, converts)
 
 
 def _attributes_in(function: _Function) -> set[str]:
@@ -144,14 +141,6 @@ def _makes_property(decorator: ast.expr) -> bool:
 
 
 _PROPERTIES = frozenset(("property", "cached_property", "setter", "getter", "deleter"))
-
-
-def _raised(function: _Function) -> frozenset[str]:
-    """Return the names of the exceptions in the `raise` statements of a function."""
-    raised = (node.exc for node in ast.walk(function) if isinstance(node, ast.Raise))
-    kinds = (exc.func if isinstance(exc, ast.Call) else exc for exc in raised)
-    names = (kind.attr if isinstance(kind, ast.Attribute) else getattr(kind, "id", "") for kind in kinds)
-    return frozenset(filter(None, names))
 
 
 def _caught(function: _Function) -> frozenset[str]:

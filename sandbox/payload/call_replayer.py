@@ -24,6 +24,7 @@ import base64
 import builtins
 import datetime
 import decimal
+import dis
 import enum
 import fractions
 import hashlib
@@ -326,14 +327,28 @@ def _bounded(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
-def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) -> dict[str, Any]:
+def _is_refusal(error: BaseException, root: str) -> bool:
+    """Whether a `raise` or `assert` statement in a file below `root` raised an exception."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None:
+        return False
+    code = last.tb_frame.f_code
+    in_tree = os.path.realpath(code.co_filename).startswith(os.path.join(os.path.realpath(root), ""))
+    return in_tree and code.co_code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+
+
+def outcome(
+    function: Any, shape: list[Any], values: list[Any], limit_s: float, root: str = os.sep
+) -> dict[str, Any]:
     """Call the function within `limit_s` seconds, and return the outcome.
 
     The keys are `kind` (`value`, `raised`, `late`, or `lost` if the outcome can't be compared), `shown` (a
     string to show) and `hash` (of the outcome with the changed arguments, or empty). After `value` and
     `raised` there are also `alone` (the hash of the outcome without the arguments), `after` (the arguments
-    after the call) and `is_given` (whether the result is an argument, not a copy). Strings are cut to 20,000
-    characters.
+    after the call), `is_given` (whether the result is an argument, not a copy) and `is_refusal` (whether a
+    statement in a file below `root` raised the exception). Strings are cut to 20,000 characters.
     """
 
     def late(*_: Any) -> None:
@@ -344,7 +359,7 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
     answers.GIVEN.update(answers.functions_in(values, 0))
     signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, limit_s)
-    is_given = False
+    is_given = is_refusal = False
     try:
         try:
             result = _called(function, shape, values)
@@ -355,6 +370,7 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
             raise
         except BaseException as error:
             kind, text = "raised", answers.class_name(type(error))
+            is_refusal = _is_refusal(error, root)
             try:
                 shown = f"{type(error).__name__}: {error}"
             except Exception:
@@ -373,7 +389,7 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
     digest = hashlib.sha256(f"{kind}\0{text}\0{after}".encode("utf-8", "backslashreplace")).hexdigest()
     alone = hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "backslashreplace")).hexdigest()
     found = {"kind": kind, "shown": _bounded(shown), "hash": digest, "alone": alone, "after": _bounded(after)}
-    return {**found, "is_given": is_given}
+    return {**found, "is_given": is_given, "is_refusal": is_refusal}
 
 
 def _is_given(result: Any, values: list[Any]) -> bool:
@@ -438,7 +454,7 @@ def main() -> int:
         except BaseException as error:
             put("outcome", input=number, kind="lost", shown=type(error).__name__, hash="")
             continue
-        call = partial(outcome, function, shape, values, order["limit_s"])
+        call = partial(outcome, function, shape, values, order["limit_s"], root)
         if order["lines"]:
             found, lines = _with_lines(function.__code__.co_filename, call)
             put("reached", input=number, lines=lines)

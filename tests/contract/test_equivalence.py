@@ -96,6 +96,14 @@ class Door:
             return False
         return self.push == 71
 
+def _require_positive(n):
+    if n < 0:
+        raise ValueError(n)
+
+def halved(n):
+    _require_positive(n)
+    return n // 2
+
 def attempted(call, default=None):
     try:
         return call()
@@ -127,6 +135,7 @@ def test_outer(): assert mod.outer(1) == 2
 def test_union(): assert mod.union([1]) == [1] and mod.union([1], [2, 1]) == [1, 2]
 def test_itself(): assert mod.itself([1]) == [1]
 def test_opened(): assert mod.opened([1, 2, 3]) == "closed"
+def test_halved(): assert mod.halved(4) == 2
 def test_attempted(): assert mod.attempted(globals) is not None and mod.attempted({}.popitem, 2) == 2
 def test_door(): assert not mod.Door(1, 2, 3).is_open()
 """
@@ -142,6 +151,7 @@ SAME = {
         "def attempted(call, default=None):\n    import contextlib\n"
         "    with contextlib.suppress(KeyError):\n        return call()\n    return default"
     ),
+    "halved": "def halved(n):\n    if n >= 0:\n        return n // 2\n    raise ValueError",
     "later": "async def later(n):\n    return 1 + n",
 }
 
@@ -196,6 +206,13 @@ def test_another_way_to_do_the_same_is_equivalent(compare: Compare, monkeypatch:
             "evens(2)",
             "<yields 0>",
             "<yields 0, 2>",
+        ),
+        (
+            "halved",
+            "def halved(n):\n    return n // 2",
+            "halved(-1)",
+            "ValueError: -1",
+            "-1",
         ),
     ],
 )

@@ -193,15 +193,6 @@ def test_a_function_that_asks_for_types_is_given_what_is_false_of_each() -> None
     assert "{}" not in inputs
 
 
-def test_what_a_function_raises_itself_is_that_of_the_original(tmp_path: Path) -> None:
-    text = "def f(n):\n    if n:\n        raise KeyError(n)\n    raise ValueError\n"
-    trees = [
-        SourceTree.open(write_tar({"mod.py": source}, tmp_path / f"{n}.tar"))
-        for n, source in enumerate((text, text.replace("ValueError", "OSError")))
-    ]
-    assert hints_of(trees, "mod.py", "f").raises == {"KeyError", "ValueError"}
-
-
 @pytest.mark.parametrize("condition", ["if n: pass", "return not n", "return 1 if n else 2", "return n or 2"])
 def test_what_is_asked_whether_it_is_true_may_be_missing(tmp_path: Path, condition: str) -> None:
     text = f"def f(n):\n    {condition}\ndef g(n):\n    return n.a and len(n.a) > 1\n"

@@ -4,6 +4,7 @@ import re
 import threading
 import types
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,3 +140,47 @@ def test_a_given_function_is_compared_by_its_name() -> None:
     assert outcome(chosen, [1, [], False, False, ["functions"]], [given], 5.0)["kind"] == "value"
     with pytest.raises(Unequal):
         canonical(made_function(), 0, ())
+
+
+def refuses_by_itself(n: int) -> int:
+    if n:
+        raise KeyError(n)
+    return n
+
+
+def refuses_by_a_helper(n: int) -> int:
+    return refuses_by_itself(n)
+
+
+def asserts(n: int) -> None:
+    assert not n
+
+
+def raises_again(n: int) -> int:
+    try:
+        return int("x" * n)
+    except ValueError:
+        raise
+
+
+def fails_in_a_call(n: int) -> int:
+    return int("x" * n)
+
+
+def fails_in_an_operator(n: int) -> int:
+    return [][n]
+
+
+@pytest.mark.parametrize("function", [refuses_by_itself, refuses_by_a_helper, asserts])
+def test_what_a_statement_of_the_repository_raises_is_a_refusal(function: Any) -> None:
+    shape = [1, [], False, False, ["n"]]
+    root = str(Path(__file__).parent)
+    assert outcome(function, shape, [1], 5.0, root)["is_refusal"]
+    assert not outcome(function, shape, [1], 5.0, f"{root}/elsewhere")["is_refusal"]
+    assert not outcome(function, shape, [0], 5.0, root)["is_refusal"]
+
+
+@pytest.mark.parametrize("function", [raises_again, fails_in_a_call, fails_in_an_operator])
+def test_what_fails_without_a_statement_for_it_is_no_refusal(function: Any) -> None:
+    found = outcome(function, [1, [], False, False, ["n"]], [1], 5.0, str(Path(__file__).parent))
+    assert (found["kind"], found["is_refusal"]) == ("raised", False)

@@ -20,7 +20,6 @@ from gistpoint.sandbox.equivalence.calling import (
     ReplayOutcome,
 )
 from gistpoint.sandbox.equivalence.comparing import _FunctionComparison
-from gistpoint.sandbox.equivalence.hints import hints_of
 
 SPAN = FunctionSpan("shop.py", "price", 1, 4)
 SOURCE = b"def price(n):\n    while n > 40:\n        pass\n    return n\n"
@@ -75,6 +74,7 @@ class _Runs:
     timed_out: bool = False
     """Whether runs of the repair that record lines reach their time limit."""
     repaired: SourceTree | None = None
+    original: Answer = same
     made: list[_Run] = field(default_factory=list)
 
     def __call__(
@@ -89,7 +89,7 @@ class _Runs:
         of_repair, numbers = tree is self.repaired, list(map(_number, inputs))
         self.made.append(_Run(of_repair, numbers, limit_s, budget_s))
         is_first = describe or budget_s is not None
-        of_original = same if is_first or lines else self.reordered
+        of_original = self.original if is_first or lines else self.reordered
         answer = (self.traced if lines else self.repair) if of_repair else of_original
         refused = ReplayOutcome("raised", "TypeError: no number", "x")
         found = {at: refused if n is None else answer(n) for at, n in enumerate(numbers)}
@@ -116,7 +116,7 @@ def compared(
         trees.append(SourceTree.open(path))
     runs = _Runs(repair, traced or repair, reordered, repaired=trees[1], **known)
     calls = RecordedCalls("shop", [1, [], False, False, ["n"]], ["gAFLBy4="])
-    report = _FunctionComparison(*trees, SPAN, calls, runs).report()
+    report = _FunctionComparison(trees[0], trees[1], SPAN, calls, runs).report()
     return report, runs.made
 
 
@@ -230,12 +230,22 @@ def test_the_words_of_an_exception_do_not_make_an_answer_unsteady() -> None:
     assert comparing._steady(LATE, LATE) is None
 
 
-def test_what_the_original_refuses_is_known_however_its_exception_is_named(tmp_path: Path) -> None:
-    source = b"def price(n):\n    if n < 0:\n        raise errors.BadPrice(n)\n    raise ValueError\n"
-    path = tmp_path / "tree.tar"
-    write_tar(SourceTree(path, {}).with_files({"shop.py": source}), path)
-    hints = hints_of([SourceTree.open(path)], "shop.py", "price")
-    assert hints.raises == {"BadPrice", "ValueError"}
+@pytest.mark.parametrize("by_statement", [True, False])
+def test_what_a_statement_refuses_differs_only_if_the_repair_answers(
+    tmp_path: Path, by_statement: bool
+) -> None:
+    refused = ReplayOutcome("raised", "ValueError: negative", "v", is_refusal=by_statement)
+    otherwise = ReplayOutcome("raised", "TypeError: negative", "t")
+
+    def refusing(n: int, answer: ReplayOutcome = refused) -> ReplayOutcome:
+        return answer if n < 0 else same(n)
+
+    def verdict(repair: Answer) -> Equivalence:
+        return compared(tmp_path, repair, original=refusing, reordered=refusing)[0].verdict
+
+    assert verdict(refusing) is Equivalence.EQUIVALENT
+    assert verdict(lambda n: refusing(n, otherwise)) is Equivalence.EQUIVALENT
+    assert verdict(same) is (Equivalence.DIFFERS if by_statement else Equivalence.EQUIVALENT)
 
 
 def test_literals_of_a_repair_take_no_place_from_the_originals_inputs(tmp_path: Path) -> None:
