@@ -34,8 +34,11 @@ class VisibleRun(Protocol):
     header: Run | None
     step: Step | None
     """The current step; None until one has been read."""
-    hides: bool
-    """Whether model and outcome are hidden."""
+
+    @property
+    def hides(self) -> bool:
+        """Whether model and outcome are hidden."""
+        ...
 
 
 class ReviewView(JobOwner, Protocol):
