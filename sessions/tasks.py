@@ -96,7 +96,7 @@ class TaskStore:
         if self._by_id is None:  # a folder may also have another name than its task
             self._by_id = {task.id: task for task in self.tasks() if isinstance(task, Task)}
             if task_id not in self._by_id and self._demo is not None and not self._demo.is_dir():
-                with suppress(UserError, OSError):  # a list is printed without its title
+                with suppress(UserError, OSError):  # then a list shows the task without its title
                     self._by_id.update({task.id: task for _, task in unpack_demo(self._demo)})
         return self._by_id.get(task_id)
 

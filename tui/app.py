@@ -155,7 +155,7 @@ class GistpointApp(BaseApp):
         except Exception as error:
             if isinstance(error, CancelledError) and opening.cancelled:
                 return
-            self.call_from_thread(self._opened, opening)
+            self.call_from_thread(self._end_opening, opening)
             raise
 
     def _show_task(self, opening: Opening, title: str, mode: str) -> None:
@@ -167,7 +167,7 @@ class GistpointApp(BaseApp):
         if opening is self._opening and isinstance(self.screen, OpeningDialog | OpeningScreen):
             self.screen.say(f"{words[0].upper()}{words[1:]}")
 
-    def _opened(self, opening: Opening) -> bool:
+    def _end_opening(self, opening: Opening) -> bool:
         """Remove the progress display. Return whether the opening is still wanted."""
         if opening is not self._opening:
             return False
@@ -184,7 +184,7 @@ class GistpointApp(BaseApp):
         opening = self._opening
         if opening is None or not opening.cancel():
             return False
-        self._opened(opening)
+        self._end_opening(opening)
         if isinstance(self.screen, OpeningScreen):
             self._show_first()
         return True
@@ -206,7 +206,7 @@ class GistpointApp(BaseApp):
     def _show_tour(self, tour: Tour, opening: Opening) -> None:
         from gistpoint.tui.screens.tour import TourScreen
 
-        self._opened(opening)
+        self._end_opening(opening)
         screen = TourScreen(tour, self.services.clock)
         screen.when_left(tour.end)
         self.push_screen(screen, partial(self._toured, tour))
@@ -225,7 +225,7 @@ class GistpointApp(BaseApp):
             self._review(message.attempt_id)
 
     def _review(self, attempt_id: str, problem: str = "", opening: Opening | None = None) -> None:
-        if opening is not None and not self._opened(opening):
+        if opening is not None and not self._end_opening(opening):
             return
         import getpass
 
@@ -305,7 +305,7 @@ class GistpointApp(BaseApp):
             self.call_from_thread(self._ask_which, task, latest, opening)
 
     def _ask_which(self, task: Task, latest: AttemptSummary, opening: Opening) -> None:
-        if not self._opened(opening):
+        if not self._end_opening(opening):
             return
         from gistpoint.core.kinds.titles import title_in_attempt
         from gistpoint.core.readable import duration, when
@@ -357,7 +357,7 @@ class GistpointApp(BaseApp):
             self._resume(summary.attempt_id, opening)
 
     def _show_ended(self, task: Task, answer: Answer, summary: AttemptSummary, opening: Opening) -> None:
-        if self._opened(opening):
+        if self._end_opening(opening):
             self._show_summary(task, answer, summary.state, accepted=summary.accepted)
 
     def _show_summary(
@@ -398,7 +398,7 @@ class GistpointApp(BaseApp):
     def _solve(self, held: OpenAttempt, opening: Opening) -> None:
         from gistpoint.tui.screens.kinds import screens_of
 
-        self._opened(opening)
+        self._end_opening(opening)
         self._held = held
         play, self._play = self._play, None
         screen = screens_of(held.attempt.task).solve(held.attempt, self.services.clock, play)

@@ -1,4 +1,6 @@
-"""Evaluates expressions: the variable of each expression's possible values, and the calls that it makes."""
+"""Evaluates expressions: finds the variable with an expression's possible values, records its calls, and
+binds targets.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ EarlierFiles = Mapping[str, tuple[EarlierFile, ...]]
 
 @dataclass(frozen=True, slots=True)
 class EarlierBody:
-    """A function as somebody else wrote it and believed it to be right."""
+    """A function as somebody else wrote it, believing it to be right."""
 
     text: str
     """The definition at the left margin."""

@@ -1,4 +1,4 @@
-"""Confines a program with bubblewrap: it sees only the system's programs, its own folder, and named folders.
+"""Confines a program with bubblewrap: it sees system programs, Python, its own folder and named folders only.
 
 It has no network; only sockets in its working folder lead out (decision 153).
 """

@@ -322,7 +322,7 @@ def _prefix(text: str, at: int, depth: int) -> Json:
     return _prefix_object(text, at + 1, depth) if opening == "{" else _prefix_array(text, at + 1, depth)
 
 
-def _next(text: str, at: int) -> int:
+def _after_space(text: str, at: int) -> int:
     match = _SPACE.match(text, at)
     return match.end() if match else at
 
@@ -330,14 +330,14 @@ def _next(text: str, at: int) -> int:
 def _prefix_object(text: str, at: int, depth: int) -> Json:
     found: dict[str, Json] = {}
     while True:
-        at = _next(text, at)
+        at = _after_space(text, at)
         if text[at : at + 1] != '"':
             return found
         try:
             key, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             return found
-        at = _next(text, at)
+        at = _after_space(text, at)
         if at >= len(text):
             return found
         try:
@@ -350,7 +350,7 @@ def _prefix_object(text: str, at: int, depth: int) -> Json:
 def _prefix_array(text: str, at: int, depth: int) -> Json:
     found: list[Json] = []
     while True:
-        at = _next(text, at)
+        at = _after_space(text, at)
         if text[at : at + 1] in ("", "]", "}"):
             return found
         try:

@@ -1,6 +1,7 @@
 """A table of any number of records, with columns, sorting, groups and a filter.
 
-All cells are literal text. Unlike Textual's `DataTable`, it reads only the visible rows (decision 59).
+All cells are literal text. Unlike Textual's `DataTable`, it draws only the visible rows, and measures
+each record once (decision 59).
 """
 
 from __future__ import annotations

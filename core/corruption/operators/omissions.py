@@ -145,7 +145,7 @@ def _required(subject: CorruptionTarget, node: ast.Call) -> int | None:
 def lost_choice(subject: CorruptionTarget, node: ast.IfExp) -> Iterator[Edits]:
     """Yield edits that replace a conditional expression with one of its values."""
     for value in (node.body, node.orelse):
-        # A value that the condition tests would be wrong too often without it.
+        # Without the condition, a value that it tests would be wrong too often.
         is_independent = names_in(node.test).isdisjoint(names_in(value))
         if isinstance(value, ast.Constant) or not is_independent:
             continue

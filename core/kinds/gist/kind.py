@@ -347,7 +347,7 @@ class Gist(TaskKind["GistJudge"]):
         return (WRITE_GIST, {"content": text}), hand_in
 
     def exported_brief(self, task: Task, shell: str, place: str) -> str:
-        """Return the brief of a gist for a solver with a shell, who writes it to `place`."""
+        """Return the brief for a solver with a shell, who writes the gist to `place`."""
         from gistpoint.core.kinds.gist.brief import gist_brief
 
         return gist_brief(task, shell=shell, gist=place)

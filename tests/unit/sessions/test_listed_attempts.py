@@ -32,7 +32,7 @@ def fresh(services: Services, *, index: bool) -> AttemptStore:
     return AttemptStore(places.attempts, services.clock, "test", places.reviews, index=file)
 
 
-def both(services: Services) -> list[ListedAttempt]:
+def compared_rows(services: Services) -> list[ListedAttempt]:
     """Return the rows from the index, after comparing them with those from the journals."""
     rows = list(fresh(services, index=True).listed())
     assert rows == list(fresh(services, index=False).listed())
@@ -52,19 +52,19 @@ def test_every_writers_change_shows_at_once(services: Services, tmp_path: Path) 
     assert isinstance(clock, FakeClock)
     reviews = ReviewStore(services.locations.reviews, clock)
     opened = services.start(task)
-    seen = [both(services)]
+    seen = [compared_rows(services)]
 
     def then(act: Callable[[], object]) -> None:
         clock.advance(1_000)
         act()
-        rows = both(services)
+        rows = compared_rows(services)
         assert rows != seen[-1], act
         seen.append(rows)
 
     then(lambda: opened.attempt.call("list_directory", {}))
     then(lambda: opened.attempt.call("submit_attempt", {"func_code": REPAIR}))
     opened.close()
-    (row,) = both(services)
+    (row,) = compared_rows(services)
     assert (row.outcome, row.calls) == ("solved", "2")
     then(lambda: reject_pass(services.attempts, reviews, RejectPass(attempt=row.attempt_id, why="x")))
     assert seen[-1][0].outcome == "solved, rejected"
@@ -82,10 +82,10 @@ def test_every_writers_change_shows_at_once(services: Services, tmp_path: Path) 
     then(second.close)
     assert seen[-1][0].outcome == "unfinished"
     again = services.resume(seen[-1][0].attempt_id)
-    assert both(services)[0].outcome == "open in another window or process"
+    assert compared_rows(services)[0].outcome == "open in another window or process"
     then(lambda: again.attempt.give_up(GiveUpCode.TOO_HARD, ""))
     again.close()
-    both(services)
+    compared_rows(services)
 
     # changes by synchronising: an attempt from another machine, its continuation, and a renamed branch
     other = build_services(tmp_path / "other", clock=clock)
@@ -156,7 +156,7 @@ def test_a_copied_journal_is_the_same_attempt(services: Services) -> None:
     earlier.write_bytes(b"".join(earlier.read_bytes().splitlines(keepends=True)[:-1]))
     for _ in range(2):
         store = fresh(services, index=True)
-        assert [row.attempt_id for row in both(services)] == names[::-1]
+        assert [row.attempt_id for row in compared_rows(services)] == names[::-1]
         for listed in (store.listed, store.outlines, store.summaries):
             assert len(list(listed())) == 2  # type: ignore[operator]
             assert store.copies == {f"{names[0]}-copy": names[0], "an earlier part": names[0]}
@@ -164,9 +164,9 @@ def test_a_copied_journal_is_the_same_attempt(services: Services) -> None:
     # The copy was continued: two journals that differ are two attempts.
     services.resume(f"{names[0]}-copy").close()
     shutil.rmtree(root / "an earlier part")
-    assert {row.attempt_id for row in both(services)} == {*names, f"{names[0]}-copy"}
+    assert {row.attempt_id for row in compared_rows(services)} == {*names, f"{names[0]}-copy"}
 
     # Of copies without the original, one counts.
     shutil.rmtree(root / names[0])
     shutil.copytree(root / f"{names[0]}-copy", root / "another copy")
-    assert sorted(row.own_id for row in both(services)) == names
+    assert sorted(row.own_id for row in compared_rows(services)) == names

@@ -137,7 +137,7 @@ def test_the_time_of_a_run_goes_from_its_beginning_to_its_end() -> None:
     run = Run("a format", started=5.0, duration_s=30.0, derived=derived)
     assert keeper.times(run).parts == TimeParts(4.0, None, 0.0, 26.0, is_whole=True)
     assert keeper.times(replace(run, duration_s=6.0)).parts.total == 9.0
-    # What the harness wrote long before and after the run does not make it longer than it recorded.
+    # A step that the harness writes long after the run does not lengthen it beyond its recorded duration.
     keeper.feed(Step(1, Actor.SYSTEM, StepKind.STATE, ByteRange("", 0, 1), started=90_000.0))
     assert keeper.times(replace(run, derived=frozenset())).parts[:4] == (4.0, None, 0.0, 26.0)
     assert keeper.times(replace(run, derived=frozenset(), duration_s=1.0)).parts[:4] == (4.0, None, 0.0, 0.0)

@@ -320,7 +320,10 @@ class Renderer:
             yield f"{name} = {self._kept(name)}"
 
     def _is_shadowed(self, entity: Entity, name: str) -> bool:
-        """Whether another entity is bound to the name after this one; external imports may be anywhere."""
+        """Whether another entity may be bound to the name after this one.
+
+        The order of external imports is unknown.
+        """
         for other in self._called.get(name, ()):
             is_external = EXTERNAL in (other.kind, entity.kind)
             may_follow = is_external or self._last[other] > self._last[entity]

@@ -48,7 +48,7 @@ def shape_of(shapes: tuple[str, ...], number: int) -> str:
 
 
 def colour_of(number: int) -> str:
-    """Return the colour of a style."""
+    """Return the colour of the style with this number: a grey for a series that is no solver."""
     colours = GREYS if number >= _NO_SOLVER else COLOURS
     return colours[number % len(colours)]
 

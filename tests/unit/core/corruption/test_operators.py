@@ -1,4 +1,4 @@
-"""Each family finds its fault in a small function and leaves other code unchanged."""
+"""Each family makes its fault in a small function and leaves other code unchanged."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ CASES = [
 @pytest.mark.parametrize(
     ("family", "source", "line"), CASES, ids=[f"{i}-{case[0]}" for i, case in enumerate(CASES)]
 )
-def test_family_finds_its_fault(family: str, source: str, line: str) -> None:
+def test_family_makes_its_fault(family: str, source: str, line: str) -> None:
     assert line in changed(source, family)
 
 
