@@ -183,7 +183,7 @@ class RowIndex:
                 return None
 
     def _write(self, act: Callable[[sqlite3.Connection], object], *, at_once: bool = False) -> None:
-        # Waiting again for each of thousands of rows would take longer than to read them next time.
+        # To wait again for each of thousands of rows would take longer than to read their files next time.
         with self._lock:
             if time.monotonic() < self._writes_from:
                 return

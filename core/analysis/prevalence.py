@@ -6,11 +6,12 @@ the judge labelled (f), it is mean(y) + w (mean of f over the m - mean of f over
 - w = cov(y, f) / ((1 + n / m) var(f)), within [0, 1], with the covariance over the n runs (divided by n) and
   the variance over all runs; with w = 0 it is the mean of the person's labels.
 
-A judge's errors do not shift the estimate, because they are measured where the person labelled; a judge that
-knows nothing gets a weight near 0. The interval is that of all estimates (`intervals.py`, decision 87): each
-task is left out, w is tuned again, and the interval is symmetric in the log odds with effective degrees of
-freedom. Its variance is at least that of independent runs with 0.25 labels added to each pair of answers:
-otherwise a judge that agrees with a few labels by chance would seem never to be wrong (decision 174).
+A judge's errors shift the estimate only a little, and only with few labels, on which w is tuned too: they are
+measured where the person labelled. A judge that knows nothing gets a weight near 0. The interval is that of
+all estimates (`intervals.py`, decision 87): each task is left out, w is tuned again, and the interval is
+symmetric in the log odds with effective degrees of freedom. Its variance is at least that of independent runs
+with 0.25 labels added to each pair of answers: otherwise a judge that agrees with a few labels by chance
+would seem never to be wrong (decision 174).
 
 Sources: Angelopoulos, Bates, Fannjiang, Jordan & Zrnic, Prediction-powered inference, Science 382, 2023;
 Angelopoulos, Duchi & Zrnic, PPI++: Efficient prediction-powered inference, 2023 (arXiv:2311.01453), section 6

@@ -186,7 +186,7 @@ class TaskJudge(Protocol):
 
     @property
     def task(self) -> Task:
-        """The task."""
+        """The task whose submissions are judged; an attempt's task may have other settings."""
         ...
 
     @property

@@ -245,10 +245,11 @@ def _given(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _asks_alike(exchanges: list[Exchange], place: int, answer: Mapping[str, Any]) -> bool:
-    """Whether the next recorded request can follow a new answer: no question, or the recorded one.
+    """Whether the next recorded request can follow a new answer.
 
-    A question that was asked later is moved to this place with its reply: a function may call others
-    in a different order.
+    It can if neither the new nor the recorded answer asks a question, or if both ask the same one. A question
+    that the recording asks later is moved to this place with its reply: a function may call others in a
+    different order.
     """
     recorded = exchanges[place].answer
     if "callback" not in (recorded.get("re"), answer.get("re")):

@@ -70,7 +70,7 @@ class AnthropicModel(NativeModel):
                 model=self.settings.model,
                 max_tokens=body["max_tokens"],
                 messages=body["messages"],
-                # Sent as they are, since the package does not know all members of the blocks that it gets.
+                # `extra_body` is sent unchanged: the package does not know all members of messages.
                 extra_body={**{name: value for name, value in body.items() if name != "max_tokens"}, **way},
             ) as response:
                 received.take(response.iter_bytes(), connection.began)

@@ -60,7 +60,7 @@ class EventReader:
         self._after_return = block.endswith(b"\r")
 
     def close(self) -> Iterator[ServerEvent]:
-        """Yield the last event, even if the empty line after it is missing, which some servers omit.
+        """Yield the last event if the empty line that should end it is missing: some servers omit it.
 
         Raises `EndlessReplyError` if there are too many lines.
         """

@@ -174,7 +174,7 @@ def _of_journal(job: JobState, follower: JournalFollower) -> FollowedJob:
 
 
 def _after_job(before: FollowedJob, job: JobState) -> FollowedJob:
-    """Return a job that has changed although its attempt has not."""
+    """Return `before` updated from `job`, whose attempt has not changed."""
     own, earlier = job_figures(job), job_figures(before.job)
     kept = before.figures
     ended = before.shown.ending is not None

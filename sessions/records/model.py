@@ -348,7 +348,11 @@ def parts_of(step: Step) -> Iterator[tuple[TextScope, int, str]]:
 
 
 def call_text(call: RunCall) -> str:
-    """Return a call's arguments as text: an object's by name, nested ones as JSON; others as recorded."""
+    """Return a call's arguments as text.
+
+    Each member of an object follows its name, as JSON unless it is a string. Arguments that are no object are
+    returned as recorded.
+    """
     if not call.parsed:
         return call.arguments
     if len(call.parsed) == 1:

@@ -153,7 +153,7 @@ class RepositoryHistory:
     def _execution(self, step: int) -> Mapping[str, bytes | None] | None:
         """Return the changed files, by path, after a re-executed step; None for any other step.
 
-        A step after which nothing was changed counts as re-executed if the step before it does.
+        A step that changed nothing counts as re-executed if the step before it does.
         """
         last = max((known for known in self._executed if known <= step), default=None)
         if last is None:

@@ -1,7 +1,8 @@
 """Watches files of runs while programs write them: which are new, have changed, failed, ended or vanished.
 
 Each look compares sizes and times, and reads only what has changed, for a limited time. Of each run, only the
-header without long texts is kept in memory. Decision 176 defines when a run has changed, ended or failed.
+header without long texts is kept in memory; a few large files that are growing also stay open. Decision 176
+defines when a run has changed, ended or failed.
 """
 
 from __future__ import annotations

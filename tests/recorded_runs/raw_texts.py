@@ -1,4 +1,4 @@
-"""Yields every string of a recorded run's file, read with `json` and archives, not with gistpoint's readers.
+"""Yields every string of a recorded run's file, decoded without gistpoint's readers.
 
 The place of a string is a path of keys, joined with dots, within a record or within the run's own object.
 """

@@ -95,7 +95,7 @@ async def press_twice(driver: Driver, dialog: Screen[Any], name: str, key: str) 
     post(driver, key, key)
     await driver.pilot.pause()
     await driver.pilot.pause()
-    if driver.screen is dialog:  # one of the two keys has no effect on it
+    if driver.screen is dialog:  # this key does not close the dialog
         dialog.dismiss(None)
         dialog.dismiss(None)
         await driver.pilot.pause()

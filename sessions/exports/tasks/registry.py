@@ -84,7 +84,7 @@ def task_exporter(name: str) -> TaskExporter:
 
 
 def _fault_of_file(piece: Any) -> str:
-    """Return why a piece of another package can't be written below a folder; empty if it can.
+    """Return why a file from another package's exporter can't be written below a folder; empty if it can.
 
     A path that leads out of the folder would replace the user's other files.
     """

@@ -85,7 +85,10 @@ class InspectTurns:
 
 
 def tokens_of_usage(usage: Record) -> Tokens:
-    """Return the tokens of a reply or of a model; the cache is counted apart, whatever the provider does."""
+    """Return the tokens of a reply or of a model.
+
+    Inspect counts cached tokens separately for every provider; here the prompt's tokens include them.
+    """
     return counted_apart(
         usage.whole("input_tokens"),
         usage.whole("output_tokens"),

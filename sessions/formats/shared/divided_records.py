@@ -35,7 +35,7 @@ class DividedReader(RunReader):
         """Return the part of a record that `name` denotes."""
 
     def undivided_records(self) -> Iterator[RawRecord]:
-        """Yield the undivided records of the file."""
+        """Yield each record of the file once, before `records` divides it; a format may override this."""
         return super().records()
 
     def records(self) -> Iterator[RawRecord]:

@@ -141,7 +141,7 @@ def test_a_reply_in_pieces_is_the_reply_sent_whole(api: ChatApi) -> None:
 
 
 @pytest.mark.parametrize("api", ["anthropic", "gemini"])
-def test_pieces_are_requested_unless_they_are_not_wanted(api: ChatApi) -> None:
+def test_a_stream_is_requested_unless_no_stream_is_set(api: ChatApi) -> None:
     with endpoint(WHOLE[api]) as served:
         assert isinstance(model_at(api, served.url).complete(HELLO, []), ChatReply)  # a server may ignore it
         model_at(api, served.url, no_stream=True).complete(HELLO, [])

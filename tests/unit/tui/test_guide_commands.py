@@ -146,7 +146,7 @@ def calls_of(text: str) -> Iterator[str]:
 
 
 def words_of(call: str) -> list[str]:
-    """Return the words of a call, with the first of several alternatives and without signs of repetition."""
+    """Return the words of a call: the first of several alternatives, without `…` and optional brackets."""
     plain = re.sub(r"[…\[\]]", "", call)
     return [re.sub(r"^([\w-]+)\|.*", r"\1", word) for word in shlex.split(plain)]
 

@@ -21,7 +21,7 @@ KEPT = KeptQueries({"loops": "looped and not edited"})
 
 
 def accepted(query: str) -> bool:
-    """Return whether the list accepts a query; the guide also names parts of queries, files and commands."""
+    """Return whether the list accepts a query; code in the guide may also be a file or a command."""
     try:
         asked_for(query, KEPT)
     except QueryError:

@@ -105,7 +105,7 @@ def test_no_duration_crosses_a_start_of_a_process() -> None:
         assert tape.state.processes == 2
 
 
-def test_pause_lasts_over_a_restart() -> None:
+def test_a_pause_outlasts_a_restart() -> None:
     tape = Tape().add("pause", 100, reason="break").restart(9_000, mono_ms=7).add("heartbeat", 50)
     assert tape.state.pause is not None
     assert tape.times() == {"reading": 100, "paused": 50}

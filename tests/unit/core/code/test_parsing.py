@@ -67,7 +67,7 @@ def test_threads_that_parse_at_one_moment_do_not_disturb_each_other(interrupted,
     assert warnings.filters == before
 
 
-def test_a_thread_whose_parsing_is_a_librarys_does_not_disturb(interrupted):
+def test_a_library_that_parses_in_another_thread_does_not_disturb(interrupted):
     """The library's own errors are left to Python; gistpoint's parsing is repeated."""
 
     def library():
