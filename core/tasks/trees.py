@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from gistpoint.core.code.splice import with_definition
 from gistpoint.core.diffs import DiffError, FileDiff, apply, parse
@@ -50,7 +50,7 @@ def patched(tree: SourceTree, patch: str) -> dict[str, bytes | None]:
     for diff in diffs:
         _require_usable(diff)
         old, new, is_moved = diff.old_path, diff.new_path, _is_moved(diff)
-        before = "" if old is None else _text(tree, old, {} if is_moved else found)
+        before = _text_before(tree, diff, found, added)
         if new is not None and old != new:
             if new in added or new not in left:
                 _require_free(tree, new, found)
@@ -77,6 +77,20 @@ def _require_usable(diff: FileDiff) -> None:
         raise DiffError(f"The patch of {diff.path} is binary.")
     if len(diff.old_path or "") > _LONGEST_PATH or len(diff.new_path or "") > _LONGEST_PATH:
         raise DiffError(f"The patch names a file by more than {_LONGEST_PATH} characters.")
+
+
+def _text_before(
+    tree: SourceTree, diff: FileDiff, found: Mapping[str, bytes | None], added: Collection[str]
+) -> str:
+    """Return the text to which a diff applies; that of a moved file is the tree's, as in Git."""
+    old = diff.old_path
+    if old is None:
+        return ""
+    if not _is_moved(diff):
+        return _text(tree, old, found)
+    if old not in added and found.get(old) is not None:
+        raise DiffError(f"The patch changes {old!r} before it moves or copies that file.")
+    return _text(tree, old, {})
 
 
 def _require_free(tree: SourceTree, path: str, changed: Mapping[str, bytes | None]) -> None:

@@ -97,6 +97,8 @@ class ReplayOutcome(msgspec.Struct, frozen=True):
     """Whether the result is one of the arguments, not a copy."""
     is_refusal: bool = False
     """Whether a `raise` or `assert` of the repository raised the exception."""
+    calls_planted: bool = False
+    """Whether a function in the input that raises was called."""
 
 
 @dataclass(slots=True)

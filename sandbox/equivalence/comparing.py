@@ -93,6 +93,9 @@ class _Pair:
 
     @property
     def differs(self) -> bool:
+        if not self.recorded and self.original.kind == self.repair.kind == "raised":
+            # One of them lets an exception through; arguments that are half changed are no answer.
+            return self.original.alone != self.repair.alone
         return not _same(self.original, self.repair) or self.shares_an_argument
 
     @property
@@ -248,9 +251,9 @@ class _FunctionComparison:
         # The repair's literals count too, because repairs often err by testing for a particular value.
         both = hints_of((self.original, self.repaired), self.span.path, self.span.qualname)
         inputs = varied(examples, VARIED, own)
-        if both != own:
-            inputs += self._suggested_by_repair(examples, both, inputs)
         found = self._pairs(inputs, False)
+        if both != own:
+            found += self._pairs(self._suggested_by_repair(examples, both, inputs), False)
         for _ in range(_ROUNDS):
             pairs = [*recorded, *found]
             is_late = self.original_s > _LONGEST_S
@@ -264,8 +267,8 @@ class _FunctionComparison:
     ) -> list[list[Encoded]]:
         """Return inputs at the boundaries of both sources that are not among `inputs`.
 
-        They are tried in addition, and last: otherwise a repair full of literals would leave no room for what
-        the original suggests, or spend the budget of time (decision 195).
+        They are tried in addition, and in another run: otherwise a repair full of literals would leave no
+        room for what the original suggests, or spend the budget of time (decision 195).
         """
         known = set(map(repr, inputs))
         found = boundary_inputs(examples, hints, VARIED)
@@ -336,9 +339,11 @@ class _FunctionComparison:
         found: ReplayOutcome,
     ) -> bool:
         """Whether the answers to an input are compared, `known` of the original and `found` of the repair."""
-        # What the original refuses counts only if the repair does not refuse it.
+        # What the original refuses counts only if the repair does not refuse it, or if just one of them lets
+        # the exception of a function through that both have called.
         both_raise = known.kind != "value" and found.kind != "value"
-        gets_through = _lets_through(given, known) or _lets_through(given, found)
+        both_call = known.calls_planted and found.calls_planted
+        gets_through = both_call and (_lets_through(given, known) or _lets_through(given, found))
         if not recorded and both_raise and not gets_through:
             return False
         has_exception = not known.kind == found.kind == "value"
@@ -467,8 +472,9 @@ def _class_in(outcome: ReplayOutcome) -> str:
 
 
 def _lets_through(given: int | Sequence[Encoded], outcome: ReplayOutcome) -> bool:
-    """Whether an exception is the one that a function in the input raises (decision 201)."""
-    return not isinstance(given, int) and _class_in(outcome) in planted_in(given)
+    """Whether an exception is the one that a called function in the input raises (decision 201)."""
+    is_planted = not isinstance(given, int) and _class_in(outcome) in planted_in(given)
+    return is_planted and outcome.calls_planted
 
 
 def _same(one: ReplayOutcome, other: ReplayOutcome) -> bool:

@@ -117,6 +117,12 @@ class PlantedExit(BaseException):
     """Such an exception that is no `Exception`, as `KeyboardInterrupt` is none."""
 
 
+class _Planted:
+    """A switch: whether a function that raises was called."""
+
+    called = False
+
+
 _PLANTED: dict[str, Any] = {"PlantedError": PlantedError, "PlantedExit": PlantedExit}
 
 
@@ -125,6 +131,7 @@ def _raising(name: str) -> Callable[..., Any]:
     kind: Any = _PLANTED.get(name) or getattr(builtins, name)
 
     def planted(*_: Any, **__: Any) -> Any:
+        _Planted.called = True
         raise kind
 
     return planted
@@ -335,6 +342,9 @@ def _is_refusal(error: BaseException, root: str) -> bool:
     if last is None:
         return False
     code = last.tb_frame.f_code
+    # Frozen modules and generated code, such as `<frozen os>`, have no file.
+    if not os.path.isabs(code.co_filename):
+        return False
     in_tree = os.path.realpath(code.co_filename).startswith(os.path.join(os.path.realpath(root), ""))
     return in_tree and code.co_code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
@@ -347,14 +357,16 @@ def outcome(
     The keys are `kind` (`value`, `raised`, `late`, or `lost` if the outcome can't be compared), `shown` (a
     string to show) and `hash` (of the outcome with the changed arguments, or empty). After `value` and
     `raised` there are also `alone` (the hash of the outcome without the arguments), `after` (the arguments
-    after the call), `is_given` (whether the result is an argument, not a copy) and `is_refusal` (whether a
-    statement in a file below `root` raised the exception). Strings are cut to 20,000 characters.
+    after the call), `is_given` (whether the result is an argument, not a copy), `is_refusal` (whether a
+    statement in a file below `root` raised the exception) and `calls_planted` (whether a function that
+    replaces a recorded one, and raises, was called). Strings are cut to 20,000 characters.
     """
 
     def late(*_: Any) -> None:
         raise Late
 
     # Known before the call, so that a returned argument is recognised even if it is a closure.
+    _Planted.called = False
     answers.GIVEN.clear()
     answers.GIVEN.update(answers.functions_in(values, 0))
     signal.signal(signal.SIGALRM, late)
@@ -389,7 +401,8 @@ def outcome(
     digest = hashlib.sha256(f"{kind}\0{text}\0{after}".encode("utf-8", "backslashreplace")).hexdigest()
     alone = hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "backslashreplace")).hexdigest()
     found = {"kind": kind, "shown": _bounded(shown), "hash": digest, "alone": alone, "after": _bounded(after)}
-    return {**found, "is_given": is_given, "is_refusal": is_refusal}
+    how = {"is_given": is_given, "is_refusal": is_refusal, "calls_planted": _Planted.called}
+    return {**found, **how}
 
 
 def _is_given(result: Any, values: list[Any]) -> bool:

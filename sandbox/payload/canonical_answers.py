@@ -6,6 +6,7 @@ only a name or an address would describe can't be compared (decision 196).
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import inspect
 import itertools
@@ -143,7 +144,7 @@ def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
         return f"{class_name(kind)}{canonical(value.args, depth + 1, inner)}{held and f' with {held}'}"
     if kind in _CONTENTS:
         return f"{class_name(kind)}{canonical(_CONTENTS[kind](value), depth + 1, inner)}"
-    if hasattr(value, "__next__") or hasattr(value, "__anext__"):
+    if hasattr(value, "__next__") or (isinstance(value, types.AsyncGeneratorType) and not Made.by_name):
         return f"<yields {', '.join(canonical(part, depth + 1, inner) for part in _first_items(value))}>"
     return f"{class_name(kind)}({_state(value, depth, inner)})"
 
@@ -169,7 +170,7 @@ def _named(value: Any) -> str:
     """
     name = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}"
     code = getattr(value, "__code__", None)
-    if not name.endswith("<lambda>") or code is None:
+    if not name.endswith("<lambda>") or code is None or Made.by_name:
         return f"<{name}>"
     constants = [part for part in code.co_consts if not isinstance(part, types.CodeType)]
     text = repr((code.co_code, code.co_names, code.co_varnames, constants))
@@ -207,6 +208,9 @@ def _container(value: Any, depth: int, above: tuple[int, ...]) -> str:
 
 
 def _state(value: Any, depth: int, above: tuple[int, ...]) -> str:
+    if isinstance(value, enum.Enum):
+        # Not its attributes, in which the class keeps what it has computed.
+        return canonical(value._value_, depth + 1, above)
     held = _attributes(value, depth, above)
     for plain in _SCALARS:
         if isinstance(value, plain):
@@ -232,7 +236,9 @@ def _reduced(value: Any, depth: int, above: tuple[int, ...]) -> str:
         return _ADDRESS.sub("", text)
     if isinstance(made, str):
         return made
-    return ", ".join(canonical(part, depth + 1, above) for part in made[1:])
+    # The class is known by its name, also if that is bound to something else.
+    arguments = [part for part in made[1] if part is not type(value)]
+    return ", ".join(canonical(part, depth + 1, above) for part in (arguments, *made[2:]))
 
 
 def _attributes(value: Any, depth: int, above: tuple[int, ...]) -> str:

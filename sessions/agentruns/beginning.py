@@ -257,6 +257,7 @@ def _settings(
     # Anthropic's API always gets a limit, and a program of others sends its own or none.
     if costs_limited and solver.host and solver.api != "anthropic" and not is_relayed:
         sampling = limited(sampling, model.context)
+        _require_room(sampling, model.context)
     agent = AgentSettings(
         setting=condition.setting,
         system=condition.system if scaffold is None else "none",
@@ -278,6 +279,17 @@ def _settings(
         gist=kind_with_settings().in_profile(condition.tools, given),
         scaffold=None if scaffold is None else scaffold.identity,
     )
+
+
+def _require_room(sampling: Sampling, context: int) -> None:
+    """Raise `UserError` if replies of the greatest length would leave no half of the context to the rest."""
+    longest = sampling.max_output_tokens or 0
+    if 2 * longest > context:
+        raise UserError(
+            f"Under --max-cost, room is kept for replies of {longest} tokens, more than half of a context of"
+            f" {context}.",
+            hint="Give --max-output-tokens, fewer --thinking-tokens, or a larger --context.",
+        )
 
 
 def _default_name(settings: RunSettings) -> str:

@@ -32,12 +32,13 @@ def reveals_outcome(step: Step) -> bool:
 def blind_step(step: Step) -> Step:
     """Return a step without its model, its cost and strings of no known field, which may name either.
 
-    A step that reveals the outcome keeps only its place and times.
+    A person's step is that of an agent. A step that reveals the outcome keeps only its place and times.
     """
+    actor = Actor.AGENT if step.actor is Actor.PERSON else step.actor
     if not reveals_outcome(step):
-        return replace(step, model="", cost=None, also=())
+        return replace(step, model="", cost=None, also=(), actor=actor)
     kind = step.kind if step.kind in _REVEALING else StepKind.END
-    hidden = Step(step.index, step.actor, kind, step.raw, step.records, text=HIDDEN, id=step.id)
+    hidden = Step(step.index, actor, kind, step.raw, step.records, text=HIDDEN, id=step.id)
     return replace(hidden, started=step.started, ended=step.ended, naive=step.naive, derived=step.derived)
 
 

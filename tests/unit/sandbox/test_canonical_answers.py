@@ -1,16 +1,19 @@
 """Different answers of a function have different strings, whatever their class."""
 
+import os
 import re
 import threading
 import types
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from enum import IntFlag
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gistpoint.sandbox.payload.call_replayer import outcome
-from gistpoint.sandbox.payload.canonical_answers import Unequal, canonical
+from gistpoint.sandbox.payload.canonical_answers import Made, Unequal, canonical
 
 
 class Number(int):
@@ -184,3 +187,71 @@ def test_what_a_statement_of_the_repository_raises_is_a_refusal(function: Any) -
 def test_what_fails_without_a_statement_for_it_is_no_refusal(function: Any) -> None:
     found = outcome(function, [1, [], False, False, ["n"]], [1], 5.0, str(Path(__file__).parent))
     assert (found["kind"], found["is_refusal"]) == ("raised", False)
+
+
+def asks_the_environment(n: int) -> str:
+    return os.environ[f"NO VARIABLE {n}"]
+
+
+def assigns_to_what_is_frozen(n: int) -> None:
+    Frozen(n).n = n  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class Frozen:
+    n: int
+
+
+@pytest.mark.parametrize("function", [asks_the_environment, assigns_to_what_is_frozen])
+def test_what_the_standard_library_raises_is_no_refusal(
+    function: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Path(__file__).parent
+    monkeypatch.chdir(root)  # as in the sandbox; frozen modules have names such as `<frozen os>`
+    found = outcome(function, [1, [], False, False, ["n"]], [1], 5.0, str(root))
+    assert (found["kind"], found["is_refusal"]) == ("raised", False)
+
+
+def test_how_a_function_that_a_call_leaves_is_written_is_no_difference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, other = {"key": lambda x: x + 1}, {"key": lambda number: 1 + number}
+    monkeypatch.setattr(Made, "by_name", True)  # as for the arguments after a call
+    assert canonical(one, 0, ()) == canonical(other, 0, ())
+
+
+class Colour(IntFlag):
+    RED = 1
+    GREEN = 2
+
+
+def test_what_a_class_of_constants_keeps_for_itself_is_no_difference() -> None:
+    before = canonical(Colour.RED, 0, ())
+    assert Colour.RED & ~Colour.RED == 0  # the inverse is kept as an attribute of the member
+    assert canonical(Colour.RED, 0, ()) == before != canonical(Colour.GREEN, 0, ())
+    made = IntFlag("made", ["ONE", "TWO"])
+    assert canonical(made.ONE, 0, ()) != canonical(made.TWO, 0, ())
+
+
+class Waiting:
+    def __anext__(self) -> None:
+        raise AssertionError("nothing is taken from it")
+
+
+def test_an_asynchronous_iterator_of_a_class_is_described_by_its_attributes() -> None:
+    one, other = Waiting(), Waiting()
+    other.place = 1  # type: ignore[attr-defined]
+    assert canonical(one, 0, ()) != canonical(other, 0, ())
+
+
+class Missing:
+    __slots__ = ()
+
+
+MISSING = Missing()
+Kind = Missing
+Missing = MISSING  # type: ignore[assignment, misc]
+
+
+def test_an_object_is_known_though_its_class_is_bound_to_something_else() -> None:
+    assert canonical(MISSING, 0, ()) == canonical(Kind(), 0, ())

@@ -248,15 +248,47 @@ def test_what_a_statement_refuses_differs_only_if_the_repair_answers(
     assert verdict(same) is (Equivalence.DIFFERS if by_statement else Equivalence.EQUIVALENT)
 
 
+PLANTED = [["r", "PlantedError"]]
+
+
+def raising(name: str, *, calls: bool = True, arguments: str = "") -> ReplayOutcome:
+    return ReplayOutcome("raised", f"{name}: ", f"{name} {arguments}", name, calls_planted=calls)
+
+
+@pytest.mark.parametrize(
+    ("original", "repair", "differs"),
+    [
+        (raising("PlantedError"), raising("PlantedError"), False),
+        (raising("PlantedError"), raising("PlantedError", arguments="half changed"), False),
+        (raising("PlantedError"), raising("ValueError"), True),
+        (raising("ValueError"), raising("PlantedError"), True),
+        (raising("ValueError", calls=False), raising("PlantedError"), False),
+        (raising("PlantedError"), raising("ValueError", calls=False), False),
+        (raising("ValueError"), raising("TypeError"), False),
+    ],
+)
+def test_an_exception_that_only_one_version_lets_through_differs_if_both_call_the_function(
+    tmp_path: Path, original: ReplayOutcome, repair: ReplayOutcome, differs: bool
+) -> None:
+    path = tmp_path / "tree.tar"
+    write_tar(SourceTree(path, {}).with_files({"shop.py": SOURCE}), path)
+    tree = SourceTree.open(path)
+    calls = RecordedCalls("shop", [1, [], False, False, ["n"]], ["gAFLBy4="])
+    comparison = _FunctionComparison(tree, tree, SPAN, calls, lambda *_, **__: Replayed())
+    found = comparison._counts(PLANTED, False, original, repair)
+    pair = comparing._Pair(PLANTED, 0, original, repair, False)
+    assert (found and pair.differs) is differs
+
+
 def test_literals_of_a_repair_take_no_place_from_the_originals_inputs(tmp_path: Path) -> None:
     literals = [5003, *range(6000, 9000, 50)]
     crowded = SOURCE.replace(b"return n", b"return n if n not in %r else n" % literals)
 
-    def first_tried(source: bytes) -> list[int | None]:
+    def tried(source: bytes) -> list[list[int | None]]:
         runs = compared(tmp_path, same, source=source)[1]
-        return next(run.numbers for run in runs if run.budget_s is not None)
+        return [run.numbers for run in runs if run.budget_s is not None]
 
-    plain, full = first_tried(SOURCE), first_tried(crowded)
-    assert {39, 40, 41} <= set(plain)
-    assert full[: len(plain)] == plain
-    assert 5003 in full[len(plain) :]
+    plain, full = tried(SOURCE), tried(crowded)
+    assert {39, 40, 41} <= set(plain[0])
+    assert full[0] == plain[0]
+    assert 5003 in full[1]

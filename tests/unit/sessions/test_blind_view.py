@@ -36,6 +36,7 @@ def test_no_step_shows_its_model_or_the_outcome(runs: list[RunDocument]) -> None
         for step in document.steps():
             seen = blind_step(step)
             assert (seen.model, seen.cost, seen.also) == ("", None, ())
+            assert seen.actor is not Actor.PERSON
             if not reveals_outcome(step):
                 assert row_words(seen) == row_words(step)
                 continue

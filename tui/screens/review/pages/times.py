@@ -248,7 +248,8 @@ class TimesPage(RunPage[TimesContent], RecordList):
 def _measured(context: PageContext, keeper: Timekeeper, run: Run) -> TimesContent:
     count = context.document.step_count
     times = keeper.times(run if keeper.fed == count else None)
-    return TimesContent(times, keeper.fed, count, context.index, is_person=run.actor is Actor.PERSON)
+    is_person = run.actor is Actor.PERSON and not context.hides
+    return TimesContent(times, keeper.fed, count, context.index, is_person=is_person)
 
 
 def _padded(pieces: Pieces, room: int) -> Pieces:
