@@ -49,16 +49,19 @@ def visible_line(text: str) -> str:
     return text if text.isascii() and text.isprintable() else text.translate(_ONE_LINE)
 
 
-_MARKDOWN = re.compile(r"[\\`*_\[\]<>#&|!~$^{}@]|^[-+=:](?=\s|[-+=:]|$)|(?<=^\d)[.)]|(?<=^\d\d)[.)]")
+_MARKDOWN = re.compile(r"[\\`*_\[\]<>#&|!~$^{}@]|^[-+=:](?=\s|[-+=:]|$)")
+_NUMBERED = re.compile(r"^([0-9]{1,9})([.)])")
 
 
 def markdown_line(text: str) -> str:
-    """Return `text` as one line of Markdown that is drawn unchanged, even if it is converted to LaTeX.
+    """Return `text` as one line of Markdown whose markup is escaped, even if it is converted to LaTeX.
 
     It escapes what CommonMark, GitHub and Pandoc read as markup: HTML, links, math, citations and attributes,
-    and, at the beginning of the line, lists, headings and the bounds of metadata.
+    and, at the beginning of the line, lists, headings and the bounds of metadata. Outer spaces are left out,
+    because they could be markup, too.
     """
-    return _MARKDOWN.sub(r"\\\g<0>", visible_line(text))
+    line = _MARKDOWN.sub(r"\\\g<0>", visible_line(text).strip(" "))
+    return _NUMBERED.sub(r"\1\\\2", line)
 
 
 def plural(number: int, one: str, several: str = "") -> str:

@@ -330,7 +330,8 @@ def fold(name: str, reports: object) -> tuple[Outcome, str | None]:
 def _raised(name: str, phases: Mapping[str, tuple[str, bool]], raws: list[str | None]) -> str | None:
     """Return the name of the call's exception, as seen before any plugin could look; None if there was none.
 
-    Raises `ForgedRecordError` if it contradicts a reported pass, or if there were several calls.
+    Raises `ForgedRecordError` if a call that is reported passed raised or was not observed, or if there were
+    several calls.
     """
     if len(raws) > 1:
         raise ForgedRecordError(f"{name} was called {len(raws)} times for one report.")
@@ -338,7 +339,8 @@ def _raised(name: str, phases: Mapping[str, tuple[str, bool]], raws: list[str | 
     passed, _ = phases.get("call", ("", False))
     seen_to_pass = bool(raws) and raised is None
     if passed == "passed" and not seen_to_pass:
-        raise ForgedRecordError(f"{name} was reported passed, although its call raised {raised}.")
+        observed = f"raised {raised}" if raws else "was not observed"
+        raise ForgedRecordError(f"{name} was reported passed, although its call {observed}.")
     return raised
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from itertools import islice, product, takewhile
 
 from gistpoint.core.running import NEVER, CancelToken
@@ -20,6 +20,7 @@ from gistpoint.sessions.runs.commands import (
     file_name,
     path_of,
     pipelines,
+    plain_path,
     same_path,
     shell_command,
     unquoted,
@@ -172,26 +173,56 @@ def _steps(document: RunDocument, cancel: CancelToken) -> Iterator[Step]:
 def with_common_paths(runs: Sequence[RunActions]) -> list[RunActions]:
     """Return runs in which each file has one name: its last part if unique, otherwise its shortest path.
 
-    Programs name a file in several ways, such as `/testbed/src/a.py` and `src/a.py`.
+    Programs name a file in several ways, such as `/testbed/src/a.py` and `src/a.py`. Two relative paths of
+    one run are different files, and so are two absolute ones; a path that fits several files is another one.
     """
-    paths = dict.fromkeys(action.path for run in runs for action in run.actions)
-    names = _file_names(paths)
+    users: dict[str, set[int]] = {}
+    for number, run in enumerate(runs):
+        for action in run.actions:
+            users.setdefault(action.path, set()).add(number)
+    names = _file_names(users)
     renamed = cache(lambda action: replace(action, path=names[action.path]))
     return [replace(run, actions=tuple(map(renamed, run.actions))) for run in runs]
 
 
-def _file_names(paths: Iterable[str]) -> dict[str, str]:
-    """Return the common name of each path."""
+def _file_names(users: Mapping[str, set[int]]) -> dict[str, str]:
+    """Return the common name of each path, given the runs that use it."""
     by_name: dict[str, list[str]] = {}
-    for path in sorted(filter(None, paths), key=lambda path: (len(path), path)):
+    for path in sorted(filter(None, users), key=lambda path: (-len(plain_path(path)), path)):
         by_name.setdefault(file_name(path), []).append(path)
     found = {"": ""}
     for name, same_name in by_name.items():
-        for path in same_name:
-            found[path] = next(filter(partial(same_path, path), same_name), path)
-        if len({found[path] for path in same_name}) == 1:
-            found |= dict.fromkeys(same_name, name)
+        files = _files_of(same_name, users)
+        for paths in files:
+            shortest = min(paths, key=lambda path: (len(path), path))
+            found |= dict.fromkeys(paths, name if len(files) == 1 else shortest)
     return found
+
+
+def _files_of(paths: Iterable[str], users: Mapping[str, set[int]]) -> list[list[str]]:
+    """Return the paths of each file, given all paths with one last part, the longest first."""
+    files: list[list[str]] = []
+    for path in paths:
+        fitting = [
+            file
+            for file in files
+            if same_path(path, file[0]) and not any(_are_apart(path, other, users) for other in file)
+        ]
+        if len(fitting) == 1:
+            fitting[0].append(path)
+        else:
+            files.append([path])
+    return files
+
+
+def _are_apart(one: str, other: str, users: Mapping[str, set[int]]) -> bool:
+    """Whether one run uses two paths that start at the same folder, and so are different files."""
+    start_alike = _is_absolute(one) is _is_absolute(other)
+    return start_alike and plain_path(one) != plain_path(other) and not users[one].isdisjoint(users[other])
+
+
+def _is_absolute(path: str) -> bool:
+    return path.startswith(("/", "\\")) or path[1:2] == ":"
 
 
 # The tree

@@ -59,8 +59,8 @@ def same_path(recorded: str, path: str) -> bool:
 
     An example is `/testbed/a/b.py` and `a/b.py`.
     """
-    one = _plain_path(recorded)
-    other = _plain_path(path)
+    one = plain_path(recorded)
+    other = plain_path(path)
     if not one or not other:
         return False
     # The slashes keep `ab.py` from matching `b.py`.
@@ -69,10 +69,11 @@ def same_path(recorded: str, path: str) -> bool:
 
 def file_name(path: str) -> str:
     """Return the last part of a path, which is the same for all paths that may name the same file."""
-    return _plain_path(path).rpartition("/")[2]
+    return plain_path(path).rpartition("/")[2]
 
 
-def _plain_path(path: str) -> str:
+def plain_path(path: str) -> str:
+    """Return a path with `/` between its parts and none around them."""
     return path.replace("\\", "/").removeprefix("./").strip("/")
 
 

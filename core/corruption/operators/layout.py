@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.subject import CorruptionTarget
 
@@ -60,9 +61,9 @@ def relaid(subject: CorruptionTarget, block: Sequence[ast.stmt], space: str) -> 
 def shifted(text: str, old: str, new: str) -> str | None:
     """Return lines with the margin `new` instead of `old`.
 
-    None if a line has another margin, or if `text` contains triple quotes, because a string may span lines.
+    None if a line has another margin, or if a string may span lines, because of triple quotes or a backslash.
     """
-    if '"""' in text or "'''" in text:
+    if any(sign in text for sign in ('"""', "'''", "\\\n")):
         return None
     lines = text.split("\n")
     has_margin = all(line.startswith(old) for line in filter(str.strip, lines))
@@ -80,15 +81,18 @@ def negation(subject: CorruptionTarget, test: ast.expr) -> str:
             one, two = (subject.cut(subject.operand(side)) for side in (left, right))
             return f"{one} {_OPPOSITE[type(kind)]} {two}"
         case ast.BoolOp(op=ast.And(), values=values):
-            return " or ".join(negation(subject, value) for value in values)
+            return " or ".join(as_operand(negation(subject, value), of="or") for value in values)
         case ast.BoolOp(values=values):
-            return " and ".join(_as_operand(subject, value) for value in values)
+            return " and ".join(as_operand(negation(subject, value)) for value in values)
     return f"not {subject.source(test)}" if isinstance(test, _TIGHT) else f"not ({subject.source(test)})"
 
 
-def _as_operand(subject: CorruptionTarget, value: ast.expr) -> str:
-    text = negation(subject, value)
-    return f"({text})" if isinstance(value, ast.BoolOp) else text
+def as_operand(text: str, of: str = "and") -> str:
+    """Return the code of a condition, in parentheses if `and`, or `or`, needs them around this operand."""
+    match parse(f"({text})").body:
+        case [ast.Expr(value=test)] if is_open(test) and not (of == "or" and isinstance(test, ast.BoolOp)):
+            return f"({text})"
+    return text
 
 
 def is_open(test: ast.expr) -> bool:

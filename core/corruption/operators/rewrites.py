@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, pairwise, takewhile
 from typing import TypeAlias
 
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.layout import (
+    as_operand,
     is_elif,
     is_open,
     lines_of,
@@ -23,6 +25,8 @@ from gistpoint.core.corruption.operators.layout import (
 from gistpoint.core.corruption.operators.operator import Edits, at_each
 from gistpoint.core.corruption.shapes import (
     LEAVING,
+    SHARING,
+    has,
     has_any,
     inside,
     is_not,
@@ -39,10 +43,20 @@ _NAMES = ("result", "found", "items")
 _LOOPS: tuple[type[ast.For | ast.While], ...] = (ast.For, ast.While)
 _MOST_MOVED = 5
 """The maximum number of lines that are moved to another indentation."""
-_LOOSE = (ast.IfExp, ast.Lambda, ast.Tuple, ast.Yield, ast.BoolOp)
+_LOOSE = (ast.IfExp, ast.Lambda, ast.Tuple, ast.Yield, ast.YieldFrom, ast.BoolOp)
 """Values that need parentheses in a conditional expression, or are hard to read in one."""
-_DEFERRING = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)
-"""Expressions whose parts are evaluated later or repeatedly, or have no positions."""
+_KEEPING = (ast.Lambda, ast.GeneratorExp)
+"""Expressions that read variables later."""
+_ACTING = (ast.Call, ast.Attribute, ast.Subscript, ast.BinOp, ast.Compare, ast.NamedExpr, ast.Await)
+"""Expressions that may do something, or whose value may be changed by what others do."""
+_CATCHING = (ast.Try, ast.TryStar, ast.With, ast.AsyncWith)
+_TESTED = (ast.If, ast.While, ast.comprehension)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, *_KEEPING)
+_WHOLE = (
+    *(ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.Slice, ast.Attribute, ast.Starred),
+    *(ast.Tuple, ast.List, ast.Set, ast.keyword, ast.Return, ast.Expr, ast.Raise),
+)
+"""Code that evaluates its parts from left to right, except the end of a chain of comparisons."""
 
 
 @at_each(ast.Return)
@@ -60,15 +74,14 @@ def _search_loop(subject: CorruptionTarget, inner: ast.GeneratorExp, space: str,
     loop, step = inner.generators[0], step_of(subject)
     test = subject.source(inner.elt) if wanted else negation(subject, inner.elt)
     for condition in loop.ifs:
-        mixed = is_open(inner.elt) if wanted else isinstance(inner.elt, ast.BoolOp)
-        test = f"{subject.source(condition)} and {f'({test})' if mixed else test}"
+        test = f"{as_operand(subject.source(condition))} and {as_operand(test)}"
     head = f"for {subject.source(loop.target)} in {subject.source(loop.iter)}:"
     return f"{head}\n{space}{step}if {test}:\n{space}{step}{step}return {wanted}\n{space}return {not wanted}"
 
 
 def comprehension_as_loop(subject: CorruptionTarget) -> Iterator[Edits]:
     """Yield edits that write a comprehension as a loop that fills a list, set or dict."""
-    names = {item.id for item in subject.of(ast.Name)} | subject.scope.known
+    names = names_in(subject.node) | subject.scope.known
     # A result has no name yet: it gets the first usual name that is free.
     free_name = next((name for name in _NAMES if name not in names), "")
     for node in subject.of((ast.Assign, ast.Return)):
@@ -78,7 +91,7 @@ def comprehension_as_loop(subject: CorruptionTarget) -> Iterator[Edits]:
             case ast.Assign(
                 targets=[ast.Name(id=name)], value=ast.ListComp() | ast.SetComp() | ast.DictComp() as value
             ):
-                if name not in names_in(value):
+                if name not in names_in(value) and _may_grow(subject, node, name):
                     yield from _filled(subject, node, value, name)
 
 
@@ -87,6 +100,9 @@ def _filled(subject: CorruptionTarget, node: ast.stmt, value: _Comprehension, na
     if not name or not subject.lines(node) or not margin(subject, node):
         return
     element = None if isinstance(value, ast.DictComp) else value.elt
+    # A comprehension evaluates a key before its value, an assignment after it.
+    if isinstance(value, ast.DictComp) and has(_ACTING, value.key) and has(_ACTING, value.value):
+        return
     if _is_simple(subject, value, element, value.generators):
         yield subject.replaced(node, _as_loop(subject, node, value, name))
 
@@ -120,11 +136,30 @@ def _is_simple(
     return False
 
 
-def _is_private(subject: CorruptionTarget, value: ast.expr, bound: frozenset[str]) -> bool:
-    """Whether names occur only in an expression, so a loop does not change other variables."""
-    inside_it = Counter(item.id for item in inside(ast.Name, value) if item.id in bound)
-    everywhere = Counter(item.id for item in subject.of(ast.Name) if item.id in bound)
-    return inside_it == everywhere and bound.isdisjoint(parameters(subject.node))
+def _is_private(subject: CorruptionTarget, part: ast.AST, bound: frozenset[str]) -> bool:
+    """Whether names occur only in a part of the function, and nothing keeps them to read them later."""
+    inside_it = Counter(item.id for item in inside(ast.Name, part) if item.id in bound)
+    everywhere = Counter(item.id for item in inside(ast.Name, subject.node) if item.id in bound)
+    outside = parameters(subject.node) | _shared(subject)
+    return (
+        inside_it == everywhere
+        and bound.isdisjoint(outside)
+        and not has(_KEEPING, *ast.iter_child_nodes(part))
+    )
+
+
+def _shared(subject: CorruptionTarget) -> frozenset[str]:
+    """Return the names that the function or one inside it declares as those of another scope."""
+    return frozenset(chain.from_iterable(item.names for item in inside(SHARING, subject.node)))
+
+
+def _may_grow(subject: CorruptionTarget, node: ast.stmt, name: str) -> bool:
+    """Whether nothing else in the function depends on a collection being bound while it is filled.
+
+    After an exception that the function catches, and in functions inside it, this could be noticed.
+    """
+    inner = [*inside(_SCOPES, *subject.node.body)]
+    return subject.nearest(node, _CATCHING) is None and name not in names_in(*inner) | _shared(subject)
 
 
 def loop_as_comprehension(subject: CorruptionTarget) -> Iterator[Edits]:
@@ -132,30 +167,32 @@ def loop_as_comprehension(subject: CorruptionTarget) -> Iterator[Edits]:
     for first, second in subject.neighbours():
         match first, second:
             case (
-                ast.Assign(targets=[target, *_], value=ast.List(elts=[])),
+                ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])),
                 ast.For(body=[ast.If(test=test, body=[done], orelse=[])], orelse=[]) as loop,
             ):
-                yield from _collected(subject, first, target, loop, done, [test])
-            case ast.Assign(targets=[target, *_], value=ast.List(elts=[])), ast.For(
+                yield from _collected(subject, first, name, loop, done, [test])
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])), ast.For(
                 body=[done], orelse=[]
             ) as loop:
-                yield from _collected(subject, first, target, loop, done, [])
+                yield from _collected(subject, first, name, loop, done, [])
 
 
 def _collected(
     subject: CorruptionTarget,
     first: ast.Assign,
-    target: ast.expr,
+    name: str,
     loop: ast.For,
     done: ast.stmt,
     tests: list[ast.expr],
 ) -> Iterator[Edits]:
-    name = ast.unparse(target)
     value, span = _appended(done, name), lines_of(subject, (first, loop))
     if value is None or span is None:
         return
     # A loop that reads its own list, for example to leave out repeated values, can't be a comprehension.
-    if name in names_in(loop.iter, value, *tests):
+    if name in names_in(loop.iter, value, *tests) or not _may_grow(subject, first, name):
+        return
+    # The variable of a comprehension ends with it.
+    if not _is_private(subject, loop, names_in(loop.target)):
         return
     text = f"{subject.source(value)} for {subject.source(loop.target)} in {subject.source(loop.iter)}"
     text = " if ".join([text, *map(subject.source, tests)])
@@ -226,7 +263,10 @@ def de_morgan(subject: CorruptionTarget, node: ast.expr) -> Iterator[Edits]:
     if not is_one_line(node) or isinstance(subject.parent(node), ast.expr):
         return
     match node:
-        case ast.UnaryOp(op=ast.Not(), operand=ast.BoolOp() as joined):
+        case ast.UnaryOp(op=ast.Not(), operand=ast.BoolOp() as joined) if (
+            # `not (not a or b)` is True or False, `a and not b` may be `a`.
+            isinstance(subject.parent(node), _TESTED) or not any(map(is_not, ast.walk(joined)))
+        ):
             yield (TextEdit(subject.span(node)[0], subject.operand(node)[1], negation(subject, joined)),)
         case ast.BoolOp(values=values) if all(map(is_not, values)):
             yield subject.replaced(node, f"not ({negation(subject, node)})")
@@ -264,7 +304,7 @@ def _as_choice(subject: CorruptionTarget, node: ast.If, one: ast.stmt, two: ast.
     match one, two:
         case ast.Return(value=ast.expr() as first), ast.Return(value=ast.expr() as second):
             before = "return"
-        case ast.Assign(targets=[target], value=first), ast.Assign(targets=[other, *_], value=second) if (
+        case ast.Assign(targets=[target], value=first), ast.Assign(targets=[other], value=second) if (
             ast.unparse(target) == ast.unparse(other)
         ):
             before = f"{subject.source(target)} ="
@@ -312,14 +352,15 @@ def _nested(
 
 def inlined(subject: CorruptionTarget) -> Iterator[Edits]:
     """Yield edits that write a variable's value at the place of its only use, in the next statement."""
-    uses = Counter(item.id for item in subject.of(ast.Name))
+    uses = Counter(item.id for item in inside(ast.Name, subject.node))
+    shared = _shared(subject)
     for first, second in subject.neighbours():
         match first:
             case ast.Assign(
                 targets=[ast.Name(id=name)], value=ast.Call() | ast.Attribute() | ast.Subscript() as value
-            ) if uses[name] == 2 and is_one_line(first):
+            ) if uses[name] == 2 and name not in shared and is_one_line(first):
                 lines, used = subject.lines(first), _only_use(subject, name, second)
-                if lines is not None and used is not None:
+                if lines is not None and used is not None and not has(ast.NamedExpr, value):
                     yield (
                         TextEdit(lines[0], lines[1] + 1, ""),
                         TextEdit(*subject.span(used), subject.source(value)),
@@ -327,16 +368,50 @@ def inlined(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def _only_use(subject: CorruptionTarget, name: str, statement: ast.stmt) -> ast.Name | None:
-    """Return the only use of a variable in a simple statement or a condition; else None."""
-    match statement:
-        case ast.If(test=root):
-            pass
-        case root if hasattr(statement, "body"):
-            return None  # its parts run later, or repeatedly
-    match [item for item in inside(ast.Name, root) if item.id == name]:
-        case [used] if used in subject.parents and subject.nearest(used, _DEFERRING) is None:
-            return used
+    """Return the only use of a variable in a statement; None unless it is read once, before other work."""
+    match [item for item in inside(ast.Name, statement) if item.id == name]:
+        case [ast.Name(ctx=ast.Load()) as used] if used in subject.parents:
+            path = [used, *takewhile(lambda node: node is not statement, subject.around(used)), statement]
+            return used if all(_is_first(subject, *step) for step in pairwise(path)) else None
     return None
+
+
+def _is_first(subject: CorruptionTarget, part: ast.AST, whole: ast.AST) -> bool:
+    """Whether code always evaluates one of its parts, and nothing before it that may do something."""
+    match whole:
+        case ast.Assign(value=value) | ast.AnnAssign(value=value):
+            return part is value
+        case ast.AugAssign(target=ast.Name() as target, value=value):
+            return part is value and _are_idle(subject, [target])
+        case ast.BoolOp(values=[first, *_]) | ast.IfExp(test=first) | ast.If(test=first):
+            return part is first
+        case ast.Compare(left=left, comparators=[right, *_]) if part is not left and part is not right:
+            return False
+        case ast.Call(func=ast.Attribute(value=owner) as called) if part is not called:
+            return _are_idle(subject, [owner, *_before(part, [*whole.args, *whole.keywords])])
+        case ast.Call(func=ast.Name() as called) if part is not called:
+            return _are_idle(subject, _before(part, [*whole.args, *whole.keywords]))
+    return isinstance(whole, _WHOLE) and _are_idle(subject, _before(part, ast.iter_child_nodes(whole)))
+
+
+def _before(part: ast.AST, parts: Iterable[ast.AST]) -> list[ast.AST]:
+    """Return the parts that are written before one of them."""
+    placed = [item for item in parts if hasattr(item, "lineno")]
+    start = _place(part)
+    return [item for item in placed if _place(item) < start]
+
+
+def _place(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def _are_idle(subject: CorruptionTarget, parts: Iterable[ast.AST]) -> bool:
+    """Whether these parts are constants and variables of the function itself."""
+    stored = (item.id for item in inside(ast.Name, subject.node) if not isinstance(item.ctx, ast.Load))
+    own = (parameters(subject.node) | frozenset(stored)) - _shared(subject)
+    return all(
+        isinstance(item, ast.Constant) or (isinstance(item, ast.Name) and item.id in own) for item in parts
+    )
 
 
 def else_after_return(subject: CorruptionTarget) -> Iterator[Edits]:
@@ -382,4 +457,7 @@ REWRITES: tuple[tuple[str, Rewrite], ...] = (
     ("inlined variable", inlined),
     ("else after return", else_after_return),
 )
-"""The rewrites with their names; each keeps the meaning of a function."""
+"""The rewrites with their names; each keeps the meaning of a function.
+
+For this, `a >= b` is taken for the opposite of `a < b`, which it isn't for sets and for NaN.
+"""

@@ -5,12 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from itertools import takewhile
+from operator import itemgetter
+from typing import TypeAlias
 
 from gistpoint.core.code.source_text import physical_lines
 from gistpoint.sessions.formats.shared.messages import role_of
 from gistpoint.sessions.records.model import CutText, Json
 from gistpoint.sessions.records.record import Record, of_type, records_in
-from gistpoint.sessions.records.values import as_dict, as_list, as_str, objects, parsed_object
+from gistpoint.sessions.records.values import (
+    as_dict,
+    as_int,
+    as_list,
+    as_str,
+    compact,
+    first_object,
+    objects,
+    parsed_object,
+)
 
 _PAIRS = (
     ("request", "response"),
@@ -41,6 +52,8 @@ _BODIES = (
     "result",
     "params",
 )
+_LastOfIndex: TypeAlias = dict[int | None, dict[str, Json]]
+"""The last part of a streamed reply with each index; under None, the last one of all."""
 _DEEPEST = 5
 _OF_REPLY = (
     "object",
@@ -127,19 +140,22 @@ def streamed(text: str) -> dict[str, Json]:
     if "data:" not in text:
         return {}
     whole: dict[str, Json] = {}
+    blocks: _LastOfIndex = {}
+    calls = _StreamedCalls()
     for event in _events(text):
         kind = as_str(event.get("type"))
         if kind.startswith("response.") and isinstance(event.get("response"), dict):
             # The last of these events has the complete response.
             whole = as_dict(event["response"])
         elif kind == "message_start":
-            whole = {**as_dict(event.get("message")), "content": []}
+            whole, blocks = {**as_dict(event.get("message")), "content": []}, {}
         elif kind == "error":
             whole = {**whole, "error": event.get("error")}
         elif kind and whole.get("type") == "message":
-            _add_to_message(whole, kind, event)
+            _add_to_message(whole, blocks, kind, event)
         elif "choices" in event:
-            _add_to_choice(whole, event)
+            _add_to_choice(whole, calls, event)
+    as_dict(first_object(whole.get("choices")).get("message")).update(calls.built())
     return whole
 
 
@@ -150,13 +166,14 @@ def _events(text: str) -> Iterator[dict[str, Json]]:
             yield event
 
 
-def _add_to_message(whole: dict[str, Json], kind: str, event: dict[str, Json]) -> None:
-    """Add an event of Anthropic's API to a message."""
-    blocks, delta = as_list(whole["content"]), as_dict(event.get("delta"))
-    block = as_dict(blocks[-1]) if blocks else {}
+def _add_to_message(whole: dict[str, Json], begun: _LastOfIndex, kind: str, event: dict[str, Json]) -> None:
+    """Add an event of Anthropic's API to a message; `begun` has its blocks so far."""
+    index, delta = as_int(event.get("index")), as_dict(event.get("delta"))
+    block = begun.get(index, begun.get(None, {}))
     match kind:
         case "content_block_start":
-            blocks.append(dict(as_dict(event.get("content_block"))))
+            begun[index] = begun[None] = dict(as_dict(event.get("content_block")))
+            as_list(whole["content"]).append(begun[index])
         case "content_block_delta":
             for key, source in (("text", "text"), ("thinking", "thinking"), ("input", "partial_json")):
                 if source in delta:
@@ -173,8 +190,8 @@ def _add_to_message(whole: dict[str, Json], kind: str, event: dict[str, Json]) -
             whole["usage"] = {**as_dict(whole.get("usage")), **as_dict(event.get("usage"))}
 
 
-def _add_to_choice(whole: dict[str, Json], event: dict[str, Json]) -> None:
-    """Add a chunk of OpenAI's chat API to a completion."""
+def _add_to_choice(whole: dict[str, Json], calls: _StreamedCalls, event: dict[str, Json]) -> None:
+    """Add a chunk of OpenAI's chat API to a completion and its calls."""
     whole.update(Record(event).kept("id", "model", "created", "usage"))
     known = as_dict(as_list(whole.setdefault("choices", [{"message": {"role": "assistant"}}]))[0])
     message = as_dict(known["message"])
@@ -185,22 +202,58 @@ def _add_to_choice(whole: dict[str, Json], event: dict[str, Json]) -> None:
                 message[key] = as_str(message.get(key)) + delta.word(key)
         known.update(choice.kept("finish_reason"))
         for piece in objects(delta.get("tool_calls")):
-            _add_to_call(as_list(message.setdefault("tool_calls", [])), piece)
+            calls.add(piece)
 
 
-def _add_to_call(calls: list[Json], piece: dict[str, Json]) -> None:
-    asked = as_dict(piece.get("function"))
-    # Only the first piece of a call has its id.
-    if piece.get("id") or not calls:
-        calls.append(
-            {
-                "id": piece.get("id"),
-                "type": "function",
-                "function": {"name": asked.get("name"), "arguments": ""},
-            }
+class _StreamedCalls:
+    """The calls of a streamed completion, as far as their pieces were read."""
+
+    def __init__(self) -> None:
+        self._calls: list[tuple[int, dict[str, Json]]] = []
+        self._last: _LastOfIndex = {}
+
+    def add(self, piece: dict[str, Json]) -> None:
+        """Add a piece of a call."""
+        # A piece belongs to the call with its index; some providers repeat the id with every piece, others
+        # send none.
+        index = as_int(piece.get("index"))
+        call = self._last.get(index)
+        if call is None or _is_another(call, piece, has_index=index is not None):
+            call = {"id": None, "type": "function", "function": {"name": "", "arguments": ""}}
+            self._calls.append((index or 0, call))
+        self._last[index] = self._last[None] = call
+        call["id"] = call["id"] or piece.get("id")
+        asked, begun = as_dict(piece.get("function")), as_dict(call["function"])
+        begun["name"] = _named(as_str(begun["name"]), as_str(asked.get("name")))
+        given = asked.get("arguments")
+        begun["arguments"] = as_str(begun["arguments"]) + (
+            compact(given) if isinstance(given, dict) else as_str(given)
         )
-    begun = as_dict(as_dict(calls[-1])["function"])
-    begun["arguments"] = as_str(begun["arguments"]) + as_str(asked.get("arguments"))
+
+    def built(self) -> dict[str, Json]:
+        """Return the member of a message with the calls in the order of their index; empty without calls."""
+        calls: list[Json] = [call for _, call in sorted(self._calls, key=itemgetter(0))]
+        return {"tool_calls": calls} if calls else {}
+
+
+def _is_another(call: dict[str, Json], piece: dict[str, Json], *, has_index: bool) -> bool:
+    """Whether a piece begins another call than the one with its index: with a name and a new id.
+
+    Without ids, a named piece with arguments begins another call if those of the first one are complete.
+    """
+    asked, before, identity = as_dict(piece.get("function")), call["id"], piece.get("id")
+    if not asked.get("name") and has_index:
+        return False
+    if before or identity:
+        return bool(before and identity) and before != identity
+    written = as_str(as_dict(call["function"])["arguments"]).rstrip()
+    is_whole = written.endswith("}") and parsed_object(written) is not None
+    return is_whole and bool(asked.get("name")) and bool(asked.get("arguments"))
+
+
+def _named(old: str, new: str) -> str:
+    """Return a function's name after one more piece, which may also repeat the whole name."""
+    return new if new.startswith(old) else old if old.startswith(new) else old + new
 
 
 def message_of(reply: dict[str, Json]) -> dict[str, Json]:

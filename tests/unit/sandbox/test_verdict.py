@@ -347,6 +347,16 @@ def test_contradicting_phases(reports):
         fold("a::x", reports)
 
 
+@pytest.mark.parametrize(
+    ("raws", "observed"), [([], "was not observed"), ([["raw", "AssertionError"]], "raised AssertionError")]
+)
+def test_a_contradicted_pass_says_what_was_observed(raws, observed):
+    with pytest.raises(
+        ForgedRecordError, match=rf"^a::x was reported passed, although its call {observed}\.$"
+    ):
+        fold("a::x", [PASS[0], *raws, *PASS[2:]])
+
+
 def test_a_run_that_never_began_says_so():
     """Only the run's reporter can report the beginning; a line that another process wrote does not count."""
     silent, honest = Transcript(SECRET), Script().read()

@@ -146,6 +146,31 @@ def test_a_file_has_one_name_however_runs_write_it() -> None:
     assert names == ["fares.py", "fares.py", "tests/a/conftest.py", "tests/b/conftest.py", "only.py"]
 
 
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        # Two files of one run
+        ([["conftest.py", "tests/conftest.py"]], [["conftest.py", "tests/conftest.py"]]),
+        ([["/x/b.py", "/b.py"]], [["/x/b.py", "/b.py"]]),
+        ([["b.py", "a/b.py", "c/b.py"]], [["b.py", "a/b.py", "c/b.py"]]),
+        # A path that fits several files
+        ([["b.py"], ["a/b.py"], ["c/b.py"]], [["b.py"], ["a/b.py"], ["c/b.py"]]),
+        # Relative and absolute
+        ([["/t/a/b.py", "a/b.py", "./a/b.py"]], [["b.py", "b.py", "b.py"]]),
+        ([["b.py", "a/b.py", "/t/b.py", "/t/a/b.py"]], [["b.py", "a/b.py", "b.py", "a/b.py"]]),
+        ([["a/b.py", "b.py"], ["/t/a/b.py"]], [["a/b.py", "b.py"], ["a/b.py"]]),
+        # Different folders of different runs
+        ([["b.py"], ["a/b.py"], ["/t/a/b.py"]], [["b.py"], ["b.py"], ["b.py"]]),
+        ([["a\\b.py"], ["C:\\t\\a\\b.py"]], [["b.py"], ["b.py"]]),
+    ],
+)
+def test_different_files_keep_different_names(runs: list[list[str]], expected: list[list[str]]) -> None:
+    found = with_common_paths(
+        [RunActions("", Run(""), tuple(Action("read", path) for path in paths), ()) for paths in runs]
+    )
+    assert [[action.path for action in run.actions] for run in found] == expected
+
+
 def test_a_long_run_is_compared_up_to_a_limit(tmp_path: Path) -> None:
     turns = [command(f"cat f{n % 7}.py", "x") for n in range(MOST_ACTIONS + 5)]
     document = open_run(mini_run(tmp_path / "long.traj.json", turns))

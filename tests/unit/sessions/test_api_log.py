@@ -98,6 +98,70 @@ def test_bodies_are_found_in_the_forms_that_logs_have(
     assert document.step(2).results[0].call_id == "tu1"
 
 
+def called(index: int | None, identity: str = "", name: str = "", arguments: object = "") -> dict[str, Any]:
+    """Return a piece of a call in a streamed completion."""
+    whole = {"index": index, "id": identity, "function": {"name": name, "arguments": arguments}}
+    return {key: value for key, value in whole.items() if value not in ("", None)}
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ([called(0, "a", "f", "{"), called(0, "", "", "}")], [("a", "f", "{}")]),
+        ([called(0, "a", "f", "{"), called(0, "a", "", "}")], [("a", "f", "{}")]),
+        ([called(0, "a", "f", "{"), called(0, "z", "", "}")], [("a", "f", "{}")]),
+        ([called(0, "a", "read_"), called(0, "", "file", "{}")], [("a", "read_file", "{}")]),
+        ([called(0, "a", "f", {"a": 1})], [("a", "f", '{"a": 1}')]),
+        # Two calls, their pieces mixed
+        (
+            [called(1, "b", "g"), called(0, "a", "f", "{"), called(1, "", "", "[]"), called(0, "", "", "}")],
+            [("a", "f", "{}"), ("b", "g", "[]")],
+        ),
+        # One index for all
+        ([called(0, "a", "f", "{}"), called(0, "b", "f", "{}")], [("a", "f", "{}"), ("b", "f", "{}")]),
+        (
+            [called(0, "", "f", '{"a": 1}'), called(0, "", "f", '{"a": 1}')],
+            [("", "f", '{"a": 1}'), ("", "f", '{"a": 1}')],
+        ),
+        # No index
+        (
+            [called(None, "a", "f", "{"), called(None, "", "", "}"), called(None, "b", "g", "{}")],
+            [("a", "f", "{}"), ("b", "g", "{}")],
+        ),
+        ([called(None, "a", "f", "{"), called(None, "a", "", "}")], [("a", "f", "{}")]),
+        (
+            [called(None, "", "f", '{"a": 1}'), called(None, "", "f", '{"a": 1}')],
+            [("", "f", '{"a": 1}'), ("", "f", '{"a": 1}')],
+        ),
+    ],
+)
+def test_pieces_of_calls_belong_together_by_index_and_id(
+    pieces: list[dict[str, Any]], expected: list[tuple[str, str, str]], tmp_path: Path
+) -> None:
+    chunks = [{"choices": [{"index": 0, "delta": {"tool_calls": [piece]}}]} for piece in pieces]
+    text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+    asked = {"model": "m", "messages": [{"role": "user", "content": "Go"}]}
+    document = opened(tmp_path / "log", [{"request": asked, "response": text}])
+    found = [(call.id, call.tool, call.arguments) for call in document.step(1).calls]
+    assert found == expected
+
+
+def test_pieces_of_blocks_belong_together_by_index(tmp_path: Path) -> None:
+    message = {"type": "message", "role": "assistant", "model": "m", "content": []}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": message}]
+    for number in (0, 1):
+        block = {"type": "tool_use", "id": f"t{number}", "name": "f", "input": {}}
+        events.append({"type": "content_block_start", "index": number, "content_block": block})
+    for text in ('{"a": ', "7}"):
+        delta = {"type": "input_json_delta", "partial_json": text}
+        events += [{"type": "content_block_delta", "index": number, "delta": delta} for number in (0, 1)]
+    events += [{"type": "content_block_stop", "index": number} for number in (0, 1)]
+    streamed = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    asked = {"model": "m", "messages": [{"role": "user", "content": "Go"}]}
+    document = opened(tmp_path / "log", [{"request": asked, "response": streamed}])
+    assert [(call.id, call.parsed) for call in document.step(1).calls] == [("t0", {"a": 7}), ("t1", {"a": 7})]
+
+
 def test_a_har_file_and_a_cassette_are_lists_of_exchanges(tmp_path: Path) -> None:
     har, cassette = tmp_path / "har", tmp_path / "cassette"
     har.write_text(json.dumps({"log": {"version": "1.2", "entries": [as_texts(one) for one in exchanges()]}}))
