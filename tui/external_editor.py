@@ -7,16 +7,18 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.locations import read_regular
 from gistpoint.tui.jobs import Jobs
 
 _WATCH_S = 0.5
 _LAST_LOOK_S = 10.0
+_UNCHANGED = "Your text here was not changed."
 
 
 class ExternalEditorError(UserError):
@@ -52,33 +54,42 @@ def edited_externally(
     """Return text as the user's editor saves it. The app is suspended meanwhile.
 
     The file is checked twice a second, and `on_saved` is called in a thread with text that has changed. Only
-    this user can read the file. It is deleted afterwards, unless the editor has failed after changing it or
-    has saved something other than UTF-8; the error then names the file, so that nothing is lost. Raises
-    `EditorNotStartedError` if there is no editor or it does not start, and `ExternalEditorError` if it fails
-    or does not leave UTF-8 text.
+    this user can read the file. It is deleted afterwards, unless the editor has left something there that was
+    not taken over: changes before it failed, something other than UTF-8, or what can't be read. The error
+    then names the file, so that nothing is lost. Raises `EditorNotStartedError` if there is no editor or it
+    does not start, and `ExternalEditorError` if it fails or does not leave UTF-8 text.
     """
     command = editor_command()
     handle, name = tempfile.mkstemp(prefix="gistpoint-", suffix=suffix)
     path = Path(name)
-    with os.fdopen(handle, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
-        file.write(text)
-    keep = False
+    begun = text.encode("utf-8", "surrogatepass")
+    with os.fdopen(handle, "wb") as file:
+        file.write(begun)
+    is_taken = False
     try:
         with _watched(path, text, on_saved):
             status = _run(app, [*command, name])
         if status != 0:
-            keep = path.exists() and path.read_bytes() != text.encode("utf-8", "surrogatepass")
-            kept = f"The text that it saved is in {path}." if keep else "Your text here was not changed."
+            kept = f"What it left is in {path}." if _is_changed(path, begun) else _UNCHANGED
             raise ExternalEditorError(f"{command[0]} ended with exit status {status}.", hint=kept)
-        return _read(path, command[0])
-    except UnicodeDecodeError as error:
-        keep = True
-        raise ExternalEditorError(
-            f"{command[0]} saved something that is not UTF-8.", hint=f"It is {path}."
-        ) from error
+        edited = _read(path, command[0])
+        is_taken = True
+        return edited
     finally:
-        if not keep:
-            path.unlink(missing_ok=True)
+        if is_taken or not _is_changed(path, begun):
+            # A file that can't be deleted is no reason to lose text that was taken over.
+            with suppress(OSError):
+                path.unlink()
+
+
+def _is_changed(path: Path, begun: bytes) -> bool:
+    """Whether the editor has left something other than the given bytes; false if it left nothing."""
+    try:
+        return read_regular(path) != begun
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
 @contextmanager
@@ -91,7 +102,7 @@ def _watched(path: Path, text: str, on_saved: Callable[[str], None] | None) -> I
 
     def look(known: str) -> None:
         try:
-            now = path.read_bytes().decode("utf-8", "surrogatepass")
+            now = read_regular(path).decode("utf-8", "surrogatepass")
         except (OSError, UnicodeDecodeError):
             # The file is being saved, or is not text. It is read again by the next check, or at the end.
             now = known
@@ -126,8 +137,14 @@ def _run(app: App[object], command: list[str]) -> int:
 
 def _read(path: Path, editor: str) -> str:
     try:
-        return path.read_bytes().decode("utf-8", "surrogatepass")
+        return read_regular(path).decode("utf-8", "surrogatepass")
     except FileNotFoundError as error:
+        raise ExternalEditorError(f"{editor} removed the file it was given.", hint=_UNCHANGED) from error
+    except UnicodeDecodeError as error:
         raise ExternalEditorError(
-            f"{editor} removed the file it was given.", hint="Your text here was not changed."
+            f"{editor} saved something that is not UTF-8.", hint=f"It is {path}."
+        ) from error
+    except OSError as error:
+        raise ExternalEditorError(
+            f"What {editor} left can't be read: {error.strerror}.", hint=f"It is {path}."
         ) from error

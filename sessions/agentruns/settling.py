@@ -269,7 +269,7 @@ def chosen_jobs(
 
     With `settled`, only jobs with a decision are returned, otherwise only jobs without one, and of these,
     without `jobs` and `reasons`, the halted ones. Raises `UserError` for a number, attempt or obstacle that
-    no job has.
+    no job has, and for the beginning of several attempts.
     """
     numbered = dict(enumerate(run.jobs.values(), start=1))
     named = list(numbered.values()) if not jobs else [_job_named(numbered, name) for name in jobs]
@@ -299,9 +299,19 @@ def _job_named(numbered: Mapping[int, JobState], name: str) -> JobState:
     number = whole_number(name)
     if number is not None and number in numbered:
         return numbered[number]
-    found = [state for state in numbered.values() if state.attempt and state.attempt.startswith(name)]
-    if name and len(found) == 1:
-        return found[0]
-    raise UserError(
-        f"No job has the number or attempt {name!r}.", hint=f"The jobs have the numbers 1 to {len(numbered)}."
-    )
+    found = [
+        number
+        for number, state in numbered.items()
+        if name and state.attempt and state.attempt.startswith(name)
+    ]
+    if len(found) > 1:
+        raise UserError(
+            f"The attempts of several jobs begin with {name!r}: {', '.join(map(str, found))}.",
+            hint="Choose one by its number, or write more of its attempt.",
+        )
+    if not found:
+        raise UserError(
+            f"No job has the number or attempt {name!r}.",
+            hint=f"The jobs have the numbers 1 to {len(numbered)}.",
+        )
+    return numbered[found[0]]

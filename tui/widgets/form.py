@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -23,6 +24,8 @@ NOTHING = "none of these"
 UNITS = {QuestionKind.MINUTES: "minutes", QuestionKind.PERCENT: "%"}
 _WIDTH = 14
 """The number of characters in a field for a number."""
+_GROUPED = re.compile(r"[-+]?\d+,\d{3}|.*[.,].*[.,].*")
+"""Numbers of which a separator may stand before thousands."""
 
 
 class FieldChanged(Message):
@@ -175,15 +178,24 @@ class NumberField(QuestionField):
 
     @property
     def value(self) -> Any:
-        """The number; the typed text if it is not a number; None if the field is empty."""
+        """The number; the typed text if it is not one or may mean several; None if the field is empty."""
         typed = self.line.value.strip()
         if not typed:
             return None
+        if _GROUPED.fullmatch(typed):
+            return typed
         try:
             number = float(typed.replace(",", "."))
         except ValueError:
             return typed
         return int(number) if number.is_integer() and abs(number) < 1e15 else number
+
+    @property
+    def fault(self) -> str:
+        """The reason why the answer is invalid, in a sentence; for an ambiguous number, how to write it."""
+        if _GROUPED.fullmatch(self.line.value.strip()):
+            return "Write the number without a sign between thousands, such as 1000 or 1.5."
+        return super().fault
 
     @property
     def draft(self) -> Any:

@@ -61,9 +61,12 @@ def parts_of(whole: Line, width: int) -> list[Line]:
         at = at if at > 0 else fits
         first: list[Piece] = []
         rest: list[Piece] = [(_INDENT, "")]
+        is_begun = False
         for text, style in whole.pieces:
             first.append((text[:at], style))
-            rest.append((text[at:] if len(rest) > 1 else text[at:].lstrip(), style))
+            left = text[at:] if is_begun else text[at:].lstrip()
+            is_begun = is_begun or bool(left)
+            rest.append((left, style))
             at = max(0, at - len(text))
         parts.append(Line(tuple(first), whole.link))
         whole = Line(tuple(rest), whole.link)

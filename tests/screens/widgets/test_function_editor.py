@@ -1,3 +1,4 @@
+import errno
 import random
 import shlex
 import stat
@@ -118,16 +119,21 @@ async def test_the_users_own_editor_gets_and_gives_the_text(
 
 
 @pytest.mark.parametrize(
-    ("body", "problem"),
+    ("body", "problem", "is_kept"),
     [
-        ("exit 3", "ended with exit status 3. Your text here was not changed"),
-        ('echo lost > "$2"; exit 1', "The text that it saved is in"),
-        ('rm "$2"', "removed the file"),
-        ("printf '\\377' > \"$2\"", "not UTF-8"),
+        ("exit 3", "ended with exit status 3. Your text here was not changed", False),
+        ('echo lost > "$2"; exit 1', "What it left is in", True),
+        ('rm "$2"', "removed the file", False),
+        ('rm "$2"; exit 1', "Your text here was not changed", False),
+        ("printf '\\377' > \"$2\"", "not UTF-8", True),
+        ('rm "$2"; ln -s "$2" "$2"', "can't be read", True),
+        ('rm "$2"; mkdir "$2"; echo lost > "$2/a"', "can't be read", True),
+        ('rm "$2"; mkdir "$2"; echo lost > "$2/a"; exit 1', "What it left is in", True),
+        ('rm "$2"; mkfifo "$2"', "can't be read", True),
     ],
 )
 async def test_an_editor_that_fails_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, problem: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, problem: str, is_kept: bool
 ) -> None:
     monkeypatch.setenv("VISUAL", an_editor(tmp_path, body))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -140,7 +146,26 @@ async def test_an_editor_that_fails_loses_nothing(
         assert editor.code == "kept"
     left = [path for path in tmp_path.iterdir() if path.name.startswith("gistpoint-")]
     assert all(str(path) in str(caught.value) for path in left)
-    assert bool(left) == ("saved" in str(caught.value))
+    assert bool(left) == is_kept
+
+
+async def test_text_that_may_not_be_read_is_kept_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setenv("VISUAL", an_editor(tmp_path, 'echo edited > "$2"'))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("gistpoint.tui.external_editor.read_regular", refuse)
+    editor = FunctionEditor()
+    async with Heard(editor).run_test():
+        editor.load_buffer("a", "begun")
+        with pytest.raises(ExternalEditorError, match="can't be read: Permission denied") as caught:
+            editor.edit_in_external_editor()
+    [left] = [path for path in tmp_path.iterdir() if path.name.startswith("gistpoint-")]
+    assert (left.read_text(), str(left) in str(caught.value)) == ("edited\n", True)
 
 
 @pytest.mark.parametrize(

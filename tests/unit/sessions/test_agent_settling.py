@@ -292,6 +292,21 @@ def test_jobs_are_chosen_by_reason_number_and_attempt(home: Home) -> None:
             chosen_jobs(run, jobs, reasons)
 
 
+def test_the_beginning_of_several_attempts_is_refused_with_their_numbers(home: Home) -> None:
+    run = halted(home, "server_error", home.task(1), home.task(2), home.task(3))
+    run.jobs = {
+        key: replace(state, attempt=attempt)
+        for (key, state), attempt in zip(run.jobs.items(), ("ab-1", "cd-1", "ab-2"), strict=True)
+    }
+    _, two, three = run.jobs.values()
+    with pytest.raises(UserError, match=r"several jobs begin with 'ab': 1, 3\."):
+        chosen_jobs(run, ["ab"], [])
+    assert chosen_jobs(run, ["ab-2", "c"], []) == [three, two]
+    for name in ("", "x"):
+        with pytest.raises(UserError, match="No job has the number or attempt"):
+            chosen_jobs(run, [name], [])
+
+
 def test_a_run_of_before_opens_and_is_written_as_before(home: Home) -> None:
     home.script = (reply(LOOK), reply(RIGHT))
     run = home.run(home.task())
