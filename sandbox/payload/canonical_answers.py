@@ -236,7 +236,7 @@ def _reduced(value: Any, depth: int, above: tuple[int, ...]) -> str:
         return _ADDRESS.sub("", text)
     if isinstance(made, str):
         return made
-    # The class is known by its name, also if that is bound to something else.
+    # The class is known by its name, even if that is bound to something else.
     arguments = [part for part in made[1] if part is not type(value)]
     return ", ".join(canonical(part, depth + 1, above) for part in (arguments, *made[2:]))
 

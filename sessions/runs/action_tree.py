@@ -200,7 +200,7 @@ def _file_names(users: Mapping[str, set[int]]) -> dict[str, str]:
 
 
 def _files_of(paths: Iterable[str], users: Mapping[str, set[int]]) -> list[list[str]]:
-    """Return the paths of each file, given all paths with one last part, the longest first."""
+    """Return the paths of each file, given all paths with one last part; longer paths come first."""
     files: list[list[str]] = []
     for path in paths:
         fitting = [
