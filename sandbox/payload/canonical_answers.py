@@ -182,8 +182,8 @@ def _first_items(value: Any) -> list[Any]:
     if hasattr(value, "__next__"):
         return list(itertools.islice(value, ITEMS))
 
-    async def collected() -> list[Any]:
-        found: list[Any] = []
+    async def collected() -> Any:
+        found: Any = []
         async for part in value:
             found.append(part)
             if len(found) == ITEMS:
@@ -192,7 +192,8 @@ def _first_items(value: Any) -> list[Any]:
 
     import asyncio
 
-    return asyncio.run(collected())
+    items: list[Any] = asyncio.run(collected())
+    return items
 
 
 def _container(value: Any, depth: int, above: tuple[int, ...]) -> str:
