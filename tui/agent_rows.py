@@ -183,7 +183,7 @@ def budget_words(shown: ShownAttempt) -> list[str]:
 def call_line(shown: ShownAttempt) -> str:
     """Return the last call as it could be typed, after a sign for running, refused or answered.
 
-    If there is no call, the line says so.
+    Returns "no call yet" if there is none.
     """
     call = shown.last
     if call is None:

@@ -77,7 +77,7 @@ def edited_externally(
         return edited
     finally:
         if is_taken or not _is_changed(path, begun):
-            # A file that can't be deleted is no reason to lose text that was taken over.
+            # The text has been taken over, so a file that can't be deleted is ignored.
             with suppress(OSError):
                 path.unlink()
 

@@ -40,7 +40,7 @@ class ReplaysElsewhere:
         """`build` is as in `ClusterRunner`.
 
         For each attempt whose replay was not stopped, either `take` is called with its id and report, or
-        `fail` with its id and the reason why there is no report.
+        `fail` with its id and the reason for the missing report.
         """
         self._services = services
         self._tools = tools

@@ -10,7 +10,7 @@ from gistpoint.sessions.agentruns.rates import rate_words, repeat_lines
 
 
 def solved_line(totals: RunFigures) -> str:
-    """Return the rate of solved jobs, with its bounds while outcomes are missing, or why there is no rate."""
+    """Return the rate of solved jobs, with bounds while outcomes are missing; without a rate, the reason."""
     if not totals.counted and not totals.missing:
         return "no job needed an attempt" if totals.refused else "there are no jobs"
     return rate_words(totals.solved, totals.solved_bounds)

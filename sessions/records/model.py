@@ -350,8 +350,8 @@ def parts_of(step: Step) -> Iterator[tuple[TextScope, int, str]]:
 def call_text(call: RunCall) -> str:
     """Return a call's arguments as text.
 
-    Each member of an object follows its name, as JSON unless it is a string. Arguments that are no object are
-    returned as recorded.
+    Each member of an object follows its name, as JSON unless it is a string. Arguments that are not an object
+    are returned as recorded.
     """
     if not call.parsed:
         return call.arguments

@@ -41,7 +41,7 @@ LOOP = 3
 _MOST_PAIRS = 4_096
 _LONGEST_NAME = 120
 _MOST_NAMES = 10_000
-"""The number of different tools from which calls are no longer counted by tool."""
+"""The number of different tools above which calls are not counted by tool."""
 _ENDS = 4_000
 _TIMINGS = re.compile(r"\b\d+(?:\.\d+)?\s?(?:s|ms|seconds?|sec)\b|\b\d{1,2}:\d\d:\d\d(?:\.\d+)?\b")
 """Parts of a result that differ although nothing else does."""

@@ -62,8 +62,13 @@ SCREEN_CLASSES = 2
 WORDS = frozenset(
     {"told", "said", "stands", "beside", "lack", "lacks", "lacking", "mend", "mends", "mended", "anew"}
     | {"comfort", "comforts", "desk", "bench", "benches"}
+    | {"judgment", "judgments", "journaled", "organizer", "organizers", "enrollment"}
+    | {"penalized", "recognized", "recognizes", "labeled", "modeled", "favor", "neighbor", "neighbors"}
 )
-"""Words that were once used instead of plainer ones, such as `reports`, `missing`, `fix` and `harness`."""
+"""Words that were once used instead of plainer ones, such as `reports`, `missing`, `fix` and `harness`.
+
+American spellings of words that names and messages spell in the British way are among them.
+"""
 
 PHRASES = re.compile(
     r"\bwhite space\b|\blook-ups?\b|\bempty texts?\b|\b(?:file|decision) of yours\b|\bjobs at work\b"

@@ -92,6 +92,9 @@ def _find_regex(text: str, pattern: str, found: Matches) -> None:
 MATCH = "bold underline $text-warning on $warning-muted"
 ANSI_MATCH = "bold underline ansi_black on ansi_yellow"
 CURRENT_MATCH = "bold reverse $text-warning"
+_DOTTED = re.compile(r"\w+(?:\.\w+)*")
+_REST = re.compile(r"\w*")
+"""The part of a word from a place on."""
 _MARKED = 500
 """Fewer than twice this number of matches are marked in the scroll bar, which has fewer rows than that."""
 
@@ -343,22 +346,9 @@ class CodeView(LineView):
         On `b` of `a.b.c`, that is `a.b`.
         """
         line, column = self.lines[self.cursor_index], self.cursor_column
-        if column >= len(line) or not _in_identifier(line[column]):
-            column -= 1
-        if column < 0 or column >= len(line) or not _in_identifier(line[column]):
-            return ""
-        end = column + 1
-        while end < len(line) and _in_identifier(line[end]):
-            end += 1
-        start = column
-        while start > 0 and (
-            _in_identifier(line[start - 1])
-            or (line[start - 1] == "." and start > 1 and _in_identifier(line[start - 2]))
-        ):
-            start -= 1
-        word = line[start:end]
-        return "" if word[0].isdigit() else word
-
-
-def _in_identifier(character: str) -> bool:
-    return character.isalnum() or character == "_"
+        for found in _DOTTED.finditer(line):
+            if found.start() <= column <= found.end():
+                rest = _REST.match(line, column)
+                word = line[found.start() : rest.end() if rest else column]
+                return "" if word[0].isdigit() else word
+        return ""

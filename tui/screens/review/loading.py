@@ -464,7 +464,7 @@ class RunLoader:
         job.post(RowsRead())
 
     def _forget_rows(self, job: Job) -> None:
-        """Read the rows again, also one that was being read when the reviewer's view changed."""
+        """Read the rows again, including the one that was being read when the reviewer's view changed."""
         self.rows.clear()
         job.post(RowsRead())
 
