@@ -257,7 +257,8 @@ def _settings(
     # Anthropic's API always gets a limit, and a program of others sends its own or none.
     if costs_limited and solver.host and solver.api != "anthropic" and not is_relayed:
         sampling = limited(sampling, model.context)
-        _require_room(sampling, model.context)
+        if model.max_output_tokens is None:
+            _require_room(sampling, model.context)
     agent = AgentSettings(
         setting=condition.setting,
         system=condition.system if scaffold is None else "none",
@@ -282,7 +283,7 @@ def _settings(
 
 
 def _require_room(sampling: Sampling, context: int) -> None:
-    """Raise `UserError` if replies of the greatest length would leave no half of the context to the rest."""
+    """Raise `UserError` if a reply of the default maximum length would take more than half of the context."""
     longest = sampling.max_output_tokens or 0
     if 2 * longest > context:
         raise UserError(

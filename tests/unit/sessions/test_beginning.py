@@ -116,6 +116,19 @@ def test_a_bound_on_costs_bounds_the_length_of_replies(
     assert limits == [limit, model.max_output_tokens]
 
 
+def test_under_a_limit_of_costs_replies_leave_room_for_the_conversation(services: Services) -> None:
+    elsewhere = replace(services, solver=lambda name, base_url, api_: at("far.example", name))
+
+    def limit_of(model: AgentModel) -> int | None:
+        wanted = BeginAgentRun(tasks=(str(services.locations.tasks),), model=replace(model, model=SEARCHER))
+        return plan_run(elsewhere, wanted, None, print, costs_limited=True).settings.agent.sent_limit
+
+    with pytest.raises(UserError, match="replies of 32000 tokens, more than half of a context of 32000"):
+        limit_of(AgentModel(thinking_tokens=24_000, context=32_000))
+    assert limit_of(AgentModel(thinking_tokens=24_000, context=64_000)) == 32_000
+    assert limit_of(AgentModel(max_output_tokens=20_000, context=32_000)) == 20_000
+
+
 def test_a_run_stays_with_the_api_with_which_it_was_begun(services: Services) -> None:
     asked = []
 
