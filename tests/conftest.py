@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import compileall
 import gc
+import multiprocessing
 import os
 import re
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.assertion import rewrite
 from examples import load_profile
 from warm_homes import share
 
@@ -94,16 +96,48 @@ def pytest_configure(config: pytest.Config) -> None:
     if named or config.option.markexpr or config.option.keyword:
         config.option.whole = True  # before workers are started, which are given the same options
     if getattr(config.option, "numprocesses", None):
-        _compile_once()
+        _compile_once(config)
 
 
-def _compile_once() -> None:
-    """Compile the program before workers are started; in a new clone, each would compile all of it."""
+def _compile_once(config: pytest.Config) -> None:
+    """Compile the program and the tests before workers are started; in a new clone, each would compile all."""
     # The files of attacks are read as data, from folders that are listed.
     listed = re.compile(r"/attacks/")
     for folder in ("core", "sandbox", "sessions", "tui"):
         place = _TESTS.parent / "src" / "gistpoint" / folder
         compileall.compile_dir(place, rx=listed, quiet=2, workers=0)
+    cores = len(os.sched_getaffinity(0))
+    tests = sorted(
+        path
+        for folder in _TESTS.iterdir()
+        if folder.is_dir() and not _is_left_out(folder, config)
+        for path in folder.rglob("test_*.py")
+    )
+    # Forked, because the configuration can't be pickled.
+    forked = multiprocessing.get_context("fork")
+    parts = [forked.Process(target=_rewrite, args=(tests[first::cores], config)) for first in range(cores)]
+    for part in parts:
+        part.start()
+    for part in parts:
+        part.join()
+
+
+def _rewrite(tests: list[Path], config: pytest.Config) -> None:
+    """Rewrite the assertions of test files and keep the result, as pytest does when it imports them.
+
+    pytest has no public function for this. The result is only a cache: a file that fails here is rewritten
+    again by the worker that imports it, which also reports why.
+    """
+    state = config.stash[rewrite.assertstate_key]
+    for path in tests:
+        kept = rewrite.get_cache_dir(path) / (path.stem + rewrite.PYC_TAIL)
+        if rewrite._read_pyc(path, kept) is not None or not rewrite.try_makedirs(kept.parent):
+            continue
+        try:
+            source_stat, code = rewrite._rewrite_test(path, config)
+        except (OSError, SyntaxError, ValueError):
+            continue
+        rewrite._write_pyc(state, code, source_stat, kept)
 
 
 @pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is no such hook
@@ -119,8 +153,11 @@ def pytest_xdist_auto_num_workers() -> int | None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Ignore the folders that only a release needs, unless the command asks for them."""
-    left_out = not config.option.whole and collection_path.parent == _TESTS
-    return True if left_out and collection_path.name in RELEASE else None
+    return True if _is_left_out(collection_path, config) else None
+
+
+def _is_left_out(path: Path, config: pytest.Config) -> bool:
+    return not config.option.whole and path.parent == _TESTS and path.name in RELEASE
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

@@ -68,7 +68,7 @@ def shape_of(path: str) -> Shape:
         unsafe=list(_unsafe(path, nodes, calls)) if path.startswith("tui/") and path not in SAFE else [],
         locks="flock" in text or "lockf" in text,
         appends="O_APPEND" in text or any(map(_appends, calls)),
-        reads_digits=any(map(_reads_digits, nodes)),
+        reads_digits=any(test in text for test in _DIGIT_TESTS) and any(map(_reads_digits, nodes)),
         dates=any(getattr(call.func, "attr", "") == "fromtimestamp" for call in calls),
     )
 
