@@ -370,7 +370,9 @@ def splice_test(
     tree = parse(gist)
     blocks = blocks_of(tree)
     lines = physical_lines(gist)
-    own = find_test(tree, qualname) if defined_as else None
+    # A gist may define an inherited test in the class itself: that definition would run, so it is replaced.
+    is_elsewhere = definition.name != qualname
+    own = find_test(tree, qualname) if is_elsewhere else None
     name = own.name if own is not None else definition.name
     old = [block for block in _blocks_named(blocks, BlockKind.FUNCTION, name) if not block.in_guard]
     owner = definition.name.rpartition(".")[0]

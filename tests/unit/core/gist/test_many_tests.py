@@ -14,6 +14,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.doctests import docstring_sha256, documented
 from gistpoint.core.kinds.gist.fidelity import compare_tests
 from gistpoint.core.kinds.gist.found_tests import NamesClashError, UnwrittenTestError, found_tests
+from gistpoint.core.kinds.gist.lines import find_test
 from gistpoint.core.kinds.gist.original_test import (
     GistTest,
     blocks_of_tests,
@@ -27,6 +28,8 @@ from gistpoint.core.kinds.gist.original_test import (
     score_tests,
     stored_test,
 )
+from gistpoint.core.kinds.gist.rates import Originals
+from gistpoint.core.kinds.gist.score import GistRun, score_gist
 from gistpoint.core.outcomes import Outcome, RunStatus
 
 MIXIN = "class Mixin:\n    def test_in(self):\n        assert total([1]) == 1\n"
@@ -163,3 +166,41 @@ def test_other_docstrings_of_a_gist_do_not_count() -> None:
     assert compare_tests([run("doctest:a")] * 2, run("doctest:a", "doctest:b")).value == 1
     assert compare_tests([run("doctest:a")] * 2, run("doctest:b")).value == 0
     assert compare_tests([run("doctest:a")] * 2, run("doctest:a", "test_b")).value == 0
+
+
+SAME_FILE = MIXIN + "\n\nclass Own(Mixin):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    "gist",
+    [
+        "class Own:\n    def test_in(self):\n        pass\n",
+        "class Mixin:\n    def test_in(self):\n        pass\n\n\nclass Own(Mixin):\n    pass\n",
+        f"{MIXIN}\n\nclass Own(Mixin):\n    def test_in(self):\n        pass\n",
+        "class Other:\n    def test_in(self):\n        pass\n\n\nclass Own(Other):\n    pass\n",
+        "class Own:\n    def test_in(self):\n        pass\n\n    def test_in(self):\n        x\n",
+    ],
+    ids=["in the heir", "in the base", "in both", "in another base", "twice"],
+)
+@pytest.mark.parametrize("test", [INHERITED, GistTest("Own.test_in", SAME_FILE)], ids=["mixin", "one file"])
+def test_an_inherited_test_can_not_be_overridden(test: GistTest, gist: str) -> None:
+    spliced = ready_text(gist, test, ())
+    assert spliced is not None
+    found = find_test(parse(spliced.text), "Own.test_in")
+    assert found is not None
+    assert [line.text for line in found.lines] == ["def test_in(self):", "assert total([1]) == 1"]
+    guard = guard_for(spliced.text, test)
+    assert guard is not None
+    assert guard.first == found.first
+
+
+def test_the_rates_without_the_test_leave_an_inherited_test_out() -> None:
+    test = GistTest("Own.test_in", SAME_FILE)
+    run = TestsRun(RunStatus.FINISHED, {"test_gist.py::Own::test_in": TestRun(Outcome.PASSED)})
+    gist = f"def total(n):\n    return 1\n\n\n{SAME_FILE}"
+    made = GistRun(gist, run, [run, run], executed=frozenset(range(1, 20)))
+    score = score_gist(gist, made, Originals({"t.py": gist}), ("pkg",), test)
+    assert score.existence is not None
+    assert score.execution is not None
+    for report in (score.existence, score.execution):
+        assert report.distinct.whole - report.distinct_without_test.whole == 2
