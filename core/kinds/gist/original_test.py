@@ -19,16 +19,14 @@ from gistpoint.core.kinds.gist.doctests import (
     has_docstring,
     spliced_docstring,
 )
+from gistpoint.core.kinds.gist.dropped_imports import without_imports
 from gistpoint.core.kinds.gist.lines import (
     BlockKind,
     LineBlock,
     blocks_of,
-    bodies_in,
     dedented,
     find_test,
-    import_texts,
     indented,
-    last_line,
     margin_of,
 )
 
@@ -493,30 +491,11 @@ def _required_test(original: str, qualname: str) -> LineBlock:
 
 def _test_text(original: str, definition: LineBlock, owned: Collection[str]) -> list[str]:
     """Return the lines of a test without its imports of `owned` names, at the margin."""
-    lines = physical_lines(original)
-    replaced: dict[int, list[str]] = {}
-    skipped: set[int] = set()
-    function = definition.statements[0]
-    for node in ast.walk(function):
-        if not isinstance(node, ast.Import | ast.ImportFrom):
-            continue
-        texts = import_texts(node)
-        kept = [text for text in texts if not imports_owned(text, owned)]
-        if len(kept) == len(texts):
-            continue
-        # A body with only this import needs another statement.
-        if not kept and any(body == [node] for body in bodies_in(function)):
-            kept = ["pass"]
-        replaced[node.lineno] = kept
-        skipped.update(range(node.lineno, last_line(node) + 1))
-    result: list[str] = []
-    for number in range(definition.first, definition.last + 1):
-        line = lines[number - 1]
-        if number in replaced:
-            result.extend(margin_of(line) + text for text in replaced[number])
-        elif number not in skipped:
-            result.append(line)
-    return dedented(result)
+    lines = physical_lines(original)[definition.first - 1 : definition.last]
+    test = definition.statements[0]
+    return dedented(
+        without_imports(lines, test, lambda text: imports_owned(text, owned), first=definition.first)
+    )
 
 
 def _class_depth(block: LineBlock, lines: list[str]) -> str:

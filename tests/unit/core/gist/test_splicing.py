@@ -7,6 +7,7 @@ import textwrap
 
 import pytest
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.lines import find_test
 from gistpoint.core.kinds.gist.original_test import (
@@ -181,3 +182,34 @@ def test_a_gist_with_an_inherited_test_has_it():
     assert inheriting_test(GistTest("Checks.test_add", INHERITED)) == original_test(
         INHERITED, "Checks.test_add"
     )
+
+
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        ("import pkg; x = 1", "pass\nx = 1"),
+        ("x = 1; import pkg", "x = 1\npass"),
+        ("é = 'ü'; import pkg; import math", "é = 'ü'\npass\nimport math"),
+        ("import math; import pkg, os; x = 1", "import math\nimport os\nx = 1"),
+        ("import math, pkg; from pkg import (\n    a,\n); x = 1", "import math\npass\nx = 1"),
+        ("import math\nfrom pkg import (\n    a,\n)  # a comment", "import math"),
+        ("import pkg\nfrom pkg import a", "pass"),
+        ("if n: import pkg.b\nelse: from pkg import a, b", "if n:\n    pass\nelse:\n    pass"),
+        ("try:\n    import pkg\n    import pkg.b\nexcept E: import pkg", "try:\n    pass\nexcept E:\n    pass"),
+        ("with n: import pkg", "with n:\n    pass"),
+        ("match n:\n case 1:\n  import pkg\n case _: import pkg", "match n:\n case 1:\n  pass\n case _:\n  pass"),
+        ("class A: from pkg import a; b = a", "class A:\n    pass\n    b = a"),
+        ("import pkg;", "pass"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("margin", ["    ", "\t"])
+def test_only_imports_of_the_codebase_are_removed(body: str, left: str, margin: str) -> None:
+    original = f"def test_area(n):\n{textwrap.indent(body, margin)}\n"
+    spliced = splice_test("def test_area(n): ...\n", original, "test_area", {"pkg"})
+    wanted = f"def test_area(n):\n{textwrap.indent(left, '    ')}\n"
+    assert ast.unparse(parse(spliced.text)) == ast.unparse(parse(wanted))
+    if not {"\n", ":"} & set(body):  # a compound statement needs its own line
+        on_one_line = splice_test(
+            "def test_area(n): ...\n", f"def test_area(n): {body}\n", "test_area", {"pkg"}
+        )
+        assert ast.dump(parse(on_one_line.text)) == ast.dump(parse(wanted))
