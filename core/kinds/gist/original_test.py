@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +25,7 @@ from gistpoint.core.kinds.gist.lines import (
     blocks_of,
     dedented,
     find_test,
+    first_line,
     indented,
     margin_of,
 )
@@ -511,8 +511,17 @@ def _in_classes(lines: list[str], original: str, owner: str) -> list[str]:
     source = physical_lines(original)
     while owner:
         for block in _blocks_named(blocks, BlockKind.CLASS, owner)[:1]:
-            last = next(line.last for line in block.lines if line.text.startswith("class "))
-            header = "\n".join(source[block.first - 1 : last])
-            lines = [textwrap.dedent(header), *indented(lines, "    ")]
+            lines = [*_class_header(block, source), *indented(lines, "    ")]
         owner = owner.rpartition(".")[0]
     return lines
+
+
+def _class_header(block: LineBlock, source: Sequence[str]) -> list[str]:
+    """Return the lines of a class's header, with its decorators, at the margin."""
+    statement = block.statements[0]
+    assert isinstance(statement, ast.ClassDef)
+    header = list(source[block.first - 1 : first_line(statement.body[0]) - 1])
+    # The header ends with its colon; only blank lines and comments can follow it.
+    while header and header[-1].strip()[:1] in ("", "#"):
+        header.pop()
+    return dedented(header)

@@ -12,6 +12,7 @@ from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.lines import find_test
 from gistpoint.core.kinds.gist.original_test import (
     GistTest,
+    given_test,
     guard_of,
     inheriting_test,
     missing_test,
@@ -213,3 +214,31 @@ def test_only_imports_of_the_codebase_are_removed(body: str, left: str, margin: 
             "def test_area(n): ...\n", f"def test_area(n): {body}\n", "test_area", {"pkg"}
         )
         assert ast.dump(parse(on_one_line.text)) == ast.dump(parse(wanted))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "class TestArea(Base):",
+        "class TestArea(\n    Base,\n):",
+        "class TestArea(\n    Base, metaclass=type  # a comment\n    # another\n):  # a third\n\n    # below\n",
+        "@mark(\n    1,\n)\nclass TestArea \\\n    (Base):",
+        "class TestArea(Base[\n    1:2\n]):\n    # below",
+    ],
+)
+@pytest.mark.parametrize("outer", ["", "class Outer(\n    object,\n):\n    x = 1\n\n"])
+@pytest.mark.parametrize(
+    "first", ["", "    limit = 3\n", '    """Text."""\n', "    @mark\n    def other(self): ...\n"]
+)
+def test_a_class_comes_with_its_whole_header(header: str, outer: str, first: str) -> None:
+    text = f"{header}\n{first}\n    @mark\n    def test_area(self):\n        assert area(2) == 4\n"
+    name = "Outer.TestArea.test_area" if outer else "TestArea.test_area"
+    original = outer + (textwrap.indent(text, "    ") if outer else text)
+    wanted = ast.unparse(
+        parse(header + "\n    @mark\n    def test_area(self):\n        assert area(2) == 4\n")
+    )
+    given = ast.unparse(parse(original_test(original, name)))
+    if outer:
+        wanted = f"class Outer(object):\n\n{textwrap.indent(wanted, '    ')}"
+    assert given == wanted
+    assert given_test(GistTest(name, original, others=(GistTest(name, original),)))
