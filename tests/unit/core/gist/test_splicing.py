@@ -242,3 +242,20 @@ def test_a_class_comes_with_its_whole_header(header: str, outer: str, first: str
         wanted = f"class Outer(object):\n\n{textwrap.indent(wanted, '    ')}"
     assert given == wanted
     assert given_test(GistTest(name, original, others=(GistTest(name, original),)))
+
+
+@pytest.mark.parametrize("before", ["\f", " \f", "\f\f"])
+@pytest.mark.parametrize("within", ["", "\f"])
+@pytest.mark.parametrize("gist", ["def test_a(): ...\n", "if 1:\n\f    def test_a(): ...\n"])
+def test_a_form_feed_changes_no_indentation(before: str, within: str, gist: str) -> None:
+    function = f"def test_a():\n    if 1:\n{within}        x = '''\n\f'''\n{within}    assert x\n"
+    original = f"x = 1\n{before}{function}"
+    assert ast.dump(parse(original_test(original, "test_a"))) == ast.dump(parse(function))
+    spliced = splice_test(gist, original, "test_a", ())
+    found = find_test(parse(spliced.text), "test_a")
+    assert found is not None
+    assert ast.dump(found.statements[0]) == ast.dump(parse(function).body[0])
+    method = (
+        f"class A:\n    y = 1\n{before}{textwrap.indent(function, '    ', lambda line: line[0] != chr(12))}"
+    )
+    assert "assert x" in original_test(method.replace("\f        x", "\f            x"), "A.test_a")
