@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gistpoint.core.code.parsing import parse
+from gistpoint.core.code.source_text import python_text
 from gistpoint.core.entrypoints.runs import DOCTEST, OriginalRun
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.doctests import docstring_lines
@@ -107,4 +108,4 @@ def _function_at(source: str, line: int) -> LineBlock | None:
 
 
 def _text(tree: SourceTree, path: str) -> str:
-    return tree.read(path).decode("utf-8", "replace")
+    return python_text(tree.read(path))
