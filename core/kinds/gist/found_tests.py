@@ -32,7 +32,8 @@ def found_tests(tree: SourceTree, run: OriginalRun) -> GistTest:
 
     A test that its own file does not define has the text of the function with its code: a mixin in another
     file, or a function that makes tests while the file is imported. Raises `UnwrittenTestError` for a test
-    whose code is in no named function of the codebase or whose file does not parse, `NamesClashError` if two
+    whose code is in no named function of the codebase, whose file does not parse, or of which a definition
+    other than the last one runs, `NamesClashError` if two
     files have tests or classes of tests with the same name, and ValueError for a run without tests.
     """
     found: dict[tuple[str, str], GistTest] = {}
@@ -79,6 +80,11 @@ def _found(tree: SourceTree, path: str, qualname: str, place: tuple[str, int] | 
         return GistTest(name, source, doctest=True)
     written = written_test(tree, path, qualname)
     if written is not None:
+        if place is not None and place[0] == path and _is_earlier(written, place[1]):
+            raise UnwrittenTestError(
+                f"{path} defines {qualname} several times, and the one that runs is not the last.",
+                hint="Which of them runs depends on a condition, but a gist gets the last one.",
+            )
         return written
     if place is None or not tree.is_file(place[0]):
         raise UnwrittenTestError(
@@ -94,6 +100,17 @@ def _found(tree: SourceTree, path: str, qualname: str, place: tuple[str, int] | 
             hint="A test that is generated at run time needs a function that contains its code.",
         )
     return GistTest(qualname, source, defined_as=held.name)
+
+
+def _is_earlier(test: GistTest, line: int) -> bool:
+    """Whether a line belongs to another definition with the name of a test than the one found by it."""
+    tree = parse(test.source)
+    found = find_test(tree, test.name)
+    return found is not None and any(
+        block.name == found.name and block.first != found.first and block.first <= line <= block.last
+        for block in blocks_of(tree)
+        if block.kind is BlockKind.FUNCTION
+    )
 
 
 def _function_at(source: str, line: int) -> LineBlock | None:

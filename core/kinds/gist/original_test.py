@@ -23,6 +23,7 @@ from gistpoint.core.kinds.gist.lines import (
     BlockKind,
     LineBlock,
     blocks_of,
+    bodies_in,
     dedented,
     find_test,
     first_line,
@@ -387,17 +388,32 @@ def splice_test(
         test = _in_classes(test, original, owner)
     put_in: list[tuple[str, int | None]] = [(text, None) for text in indented(test, depth)]
     # Every definition of the test is removed: the last one in the file would be the one that runs.
-    kept = _lines_outside(lines, old)
-    above = [line for line in kept if line[1] < at]
-    return _spliced([*above, *put_in, *kept[len(above) :]])
+    above = _lines_outside(lines[: at - 1], old)
+    below = _lines_outside(lines, old, _fillers(tree, lines, old[1:]))[len(above) :]
+    return _spliced([*above, *put_in, *below])
 
 
-def _lines_outside(lines: Sequence[str], blocks: Sequence[LineBlock]) -> list[tuple[str, int]]:
-    """Return the lines outside of the blocks, each with its number."""
+def _lines_outside(
+    lines: Sequence[str], blocks: Sequence[LineBlock], fillers: Mapping[int, str] | None = None
+) -> list[tuple[str, int | None]]:
+    """Return the lines outside of the blocks, each with its number, and `fillers` on the lines in them."""
     removed = set[int]()
     for block in blocks:
         removed.update(range(block.first, block.last + 1))
-    return [(text, number) for number, text in enumerate(lines, start=1) if number not in removed]
+    found: list[tuple[str, int | None]] = []
+    for number, text in enumerate(lines, start=1):
+        if number not in removed:
+            found.append((text, number))
+        elif fillers and number in fillers:
+            found.append((fillers[number], None))
+    return found
+
+
+def _fillers(tree: ast.Module, lines: Sequence[str], removed: Sequence[LineBlock]) -> dict[int, str]:
+    """Return, by its line, a `pass` for each block of the file of which nothing else would remain."""
+    gone = {block.statements[0] for block in removed}
+    emptied = [body[0] for body in bodies_in(tree) if gone.issuperset(body)]
+    return {first_line(one): f"{margin_of(lines[one.lineno - 1])}pass" for one in emptied}
 
 
 def _spliced(lines: Sequence[tuple[str, int | None]]) -> SplicedGist:

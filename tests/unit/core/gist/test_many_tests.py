@@ -204,3 +204,49 @@ def test_the_rates_without_the_test_leave_an_inherited_test_out() -> None:
     assert score.execution is not None
     for report in (score.existence, score.execution):
         assert report.distinct.whole - report.distinct_without_test.whole == 2
+
+
+TWICE = "if new:\n    def test_it():\n        assert 1\nelse:\n    def test_it():\n        assert 2\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "is_found"),
+    [
+        (TWICE, 2, False),
+        (TWICE, 5, True),
+        ("def test_it():\n    x\n\n\ndef test_it():\n    y\n", 5, True),
+        (
+            "def deco(f):\n    def run():\n        f()\n    return run\n\n\n@deco\ndef test_it():\n    y\n",
+            2,
+            True,
+        ),
+    ],
+)
+def test_of_several_definitions_only_the_last_can_be_a_test(
+    source: str, line: int, is_found: bool, tmp_path: Path
+) -> None:
+    tree = tree_of({"t.py": source}, tmp_path)
+    run = a_run("t.py::test_it", at=("t.py", line))
+    if is_found:
+        assert found_tests(tree, run) == GistTest("test_it", source)
+    else:
+        with pytest.raises(UnwrittenTestError, match="several times"):
+            found_tests(tree, run)
+
+
+@pytest.mark.parametrize(
+    "gist",
+    [
+        TWICE,
+        "try:\n    import x\nexcept E:\n    def test_it(): ...\nelse:\n    @mark\n    def test_it(): ...\n",
+        "def test_it(): ...\nclass A:\n    def test_it(self): ...\n\nfor x in y:\n\tdef test_it():\n\t\tx\nz = 1\n",
+        "def test_it(): ...\ndef test_it(): ...\nwith x:\n    y\n    def test_it(): ...\n",
+    ],
+)
+def test_a_gist_may_define_a_test_under_several_conditions(gist: str) -> None:
+    spliced = ready_text(gist, GistTest("test_it", "def test_it():\n    assert total([1]) == 1\n"), ())
+    assert spliced is not None
+    assert [name for name in spliced.text.split() if name == "total([1])"] == ["total([1])"]
+    lines = gist.splitlines()
+    for text, number in zip(spliced.text.splitlines(), spliced.origin, strict=True):
+        assert number is None or lines[number - 1] == text
