@@ -354,7 +354,8 @@ def _make(
         run.progress(RunProgress(f"control {done}/{total}"))
 
     with _state(context, locations) as state:
-        meter = CampaignMeter(result.spec.source, count, len(planned.candidates), state)
+        known = sum(candidate.key in state.verdicts for candidate in planned.candidates)
+        meter = CampaignMeter(result.spec.source, count, len(planned.candidates), state, known=known)
         tasks = WrittenSet(context.library, context.settings, locations.tasks, state, run.note, in_use)
 
         def on_progress(found: CandidateVerdicts, keys: Collection[str]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from fake_benches import HeldSet, Shop
 
+from gistpoint.core.generation import progress
 from gistpoint.core.generation.campaign import CandidateVerdicts, Workers, run_campaign
 from gistpoint.core.generation.candidates import plan
 from gistpoint.core.generation.context import Context, close_contexts
@@ -299,3 +300,23 @@ def test_what_workers_get_holds_no_secret(bench: Bench) -> None:
         sent = pickle.dumps(plain)
         assert state.secret not in sent
         assert state.secret.hex().encode() not in sent
+
+
+def test_verdicts_on_other_candidates_do_not_shorten_the_remaining_time(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state keeps verdicts of earlier versions, which decide no candidate any more."""
+    now = 100.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    kinds = [replace(bench.verdicts[0], key=str(n), kept=None) for n in range(20)]
+    with StateFile(bench.state, {}) as state:
+        for verdict in kinds[:10]:
+            state.add(verdict)
+        # Of 40 candidates, 4 were decided before; the other 6 verdicts are on none of them.
+        meter = CampaignMeter("shop", 9, 40, state, known=4)
+        for verdict in kinds[10:16]:
+            state.add(verdict)
+        now += 60
+        report = meter.report(kinds[10:16], 0, {}, ())
+    assert report is not None
+    assert report.remaining == pytest.approx(10 * 30)
