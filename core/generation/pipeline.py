@@ -403,8 +403,12 @@ def _make(
 def _state(context: Context, locations: Locations) -> StateFile:
     source, settings = context.library.intake.repository.source, context.settings
     about = {"source": [source.kind, source.name, source.revision], "settings": settings.to_json()}
-    key = sha256_of_json([context.library.key, settings.to_json()])[:16]
-    return StateFile(locations.campaigns / f"{source.name}-{settings.mode.value}-{key}.jsonl", about)
+
+    def place(values: Mapping[str, Any]) -> Path:
+        key = sha256_of_json([context.library.key, values])[:16]
+        return locations.campaigns / f"{source.name}-{settings.mode.value}-{key}.jsonl"
+
+    return StateFile(settings.file_of_campaign(place), about)
 
 
 _LEAST_OF_A_PICK = 2
