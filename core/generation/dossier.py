@@ -8,7 +8,7 @@ from pathlib import Path
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.source_text import python_text
-from gistpoint.core.code.testfiles import is_test_path
+from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.diffs import FileDiff, compute
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.folder import read_answer, read_task
@@ -50,9 +50,9 @@ class Dossier:
 
     def library_files(self) -> dict[str, bytes]:
         """Return the original's Python files without tests, by path, for measuring metrics."""
-        return {
-            path: self.original.read(path) for path in self.original.files(".py") if not is_test_path(path)
-        }
+        tests = frozenset(self.task.suite.test_files)
+        paths = (path for path in self.original.files(".py") if not is_protected(path, tests))
+        return {path: self.original.read(path) for path in paths}
 
 
 def open_dossier(folder: Path) -> Dossier:
