@@ -137,7 +137,7 @@ class SourceResult:
     @property
     def kept(self) -> int:
         """The number of candidates that became a task."""
-        return self.counts.kept if self.stopped is None else len(self.tasks)
+        return self.counts.kept
 
     @property
     def strata(self) -> list[tuple[str, int, int]]:
@@ -394,6 +394,7 @@ def _make(
                 task.id: tasks.read[task.id] for task in tasks.present.values() if task.id in tasks.read
             }
             if result.stopped is not None:
+                result.counts = result.counts.with_tasks(tasks.present, state.verdicts)
                 kept = f"{plural(len(tasks.present), 'task')}, {plural(len(state.verdicts), 'verdict')}"
                 run.note(
                     f"stopped; the results so far are kept ({kept}): run the same command again to continue"

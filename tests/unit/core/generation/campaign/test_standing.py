@@ -22,7 +22,7 @@ from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.making import WrittenSet
 from gistpoint.core.generation.progress import CampaignMeter, CampaignProgress, TrialBoard, TrialProgress
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
-from gistpoint.core.generation.verdicts import CandidateVerdict, Reason, StateFile
+from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, Reason, StateFile
 from gistpoint.core.kinds.folder import content_sha256, read_task
 
 SETTINGS = CampaignSettings(CampaignMode.DISCOVERY, min_failing=2)
@@ -320,3 +320,21 @@ def test_verdicts_on_other_candidates_do_not_shorten_the_remaining_time(
         report = meter.report(kinds[10:16], 0, {}, ())
     assert report is not None
     assert report.remaining == pytest.approx(10 * 30)
+
+
+def test_a_stopped_campaign_counts_its_tasks_as_kept(bench: Bench) -> None:
+    first, second, third, *_ = bench.verdicts
+    selection = CandidateVerdicts(2, pool=15)
+    with StateFile(bench.state, {}) as state:
+        for verdict in (first, second, third):
+            state.add(verdict)
+        selection.take(first)
+        selection.take(second)
+        tasks = bench.set(state)
+        tasks.become([first, third])
+        counts = Counts(selection.verdicts).with_tasks(tasks.present, state.verdicts)
+    # The third has not had its turn, and the second waits in the pool.
+    assert (counts.tried, counts.kept) == (3, 2)
+    assert counts.reasons == {Reason.IN_POOL.value: 1}
+    assert sum(counts.failing.values()) == 2
+    assert [verdict.key for verdict in counts.verdicts] == [first.key, second.key, third.key]
