@@ -24,7 +24,7 @@ from gistpoint.core.tasks.fields import Count, Duration, Fields
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
 
-RECIPE = 13
+RECIPE = 14
 """The version of the rules by which candidates are decided; verdicts of other versions are not reused."""
 
 
