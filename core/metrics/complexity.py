@@ -34,11 +34,11 @@ class Complexity:
 
     `code_lines` counts from the `def` to the end without decorators, blank lines, comments and docstrings.
     `cyclomatic` is radon's; `cyclomatic_paper` is 1 + conditionals (`if`, `elif`, `… if … else …`, cases of
-    `match` except the wildcard), loops and exception handlers, as in the Breakpoint paper. Halstead's
-    measures are radon's, which counts only operators of arithmetic, comparison and logic: difficulty n1/2 *
-    N2/n2, volume N * log2(n); those that end in `_paper` count all operators and operands (see
-    `measure_halstead`). `nesting` is the depth of blocks (an `elif` is no deeper than its `if`). Nested
-    functions count only for `code_lines`, `nesting` and Halstead's measures.
+    `match` except a wildcard without a condition), loops and exception handlers, as in the Breakpoint
+    paper. Halstead's measures are radon's, which counts only operators of arithmetic, comparison and logic:
+    difficulty n1/2 * N2/n2, volume N * log2(n); those that end in `_paper` count all operators and operands
+    (see `measure_halstead`). `nesting` is the depth of blocks (an `elif` is no deeper than its `if`).
+    Nested functions count only for `code_lines`, `nesting` and Halstead's measures.
     """
 
     code_lines: int
@@ -111,7 +111,7 @@ def _measure(node: Definition, code: list[int]) -> Complexity:
 
 def _decides(node: ast.AST) -> bool:
     match node:
-        case ast.match_case(pattern=ast.MatchAs(pattern=None)):
+        case ast.match_case(pattern=ast.MatchAs(pattern=None), guard=None):
             return False  # the wildcard, or a bare name, which matches everything
     return isinstance(node, (*_CONDITIONALS, ast.match_case))
 

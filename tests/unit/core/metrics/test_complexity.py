@@ -102,6 +102,8 @@ def test_match_cases_count_but_for_the_wildcard() -> None:
     """
     assert measure(source).cyclomatic_paper == 3
     assert measure(source).nesting == 1
+    for guarded in ("_ if x > 1", "y if y", "_ if (x)"):
+        assert measure(source.replace("case _:", f"case {guarded}:")).cyclomatic_paper == 4
 
 
 def test_elif_is_no_deeper_but_if_in_else_is() -> None:
