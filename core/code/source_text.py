@@ -8,6 +8,7 @@ import re
 import token
 import tokenize
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -145,6 +146,18 @@ def read_document(path: str, source: bytes) -> SourceText:
     return SourceText.of(
         path, text, encoding, bom, is_reversible=_is_reversible(source[len(bom) :], text, encoding)
     )
+
+
+def python_text(source: bytes) -> str:
+    """Return the text of a Python file as Python reads it: in its encoding, without a byte order mark.
+
+    A file that Python can't decode is read as UTF-8, with its other bytes replaced.
+    """
+    head = _FIRST_TWO_LINES.match(source)
+    if head is not None and b"coding" in head[0]:
+        with suppress(CodeError):
+            return read_document("the file", source).text
+    return source.decode("utf-8-sig", "replace")
 
 
 def _is_reversible(source: bytes, text: str, encoding: str) -> bool:

@@ -20,6 +20,7 @@ from typing import Any, cast
 from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.parsing import CodeError, DefinitionNode, parse_expression
 from gistpoint.core.code.snippet import read_snippet
+from gistpoint.core.corruption.blank_lines import without_gaps
 
 _Try = ast.Try | ast.TryStar
 _WithElse = ast.If | ast.For | ast.AsyncFor | ast.While | _Try
@@ -73,11 +74,11 @@ def changes_back(current: str, earlier: str) -> tuple[ChangeBack, ...]:
 
 
 def with_changes(current: str, changes: Iterable[ChangeBack]) -> str:
-    """Return the current text with the changes made."""
+    """Return the current text with the changes made, without gaps where statements are removed."""
     lines = current.split("\n")
     for edit in sorted(chain.from_iterable(change.edits for change in changes), reverse=True):
         lines[edit.start - 1 : edit.end - 1] = edit.lines
-    return "\n".join(lines)
+    return without_gaps("\n".join(lines), current)
 
 
 def without_annotations(node: ast.AST) -> str:

@@ -18,6 +18,7 @@ from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.code.splice import replace_definition
+from gistpoint.core.corruption.blank_lines import without_gaps
 from gistpoint.core.corruption.edits import TextEdit, apply, edits_between
 from gistpoint.core.corruption.gates import Gate, GateRefusal
 from gistpoint.core.corruption.operators.operator import Edits, Operator
@@ -335,8 +336,16 @@ def _proposed(
     if composed:
         faults += [*together(subject, found), *in_rewritten(subject, chosen)]
     for edits, families, prior in faults:
-        target = Target(definition.ref.path, definition.qualname, subject.text, apply(edits, subject.text))
+        text, edits = _edited(edits, subject.text)
+        target = Target(definition.ref.path, definition.qualname, subject.text, text)
         yield Corruption(target, edits, families, prior)
+
+
+def _edited(edits: Edits, original: str) -> tuple[str, Edits]:
+    """Return the original with the edits, without the gaps that they leave, and the edits that give it."""
+    text = apply(edits, original)
+    closed = without_gaps(text, original)
+    return closed, edits if closed == text else edits_between(original, closed)
 
 
 def pairs_of(
@@ -354,7 +363,8 @@ def pairs_of(
             continue
         edits = tuple(sorted((*first.edits, *second.edits)))
         original = first.target.original
-        target = Target(first.target.path, first.target.qualname, original, apply(edits, original))
+        text, edits = _edited(edits, original)
+        target = Target(first.target.path, first.target.qualname, original, text)
         families = first.families + second.families
         pairs.append(Corruption(target, edits, families, 1 - (1 - first.prior) * (1 - second.prior)))
     # Gates cost more than sorting, so they run only until enough pairs have passed.

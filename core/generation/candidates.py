@@ -12,6 +12,7 @@ from typing import TypeVar
 from gistpoint import __version__
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.code.index import Definition
+from gistpoint.core.code.names import LOCALS, split_number
 from gistpoint.core.errors import UserError
 from gistpoint.core.generation.choice import Choice, GroupRules
 from gistpoint.core.generation.library import SourceLibrary
@@ -323,7 +324,14 @@ def _group(
 
 def nested(one: str, other: str) -> bool:
     """Whether two functions, as `path::qualname`, are the same, or one is inside the other."""
-    return one == other or other.startswith(f"{one}.<locals>.") or one.startswith(f"{other}.<locals>.")
+    return one == other or _may_enclose(one, other) or _may_enclose(other, one)
+
+
+def _may_enclose(outer: str, inner: str) -> bool:
+    """Whether a function may be inside another one: the inner name does not tell in which of several."""
+    path, separator, qualname = outer.rpartition("::")
+    plain, _ = split_number(qualname)
+    return inner.startswith(f"{path}{separator}{plain}.{LOCALS}.")
 
 
 def in_reach(library: SourceLibrary, rules: GroupRules, name: str, others: Sequence[str]) -> bool:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
-from gistpoint.core.code.testfiles import is_test_path
+from gistpoint.core.code.source_text import python_text
+from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.diffs import FileDiff, compute
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.folder import read_answer, read_task
@@ -38,10 +39,9 @@ class Dossier:
     def text(self, path: str, *, corrupted: bool) -> str:
         """Return the contents of a file in the original tree, or in the corrupted one if `corrupted`.
 
-        Bytes that are not UTF-8 are replaced. Raises `FileNotFoundError` if there is no such file.
+        Bytes that can't be decoded are replaced. Raises `FileNotFoundError` if there is no such file.
         """
-        tree = self.corrupted if corrupted else self.original
-        return tree.read(path).decode("utf-8", "replace")
+        return _text(self.corrupted if corrupted else self.original, path)
 
     def start_line(self, target: Target, *, corrupted: bool) -> int:
         """Return the line, counted from 1, at which a target begins in the original or the corrupted tree."""
@@ -50,9 +50,9 @@ class Dossier:
 
     def library_files(self) -> dict[str, bytes]:
         """Return the original's Python files without tests, by path, for measuring metrics."""
-        return {
-            path: self.original.read(path) for path in self.original.files(".py") if not is_test_path(path)
-        }
+        tests = frozenset(self.task.suite.test_files)
+        paths = (path for path in self.original.files(".py") if not is_protected(path, tests))
+        return {path: self.original.read(path) for path in paths}
 
 
 def open_dossier(folder: Path) -> Dossier:
@@ -75,4 +75,5 @@ def open_dossier(folder: Path) -> Dossier:
 
 
 def _text(tree: SourceTree, path: str) -> str:
-    return tree.read(path).decode("utf-8", "replace")
+    data = tree.read(path)
+    return python_text(data) if path.endswith(".py") else data.decode("utf-8", "replace")

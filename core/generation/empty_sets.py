@@ -36,10 +36,22 @@ class Retry:
         return shlex.join(["gistpoint", *words, *self.add])
 
 
-_WITHOUT_VALUE = frozenset({"--confirmable", "--missing-features", "--chain", "--tell-count"})
+_WITHOUT_VALUE = frozenset({"--confirmable", "--missing-features", "--chain", "--tell-count", "--rewrite"})
 _OF_GROUPS = ("--size", "--chain", "--distance", "--tell-count")
 """Options that can be given only together with `--mode multi`."""
-_OF_DISCOVERY = ("--max-glance", "--from", "--pool", "--missing-features", "--study", *_OF_GROUPS)
+_OF_MODELS = (
+    *("--model", "--rewrite", "--keep", "--rounds", "--max-tool-calls", "--examples", "--max-tokens"),
+    *("--max-cost", "--max-tokens-per-function", "--max-cost-per-function", "--reader", "--readings"),
+)
+_OF_DISCOVERY = (
+    "--max-glance",
+    "--from",
+    "--pool",
+    "--missing-features",
+    "--study",
+    *_OF_GROUPS,
+    *_OF_MODELS,
+)
 """Options that can't be given together with `--mode remove`."""
 _OWN_OPTIONS: dict[Reason, tuple[tuple[str, ...], tuple[str, ...]]] = {
     Reason.MISSING_FEATURE: (("--missing-features",), ()),
@@ -93,7 +105,9 @@ def _of_edits(why: str, reason: Reason, settings: CampaignSettings, has_history:
 
 
 def _fewer_failing(why: str, settings: CampaignSettings) -> Retry | None:
-    return Retry(why, ("--min-failing", "1")) if settings.min_failing > 1 else None
+    if settings.min_failing == 1:
+        return None
+    return Retry(why, ("--min-failing", "1"), drop=("--preset",))  # a preset has its own minimum
 
 
 def _removing(why: str, settings: CampaignSettings) -> Retry | None:

@@ -137,7 +137,7 @@ class SourceResult:
     @property
     def kept(self) -> int:
         """The number of candidates that became a task."""
-        return self.counts.kept if self.stopped is None else len(self.tasks)
+        return self.counts.kept
 
     @property
     def strata(self) -> list[tuple[str, int, int]]:
@@ -354,7 +354,8 @@ def _make(
         run.progress(RunProgress(f"control {done}/{total}"))
 
     with _state(context, locations) as state:
-        meter = CampaignMeter(result.spec.source, count, len(planned.candidates), state)
+        known = sum(candidate.key in state.verdicts for candidate in planned.candidates)
+        meter = CampaignMeter(result.spec.source, count, len(planned.candidates), state, known=known)
         tasks = WrittenSet(context.library, context.settings, locations.tasks, state, run.note, in_use)
 
         def on_progress(found: CandidateVerdicts, keys: Collection[str]) -> None:
@@ -393,6 +394,7 @@ def _make(
                 task.id: tasks.read[task.id] for task in tasks.present.values() if task.id in tasks.read
             }
             if result.stopped is not None:
+                result.counts = result.counts.with_tasks(tasks.present, state.verdicts)
                 kept = f"{plural(len(tasks.present), 'task')}, {plural(len(state.verdicts), 'verdict')}"
                 run.note(
                     f"stopped; the results so far are kept ({kept}): run the same command again to continue"
@@ -402,8 +404,12 @@ def _make(
 def _state(context: Context, locations: Locations) -> StateFile:
     source, settings = context.library.intake.repository.source, context.settings
     about = {"source": [source.kind, source.name, source.revision], "settings": settings.to_json()}
-    key = sha256_of_json([context.library.key, settings.to_json()])[:16]
-    return StateFile(locations.campaigns / f"{source.name}-{settings.mode.value}-{key}.jsonl", about)
+
+    def place(values: Mapping[str, Any]) -> Path:
+        key = sha256_of_json([context.library.key, values])[:16]
+        return locations.campaigns / f"{source.name}-{settings.mode.value}-{key}.jsonl"
+
+    return StateFile(settings.file_of_campaign(place), about)
 
 
 _LEAST_OF_A_PICK = 2

@@ -84,11 +84,16 @@ _IDLE_S = 1.0
 class CampaignMeter:
     """Makes the reports on a campaign; their rates are those of the current run."""
 
-    def __init__(self, source: str, wanted: int, candidates: int, state: StateFile) -> None:
+    def __init__(
+        self, source: str, wanted: int, candidates: int, state: StateFile, *, known: int = 0
+    ) -> None:
+        """Begin to measure; `known` is the number of candidates that already have a verdict."""
         self._report = CampaignProgress(source=source, wanted=wanted, candidates=candidates)
         self._state = state
         self._began = self._reported = time.monotonic()
-        self._known = self._counted = len(state.verdicts)
+        # The state may also have verdicts on other candidates, for example those of an earlier version.
+        self._before = self._counted = len(state.verdicts)
+        self._left = candidates - known
         self._tests = 0
         self._accepted_before: int | None = None
         self._window: deque[tuple[float, int]] = deque()
@@ -148,8 +153,8 @@ class CampaignMeter:
 
         The time of a few candidates says nothing about the others, which may take a hundred times as long.
         """
-        decided = self._counted - self._known
-        waiting = max(0, self._report.candidates - self._counted)
+        decided = self._counted - self._before
+        waiting = max(0, self._left - decided)
         if waiting and decided < _MEASURED:
             return None
         left = waiting * elapsed / decided if waiting else 0.0

@@ -149,7 +149,7 @@ class GenerateTasks(Request):
     """The number of proven corruptions of which the least visible become tasks.
 
     None means three times the number of tasks if nobody planted the faults or a blind reader reads them;
-    otherwise, and for groups, each corruption is decided separately.
+    otherwise, for groups and for tasks that are spread over metrics, each corruption is decided separately.
     """
     choice: ChooseFunctions = field(default_factory=ChooseFunctions)
     groups: GroupFunctions = field(default_factory=GroupFunctions)
@@ -203,7 +203,7 @@ class GenerateTasks(Request):
             self.confirmable,
             self.faults,
             self.missing_features,
-            self._pool(tasks_wanted(self.count, choice, groups)),
+            self._pool(tasks_wanted(self.count, choice, groups), is_spread=bool(choice.plane)),
             classes=classes,
             preset=self.preset or "",
             rewrite=self.model.rewrite,
@@ -217,12 +217,10 @@ class GenerateTasks(Request):
         is_of_paper = self.preset == PAPER and self.mode.in_groups and not rules.sizes
         return replace(rules, sizes=(PAPER_GROUP,)) if is_of_paper else rules
 
-    def _pool(self, count: int) -> int:
-        if self.mode.in_groups and self.pool is None:
-            return 0
+    def _pool(self, count: int, *, is_spread: bool) -> int:
         if self.pool is None:
             is_ranked = self.model.rewrite or self.faults.is_believed or bool(self.blind.reader)
-            return POOL_FOR_A_TASK * count if is_ranked else 0
+            return POOL_FOR_A_TASK * count if is_ranked and not (self.mode.in_groups or is_spread) else 0
         if self.pool < count:
             raise UserError(
                 f"--pool must be at least the number of tasks, {count}.", hint="Raise it, or lower --count."

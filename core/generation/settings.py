@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ from gistpoint.core.tasks.fields import Count, Duration, Fields
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
 
-RECIPE = 13
+RECIPE = 14
 """The version of the rules by which candidates are decided; verdicts of other versions are not reused."""
 
 
@@ -231,6 +232,19 @@ class CampaignSettings:
         parts = {"choice": self.choice.to_json(), "groups": self.groups.to_json()}
         values = {key: value for key, value in values.items() if key not in parts}
         return values | {key: value for key, value in parts.items() if value}
+
+    def file_of_campaign(self, place: Callable[[Mapping[str, Any]], Path]) -> Path:
+        """Return the file of a campaign; `place` returns the path of the file for given settings.
+
+        The size of the pool, which by default follows the number of tasks, does not count: a larger pool
+        continues the campaign. A file that an earlier version named by this size is used if it is the only
+        one.
+        """
+        values = self.to_json()
+        earlier = place(values)
+        values.pop("pool", None)
+        file = place(values)
+        return earlier if earlier.is_file() and not file.is_file() else file
 
     def deciding(self) -> dict[str, Any]:
         """Return the settings that decide a candidate's verdict, without settings that choose candidates."""

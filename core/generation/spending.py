@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,10 +107,14 @@ class SetSpending:
         """Return the spending of the set that these settings make from these sources.
 
         Settings and sources identify the file in the folder `campaigns`, so the same command with other caps
-        continues it, and also with another count unless that changes the size of a pool.
+        or another count continues it.
         """
-        key = sha256_of_json([settings.to_json(), sorted(spec.source for spec in sources)])[:16]
-        return cls(campaigns / f"spent-{settings.mode.value}-{key}.jsonl", max_tokens, max_cost_usd)
+        names = sorted(spec.source for spec in sources)
+
+        def place(values: Mapping[str, Any]) -> Path:
+            return campaigns / f"spent-{settings.mode.value}-{sha256_of_json([values, names])[:16]}.jsonl"
+
+        return cls(settings.file_of_campaign(place), max_tokens, max_cost_usd)
 
     def begin(self) -> None:
         """Record that a command starts.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -184,6 +184,15 @@ class Counts:
     """The verdicts of a campaign so far, in order."""
 
     verdicts: list[CandidateVerdict] = field(default_factory=list)
+
+    def with_tasks(self, present: Collection[str], known: Mapping[str, CandidateVerdict]) -> Counts:
+        """Return the counts of a stopped campaign, in which the verdicts of its present tasks are kept.
+
+        `present` contains the keys of these verdicts, and `known` all verdicts. Until the last candidate is
+        decided, a verdict with a task may still count as waiting, or not have had its turn.
+        """
+        ordered = {verdict.key: verdict for verdict in self.verdicts}
+        return Counts(list((ordered | {key: known[key] for key in present}).values()))
 
     @property
     def tried(self) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
@@ -32,11 +34,11 @@ class Complexity:
 
     `code_lines` counts from the `def` to the end without decorators, blank lines, comments and docstrings.
     `cyclomatic` is radon's; `cyclomatic_paper` is 1 + conditionals (`if`, `elif`, `… if … else …`, cases of
-    `match` except the wildcard), loops and exception handlers, as in the Breakpoint paper. Halstead's
-    measures are radon's, which counts only operators of arithmetic, comparison and logic: difficulty n1/2 *
-    N2/n2, volume N * log2(n); those that end in `_paper` count all operators and operands (see
-    `measure_halstead`). `nesting` is the depth of blocks (an `elif` is no deeper than its `if`). Nested
-    functions count only for `code_lines`, `nesting` and Halstead's measures.
+    `match` except a wildcard without a condition), loops and exception handlers, as in the Breakpoint
+    paper. Halstead's measures are radon's, which counts only operators of arithmetic, comparison and logic:
+    difficulty n1/2 * N2/n2, volume N * log2(n); those that end in `_paper` count all operators and operands
+    (see `measure_halstead`). `nesting` is the depth of blocks (an `elif` is no deeper than its `if`).
+    Nested functions count only for `code_lines`, `nesting` and Halstead's measures.
     """
 
     code_lines: int
@@ -109,7 +111,7 @@ def _measure(node: Definition, code: list[int]) -> Complexity:
 
 def _decides(node: ast.AST) -> bool:
     match node:
-        case ast.match_case(pattern=ast.MatchAs(pattern=None)):
+        case ast.match_case(pattern=ast.MatchAs(pattern=None), guard=None):
             return False  # the wildcard, or a bare name, which matches everything
     return isinstance(node, (*_CONDITIONALS, ast.match_case))
 
@@ -153,19 +155,43 @@ def _code_lines(nodes: list[ast.AST], source: bytes) -> list[int]:
     # strings but not code.
     for node in nodes:
         if isinstance(node, ast.Constant | ast.JoinedStr) and (node.end_lineno or 0) > node.lineno:
-            for number in range(node.lineno, min(node.end_lineno or 0, len(lines))):
-                kinds[number] = bool(lines[number].strip())
+            below = range(node.lineno, min(node.end_lineno or 0, len(lines)))
+            comments = _comments_between(node, lines) if any(_begins_comment(lines[n]) for n in below) else ()
+            for number in below:
+                kinds[number] = bool(lines[number].strip()) and number + 1 not in comments
     for node in nodes:
-        for line in _docstring_lines(node):
+        for line in _docstring_lines(node, lines):
             kinds[line - 1] = False
     return list(accumulate(kinds, initial=0))
 
 
-def _docstring_lines(node: ast.AST) -> Iterator[int]:
+def _begins_comment(line: bytes) -> bool:
+    return line.lstrip().startswith(b"#")
+
+
+def _comments_between(node: ast.Constant | ast.JoinedStr, lines: list[bytes]) -> set[int]:
+    """Return the lines that contain only a comment between parts of a string, counted from 1."""
+    part = lines[node.lineno - 1 : node.end_lineno]
+    part[-1] = part[-1][: node.end_col_offset]
+    part[0] = part[0][node.col_offset :]
+    source = b"(" + b"\n".join(part) + b"\n)"
+    found = set[int]()
+    try:
+        for token in tokenize.tokenize(io.BytesIO(source).readline):
+            if token.type == tokenize.COMMENT and _begins_comment(part[token.start[0] - 1]):
+                found.add(node.lineno + token.start[0] - 1)
+    except (tokenize.TokenError, SyntaxError, UnicodeError):
+        return set()  # the file has another encoding than UTF-8
+    return found
+
+
+def _docstring_lines(node: ast.AST, lines: list[bytes]) -> Iterator[int]:
     """Yield the lines of a docstring, without those that also hold the header or another statement."""
     if not isinstance(node, Definition | ast.ClassDef) or ast.get_docstring(node, clean=False) is None:
         return
     docstring, following = node.body[0], node.body[1:2]
-    shared = {node.lineno, *(statement.lineno for statement in following)}
-    lines = range(docstring.lineno, (docstring.end_lineno or docstring.lineno) + 1)
-    yield from (line for line in lines if line not in shared)
+    shared = {statement.lineno for statement in following}
+    if lines[docstring.lineno - 1][: docstring.col_offset].strip():
+        shared.add(docstring.lineno)  # the end of the header is on this line
+    numbers = range(docstring.lineno, (docstring.end_lineno or docstring.lineno) + 1)
+    yield from (number for number in numbers if number not in shared)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.source_text import python_text
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
@@ -67,7 +68,7 @@ def _copies(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
     for path in tree.files():
         if tree.size(path) > _MAX_TEXT:
             continue
-        text = _folded(tree.read(path).decode("utf-8", "replace"))
+        text = _folded(python_text(tree.read(path)))
         for target, telling in wanted:
             if telling in text and not _is_own_place(tree, path, target, telling):
                 yield f"{path} contains the original lines of {target.name}"

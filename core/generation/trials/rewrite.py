@@ -8,6 +8,7 @@ from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.source_text import python_text
 from gistpoint.core.corruption.gates import Gate
 from gistpoint.core.corruption.reduction import missing_feature
 from gistpoint.core.corruption.rewriting import RewriteLoop, rewriting_prompt
@@ -95,7 +96,7 @@ def _require_fault(trial: CandidateTrial, rated: RatedModelCorruption) -> None:
         trial.count_outcome(f"{REWRITE}: uses what is not there")
         raise CandidateDropped(Reason.NONE_GOOD, "it uses names or attributes that the library does not have")
     tree = trial.library.intake.repository.tree
-    file = corrupted_tree(tree, (target,)).read(target.path).decode("utf-8", "replace")
+    file = python_text(corrupted_tree(tree, (target,)).read(target.path))
     feature = missing_feature(target.original, file, code_of_tests(tree, report.failed), errors)
     if feature and not trial.settings.missing_features:
         trial.count_outcome(Reason.MISSING_FEATURE.value)

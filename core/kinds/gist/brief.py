@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gistpoint.core.code.source_text import python_text
 from gistpoint.core.entrypoints.command import command_line
 from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.model import GistSettings, gist_settings, gist_task
@@ -118,7 +119,7 @@ def static_values(task: Task, answer: GistAnswer) -> dict[str, str]:
     """Return the values for the static setting's prompt: `entrypoint`, `owned`, and `files` of the trace."""
     tree = SourceTree.open(task.tree_path)
     shown = [
-        f"{path}\n\n{fenced(tree.read(path).decode('utf-8', 'replace'))}"
+        f"{path}\n\n{fenced(python_text(tree.read(path)))}"
         for path in read_trace(answer.trace).files
         if tree.is_file(path)
     ]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from gistpoint.core.code.parsing import DefinitionNode, parse
 from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds.gist.dropped_imports import IsDropped, without_imports
 from gistpoint.core.kinds.gist.lines import (
     children,
     first_line,
@@ -19,7 +21,9 @@ from gistpoint.core.kinds.gist.lines import (
 )
 
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-_IMPORT = re.compile(r"(?P<prompt>\s*>>> )(?P<code>(?:import|from)\s.*)")
+_EXAMPLE = re.compile(r"""(?P<prompt>\s*(?:[rRuU]?(?:\"{3}|'{3}|["']))?\s*>>> )(?P<code>.*)""")
+_MORE = re.compile(r"(?P<prompt>\s*\.\.\.(?: |$))(?P<code>.*)")
+"""A further line of an example."""
 
 
 def documented(tree: ast.Module, name: str) -> Documented | None:
@@ -76,12 +80,13 @@ _Lines = list[tuple[str, int | None]]
 """Lines of text, each with its number in the gist, or None for an inserted line."""
 
 
-def spliced_docstring(gist: str, original: str, name: str, dropped: Callable[[str], bool]) -> _Lines:
+def spliced_docstring(gist: str, original: str, name: str, dropped: IsDropped) -> _Lines:
     """Return the numbered lines of a gist in which `name` has the docstring that it has in `original`.
 
-    Each line is a pair of its text and its number in the gist; None for a line of the docstring. An import in
-    an example becomes `pass` if `dropped` is true for its text. Raises SyntaxError for a gist that does not
-    parse, and TaskError if it has no such definition, or if the one in `original` has no docstring.
+    Each line is a pair of its text and its number in the gist; None for a line of the docstring. Imports in
+    examples become `pass`, or the imports that remain, if `dropped` is true for their texts. Raises
+    SyntaxError for a gist that does not parse, and TaskError if it has no such definition, or if the one in
+    `original` has no docstring.
     """
     home = documented(parse(gist), name)
     source = documented(parse(original), name)
@@ -134,24 +139,35 @@ def _replaced(lines: _Lines, old: ast.stmt, wanted: list[str]) -> _Lines:
     return [*lines[:first], *((text, None) for text in put_in), *lines[last + 1 :]]
 
 
-def _text_of(docstring: ast.stmt, lines: list[str], dropped: Callable[[str], bool]) -> list[str]:
+def _text_of(docstring: ast.stmt, lines: list[str], dropped: IsDropped) -> list[str]:
     """Return the lines of a docstring as written, quotes included, without the imports to drop."""
     written = [line.encode() for line in lines[docstring.lineno - 1 : last_line(docstring)]]
     # The end is cut first: if the docstring has one line, both columns refer to that line.
     written[-1] = written[-1][: docstring.end_col_offset]
     written[0] = written[0][docstring.col_offset :]
-    return [_without_import(line.decode(), dropped) for line in written]
+    return list(_without_imports([line.decode() for line in written], dropped))
 
 
-def _without_import(line: str, dropped: Callable[[str], bool]) -> str:
-    found = _IMPORT.fullmatch(line)
-    if found is None:
-        return line
+def _without_imports(lines: Sequence[str], dropped: IsDropped) -> Iterator[str]:
+    """Yield the lines of a docstring with changed imports in the examples."""
+    place = 0
+    while place < len(lines):
+        found = _EXAMPLE.fullmatch(lines[place])
+        if found is None:
+            yield lines[place]
+            place += 1
+            continue
+        more = list(takewhile(bool, map(_MORE.fullmatch, lines[place + 1 :])))
+        yield from _changed_example([found, *filter(None, more)], dropped)
+        place += 1 + len(more)
+
+
+def _changed_example(lines: Sequence[re.Match[str]], dropped: IsDropped) -> list[str]:
+    """Return the lines of an example with changed imports; unchanged if Python can't parse it."""
+    code = [line["code"] for line in lines]
     try:
-        statements = parse(found["code"]).body
-        goes = len(statements) == 1 and dropped(ast.unparse(statements[0]))
+        changed = without_imports(code, parse("\n".join(code)), dropped, in_place=True)
     except (SyntaxError, ValueError):
-        return line
-    if goes:
-        return f"{found['prompt']}pass"
-    return line
+        changed = code
+    # Only imports over several lines become shorter: the prompts of the first lines remain.
+    return [line["prompt"] + text for line, text in zip(lines, changed, strict=False)]

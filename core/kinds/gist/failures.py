@@ -166,7 +166,7 @@ def _runtime_kind(
 def _command_kind(run: CommandRun, fidelity: Fidelity | None) -> tuple[ErrorKind, str]:
     whats = {difference.what for difference in fidelity.differences} if fidelity else set()
     if run.raised is not None and "exception" in whats:
-        if run.raised.type.endswith("AssertionError"):
+        if run.raised.type.rpartition(".")[2] == "AssertionError":
             return ErrorKind.ASSERTION, run.raised.text
         return ErrorKind.EXCEPTION, run.raised.text
     if whats & {"exit", "status", "exception"}:
@@ -194,6 +194,6 @@ def _failure_kind(test: TestRun) -> tuple[ErrorKind, str]:
         return ErrorKind.EXCEPTION, ""
     if test.phase == "setup" and "fixture" in (raised.type + raised.message):
         return ErrorKind.FIXTURE, raised.message
-    if raised.type.endswith(("AssertionError", "Failed")):
+    if raised.type.rpartition(".")[2] in ("AssertionError", "Failed"):
         return ErrorKind.ASSERTION, raised.text
     return ErrorKind.EXCEPTION, raised.text

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gistpoint.core.code.parsing import parse
+from gistpoint.core.code.source_text import python_text
 from gistpoint.core.entrypoints.runs import DOCTEST, OriginalRun
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.doctests import docstring_lines
@@ -31,7 +32,8 @@ def found_tests(tree: SourceTree, run: OriginalRun) -> GistTest:
 
     A test that its own file does not define has the text of the function with its code: a mixin in another
     file, or a function that makes tests while the file is imported. Raises `UnwrittenTestError` for a test
-    whose code is in no named function of the codebase or whose file does not parse, `NamesClashError` if two
+    whose code is in no named function of the codebase, whose file does not parse, or of which a definition
+    other than the last one runs, `NamesClashError` if two
     files have tests or classes of tests with the same name, and ValueError for a run without tests.
     """
     found: dict[tuple[str, str], GistTest] = {}
@@ -78,6 +80,11 @@ def _found(tree: SourceTree, path: str, qualname: str, place: tuple[str, int] | 
         return GistTest(name, source, doctest=True)
     written = written_test(tree, path, qualname)
     if written is not None:
+        if place is not None and place[0] == path and _is_earlier(written, place[1]):
+            raise UnwrittenTestError(
+                f"{path} defines {qualname} several times, and the one that runs is not the last.",
+                hint="Which of them runs depends on a condition, but a gist gets the last one.",
+            )
         return written
     if place is None or not tree.is_file(place[0]):
         raise UnwrittenTestError(
@@ -95,6 +102,17 @@ def _found(tree: SourceTree, path: str, qualname: str, place: tuple[str, int] | 
     return GistTest(qualname, source, defined_as=held.name)
 
 
+def _is_earlier(test: GistTest, line: int) -> bool:
+    """Whether a line belongs to another definition with the name of a test than the one found by it."""
+    tree = parse(test.source)
+    found = find_test(tree, test.name)
+    return found is not None and any(
+        block.name == found.name and block.first != found.first and block.first <= line <= block.last
+        for block in blocks_of(tree)
+        if block.kind is BlockKind.FUNCTION
+    )
+
+
 def _function_at(source: str, line: int) -> LineBlock | None:
     """Return the function that contains a line, if it is also found by its name; else None."""
     for block in blocks_of(parse(source)):
@@ -107,4 +125,4 @@ def _function_at(source: str, line: int) -> LineBlock | None:
 
 
 def _text(tree: SourceTree, path: str) -> str:
-    return tree.read(path).decode("utf-8", "replace")
+    return python_text(tree.read(path))

@@ -18,6 +18,7 @@ from gistpoint.core.attempts.events import CallMade, EndReason, SubmissionMade
 from gistpoint.core.attempts.harness import CallOutcome, ForcedOutcome, Log, Price, TaskHarness
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptCall, AttemptState
+from gistpoint.core.code.source_text import python_text
 from gistpoint.core.entrypoints.command import COMMAND_FILE, Entrypoint
 from gistpoint.core.entrypoints.programs import program_text
 from gistpoint.core.entrypoints.runs import EntrypointRunner, GistTrial, Isolation, Operand, Watched
@@ -549,7 +550,7 @@ class _Trials:
 
 def sources_of(tree: SourceTree) -> dict[str, str]:
     """Return the contents of a codebase's Python files by path."""
-    return {path: data.decode("utf-8", "replace") for path, data in tree.read_all(".py")}
+    return {path: python_text(data) for path, data in tree.read_all(".py")}
 
 
 def _with_command(sources: dict[str, str], started: str) -> dict[str, str]:

@@ -274,8 +274,8 @@ class Gist(TaskKind["GistJudge"]):
 
         Raises `InfrastructureError` if the isolation failed.
         """
-        text = (files.get(gist_task(judge.task).command.gist_file) or b"").decode("utf-8", "surrogateescape")
-        found = judge.judge(text).score
+        data = files.get(gist_task(judge.task).command.gist_file) or b""
+        found = judge.judge(data.decode("utf-8-sig", "surrogateescape")).score
         fidelity = found.execution_fidelity
         return Rejudged(
             fidelity == 1, float(fidelity), found.error.evidence if found.error is not None else ""

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from gistpoint.core.code.parsing import DefinitionNode
+from gistpoint.core.code.source_text import leading_space
 
 _BODIES = frozenset({"body", "orelse", "handlers", "finalbody", "cases", "decorator_list"})
 """Fields of a statement that are not part of its header."""
@@ -43,8 +44,8 @@ def any_within(numbers: Sequence[int], first: int, last: int) -> bool:
 
 
 def margin_of(line: str) -> str:
-    """Return the whitespace at the beginning of a line."""
-    return line[: len(line) - len(line.lstrip())]
+    """Return the indentation of a line: the whitespace at its beginning, after any form feed."""
+    return leading_space(line)
 
 
 def lines_in_strings(lines: Sequence[str]) -> set[int]:
@@ -80,21 +81,25 @@ def lines_in_strings(lines: Sequence[str]) -> set[int]:
 
 
 def dedented(lines: Sequence[str]) -> list[str]:
-    """Return `lines` moved left so that the first is at the margin; text inside strings is unchanged."""
+    """Return `lines` moved left so that the first is at the margin; text inside strings is unchanged.
+
+    A form feed before the code of a line is removed: indented again, it would end the indentation.
+    """
     if not lines:
         return []
     margin = margin_of(lines[0])
-    if not margin:
+    if not margin and not any("\f" in line for line in lines):
         return list(lines)
     inside = lines_in_strings(lines)
     result = list[str]()
     for number, line in enumerate(lines):
+        code = margin_of(line) + line.lstrip(" \t\f")
         if number in inside:
             result.append(line)
-        elif line.startswith(margin):
-            result.append(line.removeprefix(margin))
+        elif code.startswith(margin):
+            result.append(code.removeprefix(margin))
         else:
-            result.append(line.lstrip())
+            result.append(code.lstrip())
     return result
 
 

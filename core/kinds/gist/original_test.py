@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +18,7 @@ from gistpoint.core.kinds.gist.doctests import (
     has_docstring,
     spliced_docstring,
 )
+from gistpoint.core.kinds.gist.dropped_imports import without_imports
 from gistpoint.core.kinds.gist.lines import (
     BlockKind,
     LineBlock,
@@ -26,9 +26,8 @@ from gistpoint.core.kinds.gist.lines import (
     bodies_in,
     dedented,
     find_test,
-    import_texts,
+    first_line,
     indented,
-    last_line,
     margin_of,
 )
 
@@ -370,7 +369,9 @@ def splice_test(
     tree = parse(gist)
     blocks = blocks_of(tree)
     lines = physical_lines(gist)
-    own = find_test(tree, qualname) if defined_as else None
+    # A gist may define an inherited test in the class itself: that definition would run, so it is replaced.
+    is_elsewhere = definition.name != qualname
+    own = find_test(tree, qualname) if is_elsewhere else None
     name = own.name if own is not None else definition.name
     old = [block for block in _blocks_named(blocks, BlockKind.FUNCTION, name) if not block.in_guard]
     owner = definition.name.rpartition(".")[0]
@@ -387,17 +388,32 @@ def splice_test(
         test = _in_classes(test, original, owner)
     put_in: list[tuple[str, int | None]] = [(text, None) for text in indented(test, depth)]
     # Every definition of the test is removed: the last one in the file would be the one that runs.
-    kept = _lines_outside(lines, old)
-    above = [line for line in kept if line[1] < at]
-    return _spliced([*above, *put_in, *kept[len(above) :]])
+    above = _lines_outside(lines[: at - 1], old)
+    below = _lines_outside(lines, old, _fillers(tree, lines, old[1:]))[len(above) :]
+    return _spliced([*above, *put_in, *below])
 
 
-def _lines_outside(lines: Sequence[str], blocks: Sequence[LineBlock]) -> list[tuple[str, int]]:
-    """Return the lines outside of the blocks, each with its number."""
+def _lines_outside(
+    lines: Sequence[str], blocks: Sequence[LineBlock], fillers: Mapping[int, str] | None = None
+) -> list[tuple[str, int | None]]:
+    """Return the lines outside of the blocks, each with its number, and `fillers` on the lines in them."""
     removed = set[int]()
     for block in blocks:
         removed.update(range(block.first, block.last + 1))
-    return [(text, number) for number, text in enumerate(lines, start=1) if number not in removed]
+    found: list[tuple[str, int | None]] = []
+    for number, text in enumerate(lines, start=1):
+        if number not in removed:
+            found.append((text, number))
+        elif fillers and number in fillers:
+            found.append((fillers[number], None))
+    return found
+
+
+def _fillers(tree: ast.Module, lines: Sequence[str], removed: Sequence[LineBlock]) -> dict[int, str]:
+    """Return, by its line, a `pass` for each block of the file of which nothing else would remain."""
+    gone = {block.statements[0] for block in removed}
+    emptied = [body[0] for body in bodies_in(tree) if gone.issuperset(body)]
+    return {first_line(one): f"{margin_of(lines[one.lineno - 1])}pass" for one in emptied}
 
 
 def _spliced(lines: Sequence[tuple[str, int | None]]) -> SplicedGist:
@@ -491,30 +507,11 @@ def _required_test(original: str, qualname: str) -> LineBlock:
 
 def _test_text(original: str, definition: LineBlock, owned: Collection[str]) -> list[str]:
     """Return the lines of a test without its imports of `owned` names, at the margin."""
-    lines = physical_lines(original)
-    replaced: dict[int, list[str]] = {}
-    skipped: set[int] = set()
-    function = definition.statements[0]
-    for node in ast.walk(function):
-        if not isinstance(node, ast.Import | ast.ImportFrom):
-            continue
-        texts = import_texts(node)
-        kept = [text for text in texts if not imports_owned(text, owned)]
-        if len(kept) == len(texts):
-            continue
-        # A body with only this import needs another statement.
-        if not kept and any(body == [node] for body in bodies_in(function)):
-            kept = ["pass"]
-        replaced[node.lineno] = kept
-        skipped.update(range(node.lineno, last_line(node) + 1))
-    result: list[str] = []
-    for number in range(definition.first, definition.last + 1):
-        line = lines[number - 1]
-        if number in replaced:
-            result.extend(margin_of(line) + text for text in replaced[number])
-        elif number not in skipped:
-            result.append(line)
-    return dedented(result)
+    lines = physical_lines(original)[definition.first - 1 : definition.last]
+    test = definition.statements[0]
+    return dedented(
+        without_imports(lines, test, lambda text: imports_owned(text, owned), first=definition.first)
+    )
 
 
 def _class_depth(block: LineBlock, lines: list[str]) -> str:
@@ -530,8 +527,17 @@ def _in_classes(lines: list[str], original: str, owner: str) -> list[str]:
     source = physical_lines(original)
     while owner:
         for block in _blocks_named(blocks, BlockKind.CLASS, owner)[:1]:
-            last = next(line.last for line in block.lines if line.text.startswith("class "))
-            header = "\n".join(source[block.first - 1 : last])
-            lines = [textwrap.dedent(header), *indented(lines, "    ")]
+            lines = [*_class_header(block, source), *indented(lines, "    ")]
         owner = owner.rpartition(".")[0]
     return lines
+
+
+def _class_header(block: LineBlock, source: Sequence[str]) -> list[str]:
+    """Return the lines of a class's header, with its decorators, at the margin."""
+    statement = block.statements[0]
+    assert isinstance(statement, ast.ClassDef)
+    header = list(source[block.first - 1 : first_line(statement.body[0]) - 1])
+    # The header ends with its colon; only blank lines and comments can follow it.
+    while header and header[-1].strip()[:1] in ("", "#"):
+        header.pop()
+    return dedented(header)

@@ -217,14 +217,14 @@ class OutputPattern:
     @classmethod
     def of(cls, runs: Sequence[str]) -> OutputPattern:
         """Return the pattern for the normalised outputs of one or more runs of the original."""
-        outputs = [run.splitlines() for run in runs]
+        outputs = [_lines_of(run) for run in runs]
         if not outputs:
             return cls(())
         return cls(tuple(_merged(outputs)))
 
     def matches(self, text: str) -> bool:
         """Whether a normalised output matches the pattern."""
-        lines = text.splitlines()
+        lines = _lines_of(text)
         places = {0}
         for part in self.parts:
             if isinstance(part, Gap):
@@ -240,6 +240,12 @@ class OutputPattern:
     def text(self) -> str:
         """The pattern as text to show, with gaps as `[varies]`."""
         return "\n".join(map(_shown, self.parts))
+
+
+def _lines_of(text: str) -> list[str]:
+    """Return the lines of a normalised output; only a line feed ends one, not a form feed or U+2028."""
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def _merged(outputs: Sequence[list[str]]) -> Iterator[str | VariableLine | Gap]:

@@ -130,7 +130,7 @@ def score_gist(
         contained = run.file_ran and run.isolation.clean and not owned_imports(gist, owned)
     if made is not None and made.run.file_ran:
         execution = line_execution(text, made.executed, test=qualname)
-    if test is not None and test.has_other_blocks:
+    if test is not None:
         blocks = blocks_of_tests(text, test)
         existence = existence and replace(existence, test_blocks=blocks)
         execution = execution and replace(execution, test_blocks=blocks)

@@ -11,13 +11,15 @@ from pathlib import Path
 
 from gistpoint.core.code.packages import packages_of
 from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.kinds.repair.measures import searched
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.ports import RunRequest
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.leaks import CheckFinding, leaks_of, telling_lines
-from gistpoint.core.tasks.model import Target
+from gistpoint.core.tasks.model import Answer, Target, Task
 from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.tasks.trees import repaired_tree
+from gistpoint.core.text import plural
 from gistpoint.core.trees import SourceTree
 
 PROBE_TIMEOUT_S = 120.0
@@ -33,6 +35,12 @@ def repair_findings(judge: RepairJudge, run: RunContext) -> Iterator[CheckFindin
     yield CheckFinding(
         "tree", not found, "; ".join(found[:5]) or f"{len(tree.members)} files contain no path to the answer"
     )
+    contradictions = list(_contradictions(task, answer))
+    yield CheckFinding(
+        "brief and answer",
+        not contradictions,
+        "; ".join(contradictions) or f"they agree on {plural(len(task.brief.failing), 'failing test')}",
+    )
     yield _looks_inside(judge, tree, run)
     yield _scores(judge, tree, "corrupted scores 0", 0.0, run.step("scoring the corrupted code"))
     original = repaired_tree(tree, answer.targets)
@@ -40,6 +48,25 @@ def repair_findings(judge: RepairJudge, run: RunContext) -> Iterator[CheckFindin
     protection = judge.protection(run=run.quiet)
     if isinstance(protection, Protection):
         yield CheckFinding("protection", True, protection.words, reduced=protection.writable is None)
+
+
+def _contradictions(task: Task, answer: Answer) -> Iterator[str]:
+    """Yield a sentence for each statement to the solver that the answer contradicts; no id covers them."""
+    brief = task.brief
+    names = [target.name for target in answer.targets]
+    if searched(task.mode):
+        if brief.target:
+            yield f"the brief names {brief.target}, but the function has to be found"
+    elif names != [brief.target]:
+        yield f"the brief names {brief.target or 'no function'}, but the answer {', '.join(names)}"
+    if task.several != (len(names) > 1):
+        yield f"the brief is for {'several functions' if task.several else 'one function'}, not {len(names)}"
+    if brief.targets not in (0, len(names)):
+        yield f"the brief says that {brief.targets} functions are corrupted, not {len(names)}"
+    listed = frozenset(failure.id for failure in brief.failing)
+    if all(baseline.failing != listed for baseline in answer.baselines):
+        other = min(answer.baselines[0].failing ^ listed)
+        yield f"the brief does not list exactly the tests that fail, see {other}"
 
 
 def _scores(judge: RepairJudge, tree: SourceTree, name: str, wanted: float, run: RunContext) -> CheckFinding:

@@ -22,6 +22,25 @@ from gistpoint.core.kinds.gist.reference import (
 from gistpoint.core.kinds.gist.trace import difficulty, read_trace
 
 CASES: dict[str, tuple[dict[str, str], int]] = {
+    "imports of the codebase on lines with other code": (
+        {
+            "main.py": "import pkg\nprint(pkg.f(1), pkg.g(2), pkg.k(3))\n",
+            "pkg/__init__.py": """
+            import math; from .a import h; LIMIT = 3
+            def f(x):
+                from .a import h; y = 2
+                return h(x) + y + LIMIT
+            def g(x):
+                if x: from .a import h
+                try: import pkg.a; z = 1
+                except ImportError: pass
+                return h(x) + z
+            def k(x): import math; from .a import h; return math.floor(h(x))
+            """,
+            "pkg/a.py": "def h(x): return x + 1\n",
+        },
+        2,
+    ),
     "relative imports, class and module state": (
         {
             "main.py": "from pkg import Counter\nc = Counter()\nprint(c.next(), c.next(), Counter.made)\n",

@@ -309,6 +309,7 @@ async def test_the_check_is_run_and_kept(tmp_path: Path) -> None:
             ("identity", True),
             ("brief", True),
             ("tree", True),
+            ("brief and answer", True),
             ("sandbox", False),  # the fake runs its own checks, not the probe from inside
             ("corrupted scores 0", True),
             ("original scores 1", True),

@@ -198,7 +198,8 @@ class Renderer:
     def _definition(self, unit: Unit) -> list[str]:
         lines = {number: unit.module.lines[number - 1] for number in range(unit.first, unit.last + 1)}
         statement = unit.statement
-        edits = sorted(_outermost([*self._edits(unit), *self._edits_by_name(unit)]), reverse=True)
+        made = [*self._edits(unit), *self._edits_by_name(unit), *self._edits_of_shared_lines(unit)]
+        edits = sorted(_outermost(made), reverse=True)
         start, end = unit.module.columns(statement)
         tail = lines[unit.last][end:].lstrip()
         if tail and not tail.startswith("#"):
@@ -256,16 +257,37 @@ class Renderer:
             return None
         return ".".join([self.names.name_of(entity), *rest])
 
-    def _drop(self, unit: Unit, lines: dict[int, str]) -> None:
-        """Remove unwanted statements, and imports of the codebase within functions."""
-        local: dict[ast.stmt, list[str]] = {}
-        for one in self.extractor.local_imports(unit):
-            local[one.statement] = list(self._assignments(unit, one))
+    def _rebound(self, unit: Unit) -> dict[ast.stmt, list[str]]:
+        """Return what remains of each import of the codebase within a function."""
+        local = self.extractor.local_imports(unit)
+        return {one.statement: list(self._assignments(unit, one)) for one in local}
+
+    def _unwanted(
+        self, unit: Unit, local: Collection[ast.stmt]
+    ) -> Iterator[tuple[list[ast.stmt], list[ast.stmt]]]:
+        """Yield each block of a unit with its unwanted statements: other tests, imports of the codebase."""
         unwanted = {*self.dropped, *local}
         for body in bodies_in(unit.statement):
-            gone = [one for one in body if one in unwanted or self._module_import(unit, one)]
+            yield body, [one for one in body if one in unwanted or self._module_import(unit, one)]
+
+    def _edits_of_shared_lines(self, unit: Unit) -> Iterator[tuple[int, int, int, int, str]]:
+        """Yield the edits that replace unwanted statements that share a line with other code."""
+        local = self._rebound(unit)
+        for _, gone in self._unwanted(unit, local):
+            for statement in gone:
+                if not _is_alone(unit, statement):
+                    first, last = unit.module.columns(statement)
+                    text = "; ".join(local.get(statement, [])) or "pass"
+                    yield statement.lineno, first, last_line(statement), last, text
+
+    def _drop(self, unit: Unit, lines: dict[int, str]) -> None:
+        """Remove unwanted statements, and imports of the codebase within functions, with their lines."""
+        local = self._rebound(unit)
+        for body, gone in self._unwanted(unit, local):
             is_emptied = len(gone) == len(body)
             for statement in gone:
+                if not _is_alone(unit, statement):
+                    continue
                 first = first_line(statement)
                 margin = lines.get(first, "")[: statement.col_offset]
                 for line in range(first, last_line(statement) + 1):
@@ -333,6 +355,14 @@ class Renderer:
 
     def _kept(self, name: str) -> str:
         return name + KEPT
+
+
+def _is_alone(unit: Unit, statement: ast.stmt) -> bool:
+    """Whether there is no other code on the lines of a statement."""
+    start, end = unit.module.columns(statement)
+    before = unit.module.lines[statement.lineno - 1][:start]
+    after = unit.module.lines[last_line(statement) - 1][end:]
+    return not before.strip() and after.strip()[:1] in ("", "#")
 
 
 def _is_dataclass(statement: ast.stmt) -> bool:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
+from gistpoint.core.corruption.rounds import LoopSettings
+from gistpoint.core.generation.by_model import CorruptingModelOfSet
 from gistpoint.core.generation.empty_sets import Retry, retry_of_empty_set
+from gistpoint.core.generation.requests import BlindReader, GenerateTasks
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings, FaultSource
 from gistpoint.core.generation.verdicts import Reason
 
@@ -95,3 +98,48 @@ def test_without_a_history_bodies_are_removed() -> None:
     found = retry_of_empty_set({Reason.NONE_GOOD.value: 1}, DISCOVERY, has_history=False)
     assert found is not None
     assert found.add == ("--mode", "remove")
+
+
+def _options(*requests: type) -> set[str]:
+    names = {field.name for request in requests for field in fields(request)}
+    return {f"--{name.replace('_', '-')}" for name in names}
+
+
+@pytest.mark.parametrize(
+    ("reason", "settings"),
+    [
+        (Reason.NONE_GOOD, replace(DISCOVERY, model="m", loop=LoopSettings())),
+        (Reason.NONE_GOOD, replace(DISCOVERY, model="m", loop=LoopSettings(), rewrite=True, pool=9)),
+        (Reason.NO_EARLIER_BODY, replace(DISCOVERY, source=FaultSource.HISTORY, reader="r", pool=9)),
+    ],
+)
+def test_advice_to_remove_bodies_leaves_every_option_of_models_out(
+    reason: Reason, settings: CampaignSettings
+) -> None:
+    options = _options(CorruptingModelOfSet, BlindReader)
+    values = [word for option in sorted(options) for word in (option, *(["1"] * (option != "--rewrite")))]
+    found = retry_of_empty_set({reason.value: 7}, replace(settings, min_failing=1), has_history=True)
+    assert found is not None
+    words = shlex.split(found.command([*CALLED, *values, "--seed", "4"]))
+    assert options.isdisjoint(words)
+    assert words == [
+        "gistpoint",
+        "task",
+        "generate",
+        "shop==1",
+        "--count",
+        "6",
+        "--seed",
+        "4",
+        "--mode",
+        "remove",
+    ]
+
+
+def test_advice_for_fewer_failing_tests_leaves_the_preset_out() -> None:
+    settings = replace(DISCOVERY, preset="paper")
+    found = retry_of_empty_set({Reason.TOO_FEW_FAILING.value: 7}, settings, has_history=True)
+    assert found is not None
+    words = shlex.split(found.command([*CALLED[:3], "--preset", "paper", "--seed", "4"]))
+    assert words == ["gistpoint", *CALLED[:3], "--seed", "4", "--min-failing", "1"]
+    GenerateTasks(sources=("shop==1",), min_failing=1).planned(lambda *_: pytest.fail("no model"))

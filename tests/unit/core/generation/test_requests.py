@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scripted_endpoint import ScriptedModel
@@ -12,7 +13,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.generation.by_model import CorruptingModel, CorruptingModelOfSet
 from gistpoint.core.generation.choice import ChooseFunctions, GroupFunctions
 from gistpoint.core.generation.requests import GenerateTasks, NewTask
-from gistpoint.core.generation.settings import CampaignMode, SourceSpec, SuiteNeeds
+from gistpoint.core.generation.settings import CampaignMode, FaultSource, SourceSpec, SuiteNeeds
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.requests import for_worker
 
@@ -109,3 +110,24 @@ def test_a_preset_is_not_mixed_with_what_it_decides(tmp_path: Path) -> None:
 def test_a_model_breaks_two_tests_at_least_as_in_the_paper() -> None:
     loop = LoopSettings.for_tasks(1)
     assert (loop.min_failing, loop.most_failing) == (2, 40)
+
+
+@pytest.mark.parametrize(
+    "choice", [ChooseFunctions(spread="code_lines,degree"), ChooseFunctions(quadrants=True)]
+)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"faults": FaultSource.HISTORY},
+        {"faults": FaultSource.ATTEMPTS},
+        {"model": CorruptingModelOfSet(model="m", rewrite=True)},
+    ],
+)
+def test_a_set_that_is_spread_over_metrics_has_no_pool(
+    choice: ChooseFunctions, asked: dict[str, Any]
+) -> None:
+    _, settings, _ = GenerateTasks(sources=(SHOP,), choice=choice, count=16, **asked).planned(scripted)
+    assert (settings.pool, settings.is_unplanted) == (0, True)
+    assert GenerateTasks(sources=(SHOP,), count=16, **asked).planned(scripted)[1].pool == 48
+    with pytest.raises(UserError, match="--pool is for"):
+        GenerateTasks(sources=(SHOP,), choice=choice, count=16, pool=20, **asked).planned(scripted)

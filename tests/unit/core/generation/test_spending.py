@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from pickle import dumps, loads
+from typing import Any
 
 import pytest
 
+from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.chat import Usage
+from gistpoint.core.corruption.rounds import LoopSettings
 from gistpoint.core.errors import EndpointError
+from gistpoint.core.generation.settings import CampaignMode, CampaignSettings, FaultSource, SourceSpec
 from gistpoint.core.generation.spending import MOST_ALIKE, SetSpending, SetStoppedError
 
 
@@ -105,3 +110,35 @@ def test_a_line_cut_short_is_dropped_and_a_damaged_file_is_named(tmp_path: Path)
     mine.path.write_bytes(b"nonsense\n")
     with pytest.raises(EndpointError, match=r"spent.jsonl among the campaigns can't be read"):
         mine.spent()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        CampaignSettings(CampaignMode.DISCOVERY, source=FaultSource.HISTORY),
+        CampaignSettings(CampaignMode.DISCOVERY, model="m", loop=LoopSettings(), rewrite=True),
+        CampaignSettings(CampaignMode.DISCOVERY, reader="r"),
+    ],
+)
+def test_a_larger_pool_continues_a_set_and_its_spending(settings: CampaignSettings, tmp_path: Path) -> None:
+    """With a larger --count, the default pool grows too, and nothing is paid for twice."""
+
+    def place(pool: int, settings: CampaignSettings = settings) -> Path:
+        def of(values: Mapping[str, Any]) -> Path:
+            return tmp_path / sha256_of_json(values)
+
+        return replace(settings, pool=pool).file_of_campaign(of)
+
+    assert place(30) == place(60) == place(0)
+    assert place(30) != place(30, replace(settings, seed=1))
+    sources = [SourceSpec("shop==1")]
+    spent = [
+        SetSpending.of(tmp_path, replace(settings, pool=pool), sources, None, 2.0).path for pool in (30, 60)
+    ]
+    assert spent[0] == spent[1]
+    # A file that an earlier version named by the pool is continued with this pool.
+    earlier = tmp_path / sha256_of_json(replace(settings, pool=30).to_json())
+    earlier.touch()
+    assert place(30) == earlier
+    place(60).touch()
+    assert place(30) == place(60) != earlier

@@ -90,6 +90,8 @@ def test_a_dossier_holds_both_sides(tmp_path: Path) -> None:
     assert "price + price" in found.text("shop/prices.py", corrupted=True)
     assert found.start_line(found.answer.targets[0], corrupted=True) == 4
     assert set(found.library_files()) == {"shop/__init__.py", "shop/prices.py", "shop/stock/shelf.py"}
+    tests = replace(found.task, suite=replace(found.task.suite, test_files=("shop/prices.py",)))
+    assert set(replace(found, task=tests).library_files()) == {"shop/__init__.py", "shop/stock/shelf.py"}
     assert "16" in found.brief
     with pytest.raises(TaskError):
         open_dossier(tmp_path)

@@ -53,7 +53,7 @@ def test_a_docstring_takes_the_place_of_the_gists_own(name: str, gist: str, firs
     lines = docstring_lines(tree, name)
     assert lines[0] == ("Return it." if name else "The module.")
     if name:
-        assert lines[1:4] == [">>> from pkg import Box; import os", ">>> pass", '>>> Box().get() + "é"']
+        assert lines[1:4] == [">>> pass; import os", ">>> pass", '>>> Box().get() + "é"']
         assert len(docstring_lines(parse(ORIGINAL), name)) == len(lines)
     kept = [spliced.text.splitlines()[n] for n, number in enumerate(spliced.origin) if number is not None]
     assert kept[0] in ("class Box:", "x = 1")
@@ -74,3 +74,26 @@ def test_what_is_not_there_is_told() -> None:
         splice_doctest("x = 1\n", ORIGINAL, "Box.get", ())
     with pytest.raises(TaskError, match="no docstring of 'Box'"):
         splice_doctest("class Box: pass\n", ORIGINAL, "Box", ())
+
+
+@pytest.mark.parametrize(
+    ("example", "left"),
+    [
+        (">>> import os, pkg", ">>> import os"),
+        (">>> import pkg, os as o", ">>> import os as o"),
+        (">>> from pkg import (\n...     a,\n... )", ">>> pass"),
+        (">>> from os import (\n...     path,\n... )", ">>> from os import (\n...     path,\n... )"),
+        (">>> import pkg; pkg.f()\n7", ">>> pass; pkg.f()\n7"),
+        (">>> for n in x:\n...   import pkg\n...   f(n)\n...\n1", ">>> for n in x:\n...   pass\n...   f(n)\n...\n1"),
+        (">>> import pkg  # why", ">>> pass  # why"),
+        (">>> import", ">>> import"),
+        (">>> f('import pkg')", ">>> f('import pkg')"),
+        (">>> 'é'; import pkg", ">>> 'é'; pass"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("begin", ['"""', '"""\n    ', "r'''"])
+def test_examples_lose_only_imports_of_the_codebase(example: str, left: str, begin: str) -> None:
+    text = example.replace("\n", "\n    ")
+    original = f"def f():\n    {begin}{text}\n    {begin.strip().lstrip('r')}\n"
+    spliced = splice_doctest("def f(): ...\n", original, "f", {"pkg"})
+    assert docstring_lines(parse(spliced.text), "f") == left.split("\n")

@@ -250,3 +250,28 @@ def test_a_file_that_does_not_parse_is_left_out_and_named() -> None:
     originals = Originals({"bad.py": "print 1\n", "a.py": AREA})
     assert originals.unparsed == ["bad.py"]
     assert line_existence(AREA, originals).rate == 100
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"),
+    [
+        ("AssertionError", ErrorKind.ASSERTION),
+        ("builtins.AssertionError", ErrorKind.ASSERTION),
+        ("_pytest.outcomes.Failed", ErrorKind.ASSERTION),
+        ("shop.PaymentFailed", ErrorKind.EXCEPTION),
+        ("PaymentFailed", ErrorKind.EXCEPTION),
+        ("shop.NoAssertionError", ErrorKind.EXCEPTION),
+    ],
+)
+def test_only_an_assertion_is_an_assertion(raised: str, kind: ErrorKind) -> None:
+    test = TestRun(Outcome.FAILED, raised=Raised(raised, "no"), phase="call")
+    found = run(test_it=test)
+    error = gist_error(AREA + TEST, "test_it", ("pkg",), found, compare_tests([run(test_it=PASSED)], found))
+    assert error is not None
+    assert error.kind is kind
+    if not raised.endswith(".Failed"):
+        program = CommandRun(RunStatus.FINISHED, 1, raised=Raised(raised, "no"))
+        fidelity = compare_commands([CommandRun(RunStatus.FINISHED)], program)
+        error = gist_error(AREA, "", ("pkg",), program, fidelity)
+        assert error is not None
+        assert error.kind is kind

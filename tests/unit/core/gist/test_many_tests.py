@@ -14,6 +14,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.doctests import docstring_sha256, documented
 from gistpoint.core.kinds.gist.fidelity import compare_tests
 from gistpoint.core.kinds.gist.found_tests import NamesClashError, UnwrittenTestError, found_tests
+from gistpoint.core.kinds.gist.lines import find_test
 from gistpoint.core.kinds.gist.original_test import (
     GistTest,
     blocks_of_tests,
@@ -27,6 +28,8 @@ from gistpoint.core.kinds.gist.original_test import (
     score_tests,
     stored_test,
 )
+from gistpoint.core.kinds.gist.rates import Originals
+from gistpoint.core.kinds.gist.score import GistRun, score_gist
 from gistpoint.core.outcomes import Outcome, RunStatus
 
 MIXIN = "class Mixin:\n    def test_in(self):\n        assert total([1]) == 1\n"
@@ -163,3 +166,87 @@ def test_other_docstrings_of_a_gist_do_not_count() -> None:
     assert compare_tests([run("doctest:a")] * 2, run("doctest:a", "doctest:b")).value == 1
     assert compare_tests([run("doctest:a")] * 2, run("doctest:b")).value == 0
     assert compare_tests([run("doctest:a")] * 2, run("doctest:a", "test_b")).value == 0
+
+
+SAME_FILE = MIXIN + "\n\nclass Own(Mixin):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    "gist",
+    [
+        "class Own:\n    def test_in(self):\n        pass\n",
+        "class Mixin:\n    def test_in(self):\n        pass\n\n\nclass Own(Mixin):\n    pass\n",
+        f"{MIXIN}\n\nclass Own(Mixin):\n    def test_in(self):\n        pass\n",
+        "class Other:\n    def test_in(self):\n        pass\n\n\nclass Own(Other):\n    pass\n",
+        "class Own:\n    def test_in(self):\n        pass\n\n    def test_in(self):\n        x\n",
+    ],
+    ids=["in the heir", "in the base", "in both", "in another base", "twice"],
+)
+@pytest.mark.parametrize("test", [INHERITED, GistTest("Own.test_in", SAME_FILE)], ids=["mixin", "one file"])
+def test_an_inherited_test_can_not_be_overridden(test: GistTest, gist: str) -> None:
+    spliced = ready_text(gist, test, ())
+    assert spliced is not None
+    found = find_test(parse(spliced.text), "Own.test_in")
+    assert found is not None
+    assert [line.text for line in found.lines] == ["def test_in(self):", "assert total([1]) == 1"]
+    guard = guard_for(spliced.text, test)
+    assert guard is not None
+    assert guard.first == found.first
+
+
+def test_the_rates_without_the_test_leave_an_inherited_test_out() -> None:
+    test = GistTest("Own.test_in", SAME_FILE)
+    run = TestsRun(RunStatus.FINISHED, {"test_gist.py::Own::test_in": TestRun(Outcome.PASSED)})
+    gist = f"def total(n):\n    return 1\n\n\n{SAME_FILE}"
+    made = GistRun(gist, run, [run, run], executed=frozenset(range(1, 20)))
+    score = score_gist(gist, made, Originals({"t.py": gist}), ("pkg",), test)
+    assert score.existence is not None
+    assert score.execution is not None
+    for report in (score.existence, score.execution):
+        assert report.distinct.whole - report.distinct_without_test.whole == 2
+
+
+TWICE = "if new:\n    def test_it():\n        assert 1\nelse:\n    def test_it():\n        assert 2\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "is_found"),
+    [
+        (TWICE, 2, False),
+        (TWICE, 5, True),
+        ("def test_it():\n    x\n\n\ndef test_it():\n    y\n", 5, True),
+        (
+            "def deco(f):\n    def run():\n        f()\n    return run\n\n\n@deco\ndef test_it():\n    y\n",
+            2,
+            True,
+        ),
+    ],
+)
+def test_of_several_definitions_only_the_last_can_be_a_test(
+    source: str, line: int, is_found: bool, tmp_path: Path
+) -> None:
+    tree = tree_of({"t.py": source}, tmp_path)
+    run = a_run("t.py::test_it", at=("t.py", line))
+    if is_found:
+        assert found_tests(tree, run) == GistTest("test_it", source)
+    else:
+        with pytest.raises(UnwrittenTestError, match="several times"):
+            found_tests(tree, run)
+
+
+@pytest.mark.parametrize(
+    "gist",
+    [
+        TWICE,
+        "try:\n    import x\nexcept E:\n    def test_it(): ...\nelse:\n    @mark\n    def test_it(): ...\n",
+        "def test_it(): ...\nclass A:\n    def test_it(self): ...\n\nfor x in y:\n\tdef test_it():\n\t\tx\nz = 1\n",
+        "def test_it(): ...\ndef test_it(): ...\nwith x:\n    y\n    def test_it(): ...\n",
+    ],
+)
+def test_a_gist_may_define_a_test_under_several_conditions(gist: str) -> None:
+    spliced = ready_text(gist, GistTest("test_it", "def test_it():\n    assert total([1]) == 1\n"), ())
+    assert spliced is not None
+    assert [name for name in spliced.text.split() if name == "total([1])"] == ["total([1])"]
+    lines = gist.splitlines()
+    for text, number in zip(spliced.text.splitlines(), spliced.origin, strict=True):
+        assert number is None or lines[number - 1] == text

@@ -128,3 +128,22 @@ def test_an_honest_run_that_varies_as_the_original_does_fits(
     assert pattern.matches(run(3)), (runs, pattern.text, run(3))
     assert not pattern.matches("anything")
     assert not pattern.matches(run(3).replace(" end", " else"))
+
+
+@pytest.mark.parametrize("odd", ["\f", "\v", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"])
+def test_only_a_line_feed_ends_a_line(odd: str) -> None:
+    pattern = OutputPattern.of([f"a{odd}b\nc\n"])
+    assert pattern.matches(f"a{odd}b\nc")
+    assert not pattern.matches("a\nb\nc")
+    assert not OutputPattern.of(["a\nb"]).matches(f"a{odd}b")
+    varying = OutputPattern.of([f"n = 1{odd}end", f"n = 2{odd}end"])
+    assert varying.matches(f"n = 3{odd}end")
+    assert not varying.matches("n = 3\nend")
+
+
+@pytest.mark.parametrize(
+    ("original", "output", "same"),
+    [("a", "a\n", True), ("a\n", "a", True), ("", "", True), ("", "\n", False), ("a\n", "a\n\n", False)],
+)
+def test_only_the_last_line_feed_does_not_count(original: str, output: str, same: bool) -> None:
+    assert OutputPattern.of([original]).matches(output) is same

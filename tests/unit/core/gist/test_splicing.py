@@ -7,10 +7,12 @@ import textwrap
 
 import pytest
 
+from gistpoint.core.code.parsing import parse
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.lines import find_test
 from gistpoint.core.kinds.gist.original_test import (
     GistTest,
+    given_test,
     guard_of,
     inheriting_test,
     missing_test,
@@ -181,3 +183,79 @@ def test_a_gist_with_an_inherited_test_has_it():
     assert inheriting_test(GistTest("Checks.test_add", INHERITED)) == original_test(
         INHERITED, "Checks.test_add"
     )
+
+
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        ("import pkg; x = 1", "pass\nx = 1"),
+        ("x = 1; import pkg", "x = 1\npass"),
+        ("é = 'ü'; import pkg; import math", "é = 'ü'\npass\nimport math"),
+        ("import math; import pkg, os; x = 1", "import math\nimport os\nx = 1"),
+        ("import math, pkg; from pkg import (\n    a,\n); x = 1", "import math\npass\nx = 1"),
+        ("import math\nfrom pkg import (\n    a,\n)  # a comment", "import math"),
+        ("import pkg\nfrom pkg import a", "pass"),
+        ("if n: import pkg.b\nelse: from pkg import a, b", "if n:\n    pass\nelse:\n    pass"),
+        ("try:\n    import pkg\n    import pkg.b\nexcept E: import pkg", "try:\n    pass\nexcept E:\n    pass"),
+        ("with n: import pkg", "with n:\n    pass"),
+        ("match n:\n case 1:\n  import pkg\n case _: import pkg", "match n:\n case 1:\n  pass\n case _:\n  pass"),
+        ("class A: from pkg import a; b = a", "class A:\n    pass\n    b = a"),
+        ("import pkg;", "pass"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("margin", ["    ", "\t"])
+def test_only_imports_of_the_codebase_are_removed(body: str, left: str, margin: str) -> None:
+    original = f"def test_area(n):\n{textwrap.indent(body, margin)}\n"
+    spliced = splice_test("def test_area(n): ...\n", original, "test_area", {"pkg"})
+    wanted = f"def test_area(n):\n{textwrap.indent(left, '    ')}\n"
+    assert ast.unparse(parse(spliced.text)) == ast.unparse(parse(wanted))
+    if not {"\n", ":"} & set(body):  # a compound statement needs its own line
+        on_one_line = splice_test(
+            "def test_area(n): ...\n", f"def test_area(n): {body}\n", "test_area", {"pkg"}
+        )
+        assert ast.dump(parse(on_one_line.text)) == ast.dump(parse(wanted))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "class TestArea(Base):",
+        "class TestArea(\n    Base,\n):",
+        "class TestArea(\n    Base, metaclass=type  # a comment\n    # another\n):  # a third\n\n    # below\n",
+        "@mark(\n    1,\n)\nclass TestArea \\\n    (Base):",
+        "class TestArea(Base[\n    1:2\n]):\n    # below",
+    ],
+)
+@pytest.mark.parametrize("outer", ["", "class Outer(\n    object,\n):\n    x = 1\n\n"])
+@pytest.mark.parametrize(
+    "first", ["", "    limit = 3\n", '    """Text."""\n', "    @mark\n    def other(self): ...\n"]
+)
+def test_a_class_comes_with_its_whole_header(header: str, outer: str, first: str) -> None:
+    text = f"{header}\n{first}\n    @mark\n    def test_area(self):\n        assert area(2) == 4\n"
+    name = "Outer.TestArea.test_area" if outer else "TestArea.test_area"
+    original = outer + (textwrap.indent(text, "    ") if outer else text)
+    wanted = ast.unparse(
+        parse(header + "\n    @mark\n    def test_area(self):\n        assert area(2) == 4\n")
+    )
+    given = ast.unparse(parse(original_test(original, name)))
+    if outer:
+        wanted = f"class Outer(object):\n\n{textwrap.indent(wanted, '    ')}"
+    assert given == wanted
+    assert given_test(GistTest(name, original, others=(GistTest(name, original),)))
+
+
+@pytest.mark.parametrize("before", ["\f", " \f", "\f\f"])
+@pytest.mark.parametrize("within", ["", "\f"])
+@pytest.mark.parametrize("gist", ["def test_a(): ...\n", "if 1:\n\f    def test_a(): ...\n"])
+def test_a_form_feed_changes_no_indentation(before: str, within: str, gist: str) -> None:
+    function = f"def test_a():\n    if 1:\n{within}        x = '''\n\f'''\n{within}    assert x\n"
+    original = f"x = 1\n{before}{function}"
+    assert ast.dump(parse(original_test(original, "test_a"))) == ast.dump(parse(function))
+    spliced = splice_test(gist, original, "test_a", ())
+    found = find_test(parse(spliced.text), "test_a")
+    assert found is not None
+    assert ast.dump(found.statements[0]) == ast.dump(parse(function).body[0])
+    method = (
+        f"class A:\n    y = 1\n{before}{textwrap.indent(function, '    ', lambda line: line[0] != chr(12))}"
+    )
+    assert "assert x" in original_test(method.replace("\f        x", "\f            x"), "A.test_a")

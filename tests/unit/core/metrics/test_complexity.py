@@ -40,6 +40,31 @@ def test_a_function_on_one_line() -> None:
     assert measure('def f(): "doc"; return 1').code_lines == 1
 
 
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("def f():\n    x = ('a'  # first\n         # between\n\n         'b')\n", 3),
+        (
+            "def f():\n    x = ('a'\n         # é\n         'é # no' f'{1}'\n         # and\n         r'c'\n    )\n",
+            5,
+        ),
+        (
+            "def f():\n    x = 'é', ('a'\n         # between\n         'b' + \n         # below\n         'c')\n",
+            4,
+        ),
+        ("def f():\n    return ('a' '''\n# no comment\n\n''' # after\n    # between\n    'b')\n", 5),
+        ("def f():\n    return f'''\n# {1} no comment\n'''\n", 4),
+        ("def f(\n    a): 'doc'\n", 2),
+        ("def f(\n    a): '''doc\n    more\n    '''; return 1\n", 3),
+        ("def f(a):\n    'doc'\n    def g(\n        b): 'doc'\n    # end\n", 3),
+    ],
+)
+def test_code_lines_are_those_with_code(source: str, lines: int) -> None:
+    assert measure_complexity({"m.py": source.encode()})["m.py", 1].code_lines == lines
+    crlf = source.replace("\n", "\r\n").encode("utf-8-sig")
+    assert measure_complexity({"m.py": crlf})["m.py", 1].code_lines == lines
+
+
 DECISIONS = """
 def f(xs):
     for x in xs:
@@ -77,6 +102,8 @@ def test_match_cases_count_but_for_the_wildcard() -> None:
     """
     assert measure(source).cyclomatic_paper == 3
     assert measure(source).nesting == 1
+    for guarded in ("_ if x > 1", "y if y", "_ if (x)"):
+        assert measure(source.replace("case _:", f"case {guarded}:")).cyclomatic_paper == 4
 
 
 def test_elif_is_no_deeper_but_if_in_else_is() -> None:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from gistpoint.core.generation.candidates import nested
 from gistpoint.core.generation.trials.discovery import Rated
 from gistpoint.core.generation.trials.groups import best_parts
 
@@ -49,3 +50,25 @@ def test_a_weak_part_is_left_out_where_a_group_remains(
 def test_of_too_many_the_one_that_readers_see_most_of_is_left_out() -> None:
     found = best_parts([part("a", 0.82, "xy", 0.1), part("b", 0.95, "yz", 0.4), part("c", 0.9, "zx", 0.2)], 2)
     assert [cast("Any", each).name for each in found] == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_nested"),
+    [
+        ("f", "f", True),
+        ("f", "f.<locals>.g", True),
+        ("f#2", "f.<locals>.g", True),
+        ("C.m#3", "C.m.<locals>.D.g#2", True),
+        ("f.<locals>.g#2", "f.<locals>.g.<locals>.h", True),
+        ("f", "f#2", False),
+        ("f", "fa.<locals>.g", False),
+        ("f.<locals>.g", "f.<locals>.h", False),
+        ("C.m", "C.n", False),
+    ],
+)
+def test_a_function_and_one_inside_it_are_nested_whichever_definition_it_is(
+    one: str, other: str, is_nested: bool
+) -> None:
+    for first, second in ((one, other), (other, one)):
+        assert nested(f"a#1/b.py::{first}", f"a#1/b.py::{second}") is is_nested
+        assert nested(f"a.py::{first}", f"b.py::{second}") is False

@@ -20,7 +20,7 @@ from gistpoint.core.generation.settings import RECIPE
 from gistpoint.core.generation.trials import discovery, history
 from gistpoint.core.trees import SourceTree, write_tree
 
-DIGESTS = {13: "dc58ee5915530540"}
+DIGESTS = {14: "dc58ee5915530540"}
 """The hashes of the rules, the operators with priors, and their results on a small library, by recipe."""
 
 

@@ -183,7 +183,12 @@ def test_header_and_docstring_stay_the_current_ones(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("above", "options", "is_kept"),
-    [("", {}, False), ('WORD = "tenth"\n\n\n', {}, True), ("", {"missing_features": True}, True)],
+    [
+        ("", {}, False),
+        ('WORD = "tenth"\n\n\n', {}, True),
+        ('\ufeffWORD = "tenth"\n\n\n', {}, True),
+        ("", {"missing_features": True}, True),
+    ],
 )
 def test_what_only_the_tests_know_is_no_fault_of_the_writer(
     tmp_path: Path, above: str, options: dict[str, bool], is_kept: bool

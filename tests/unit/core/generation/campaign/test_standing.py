@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from fake_benches import HeldSet, Shop
 
+from gistpoint.core.generation import progress
 from gistpoint.core.generation.campaign import CandidateVerdicts, Workers, run_campaign
 from gistpoint.core.generation.candidates import plan
 from gistpoint.core.generation.context import Context, close_contexts
@@ -21,7 +22,7 @@ from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.making import WrittenSet
 from gistpoint.core.generation.progress import CampaignMeter, CampaignProgress, TrialBoard, TrialProgress
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
-from gistpoint.core.generation.verdicts import CandidateVerdict, Reason, StateFile
+from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, Reason, StateFile
 from gistpoint.core.kinds.folder import content_sha256, read_task
 
 SETTINGS = CampaignSettings(CampaignMode.DISCOVERY, min_failing=2)
@@ -299,3 +300,41 @@ def test_what_workers_get_holds_no_secret(bench: Bench) -> None:
         sent = pickle.dumps(plain)
         assert state.secret not in sent
         assert state.secret.hex().encode() not in sent
+
+
+def test_verdicts_on_other_candidates_do_not_shorten_the_remaining_time(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state keeps verdicts of earlier versions, which decide no candidate any more."""
+    now = 100.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    kinds = [replace(bench.verdicts[0], key=str(n), kept=None) for n in range(20)]
+    with StateFile(bench.state, {}) as state:
+        for verdict in kinds[:10]:
+            state.add(verdict)
+        # Of 40 candidates, 4 were decided before; the other 6 verdicts are on none of them.
+        meter = CampaignMeter("shop", 9, 40, state, known=4)
+        for verdict in kinds[10:16]:
+            state.add(verdict)
+        now += 60
+        report = meter.report(kinds[10:16], 0, {}, ())
+    assert report is not None
+    assert report.remaining == pytest.approx(10 * 30)
+
+
+def test_a_stopped_campaign_counts_its_tasks_as_kept(bench: Bench) -> None:
+    first, second, third, *_ = bench.verdicts
+    selection = CandidateVerdicts(2, pool=15)
+    with StateFile(bench.state, {}) as state:
+        for verdict in (first, second, third):
+            state.add(verdict)
+        selection.take(first)
+        selection.take(second)
+        tasks = bench.set(state)
+        tasks.become([first, third])
+        counts = Counts(selection.verdicts).with_tasks(tasks.present, state.verdicts)
+    # The third has not had its turn, and the second waits in the pool.
+    assert (counts.tried, counts.kept) == (3, 2)
+    assert counts.reasons == {Reason.IN_POOL.value: 1}
+    assert sum(counts.failing.values()) == 2
+    assert [verdict.key for verdict in counts.verdicts] == [first.key, second.key, third.key]
