@@ -62,8 +62,8 @@ INFRASTRUCTURE = "infrastructure"
 """The problem of a submission that the harness could not judge."""
 
 
-class Leaving(StrEnum):
-    """The way in which the work on an attempt ended."""
+class TerminationReason(StrEnum):
+    """Why the work on an attempt ended."""
 
     ENDED = "ended"
     HALTED = "halted"
@@ -73,9 +73,9 @@ class Leaving(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WorkEnd:
-    """The end of a model's work; unless `how` is `ended`, the attempt can be resumed."""
+    """The end of a model's work; unless `reason` is `ended`, the attempt can be resumed."""
 
-    how: Leaving
+    reason: TerminationReason
     problem: str = ""
     """The obstacle: a `ChatProblem`, `history_cut`, `infrastructure` or `scaffold`; empty unless halted."""
     message: str = ""
@@ -302,11 +302,11 @@ class ModelWork:
         if state.pending is not None:
             attempt.finish_pending(run=self.run)
         elif state.ended:
-            return self._work_end(Leaving.ENDED)
+            return self._work_end(TerminationReason.ENDED)
         elif self.stop() or self.run.cancel.cancelled:
-            return self._work_end(Leaving.STOPPED)
+            return self._work_end(TerminationReason.STOPPED)
         elif failed is not None:
-            return self._work_end(Leaving.HALTED, INFRASTRUCTURE, failed)
+            return self._work_end(TerminationReason.HALTED, INFRASTRUCTURE, failed)
         elif self.settings.setting == "static" and state.turns:
             static.hand_in(attempt, state.turns[-1], run=self.run)
         elif missing:
@@ -361,7 +361,7 @@ class ModelWork:
             attempt.hand_in(limit)
             return None
         if not self.may_ask(estimate):
-            return self._work_end(Leaving.OVER_COST)
+            return self._work_end(TerminationReason.OVER_COST)
         patience = self._announced(estimate)
         began = time.monotonic()
         try:
@@ -371,7 +371,9 @@ class ModelWork:
             self.lost += structs.replace(self._priced(patience.lost + dropped), estimated=True)
             patience.unanswered()
             self.lost_s += patience.lost_s
-            return self._work_end(Leaving.OVER_COST if patience.is_over_cost else Leaving.STOPPED)
+            return self._work_end(
+                TerminationReason.OVER_COST if patience.is_over_cost else TerminationReason.STOPPED
+            )
         if isinstance(reply, ChatFailure):
             patience.unanswered()
             self.lost_s += patience.lost_s
@@ -386,7 +388,7 @@ class ModelWork:
         # A reply to a shortened conversation must not be journalled (decision 74).
         patience.unanswered()
         self.lost += self._priced(reply.usage + reply.lost)
-        return self._work_end(Leaving.HALTED, HISTORY_CUT, cut)
+        return self._work_end(TerminationReason.HALTED, HISTORY_CUT, cut)
 
     def _announced(self, estimate: Estimate) -> _Patience:
         """Announce a request; return its token, which announces a failed one again if it may be sent."""
@@ -418,7 +420,9 @@ class ModelWork:
         self.lost += self._priced(failure.usage)
         problem = failure.problem
         if problem is not ChatProblem.CONTEXT_FULL:
-            return self._work_end(Leaving.HALTED, problem, failure.message, stops_run=problem.of_endpoint)
+            return self._work_end(
+                TerminationReason.HALTED, problem, failure.message, stops_run=problem.of_endpoint
+            )
         self.attempt.hand_in(EndReason.CONTEXT_EXHAUSTED)
         return None
 
@@ -493,9 +497,9 @@ class ModelWork:
         return structs.replace(usage, cost_usd=self.settings.cost(usage))
 
     def _work_end(
-        self, how: Leaving, problem: str = "", message: str = "", *, stops_run: bool = False
+        self, reason: TerminationReason, problem: str = "", message: str = "", *, stops_run: bool = False
     ) -> WorkEnd:
-        return WorkEnd(how, str(problem), message, stops_run, self.lost, self.lost_s)
+        return WorkEnd(reason, str(problem), message, stops_run, self.lost, self.lost_s)
 
 
 def _kept(value: _Kept) -> _Kept | UnsetType:

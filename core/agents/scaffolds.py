@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
-from gistpoint.core.agents.loop import INFRASTRUCTURE, Leaving, ModelWork, WorkEnd
+from gistpoint.core.agents.loop import INFRASTRUCTURE, ModelWork, TerminationReason, WorkEnd
 from gistpoint.core.attempts.events import Heartbeat, ModelTurn, Pane, Paused
 from gistpoint.core.attempts.parts import REQUEST_ID
 from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
@@ -164,7 +164,7 @@ class Seat:
     def over(self) -> bool:
         """Whether nothing more can be asked or called: the attempt has ended, or the work is stopped."""
         if self.work_end is None and (self.work.stop() or self.work.run.cancel.cancelled):
-            self.work_end = WorkEnd(Leaving.STOPPED)
+            self.work_end = WorkEnd(TerminationReason.STOPPED)
         return self.work_end is not None or self.work.attempt.state.ended
 
     def tools(self) -> tuple[Tool, ...]:
@@ -213,7 +213,7 @@ class Seat:
             return SeatAnswer(str(error), refused=True)
         failed = self.work.not_judged()
         if failed is not None:
-            self.work_end = WorkEnd(Leaving.HALTED, INFRASTRUCTURE, failed)
+            self.work_end = WorkEnd(TerminationReason.HALTED, INFRASTRUCTURE, failed)
         self._report()
         return SeatAnswer(result.text, result.refused)
 
@@ -240,7 +240,7 @@ class Seat:
                 attempt.finish_pending(run=self.work.run)
                 return False
             if not self.work.may_ask(estimate):
-                self.work_end = WorkEnd(Leaving.OVER_COST)
+                self.work_end = WorkEnd(TerminationReason.OVER_COST)
                 return False
             return True
 
@@ -327,14 +327,16 @@ class Seat:
         if not self.over and self._problem is not None:
             problem, message = self._problem
             if problem is not ChatProblem.CONTEXT_FULL:
-                self.work_end = WorkEnd(Leaving.HALTED, problem, message, problem.of_endpoint)
+                self.work_end = WorkEnd(TerminationReason.HALTED, problem, message, problem.of_endpoint)
             else:
                 attempt.hand_in(EndReason.CONTEXT_EXHAUSTED)
         elif not self.over:
             attempt.hand_in(EndReason.GAVE_UP, GiveUpCode.NO_TOOL_CALL)
         attempt.finish_pending(run=self.work.run)
         end = (
-            self.work_end if self.work_end is not None and not attempt.state.ended else WorkEnd(Leaving.ENDED)
+            self.work_end
+            if self.work_end is not None and not attempt.state.ended
+            else WorkEnd(TerminationReason.ENDED)
         )
         return replace(end, lost=self.work.lost, lost_s=self.work.lost_s)
 
@@ -351,7 +353,7 @@ def occupied(scaffold: Scaffold, seat: Seat) -> WorkEnd:
     except ScaffoldError as error:
         if not seat.over:
             work = seat.work
-            return WorkEnd(Leaving.HALTED, FAILED, str(error), lost=work.lost, lost_s=work.lost_s)
+            return WorkEnd(TerminationReason.HALTED, FAILED, str(error), lost=work.lost, lost_s=work.lost_s)
     return seat.concluded()
 
 

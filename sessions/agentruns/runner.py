@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from gistpoint.core.agents.loop import AnnouncedRequest, Leaving, ModelWork, WorkEnd
+from gistpoint.core.agents.loop import AnnouncedRequest, ModelWork, TerminationReason, WorkEnd
 from gistpoint.core.agents.scaffolds import Scaffold
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.agents.static import StaticRefusedError, require_fitting
@@ -399,12 +399,12 @@ class AgentRunner:
                     )
                 )
                 self._lost(job, end)
-                asker = asker_of(asked.folder) if end.how is Leaving.STOPPED else None
+                asker = asker_of(asked.folder) if end.reason is TerminationReason.STOPPED else None
                 if asker is not None:
                     with suppress(AttemptError):  # it has reached its time limit
                         attempt.hand_over(PERSON, by=asker)
                 # If none of these is true, the request to stop was withdrawn, and the work continues.
-                elif end.how is not Leaving.STOPPED or self.stopping or asked.failed():
+                elif end.reason is not TerminationReason.STOPPED or self.stopping or asked.failed():
                     break
         except CancelledError:
             self.pay(job, attempt.state)
@@ -447,14 +447,14 @@ class AgentRunner:
             self._halted(job, HANDED_OVER, _TAKEN)
         elif failed:
             self._halted(job, "infrastructure", state.submissions[-1].reason)
-        elif end.how is Leaving.HALTED:
+        elif end.reason is TerminationReason.HALTED:
             self._halted(job, end.problem, end.message)
             if end.stops_run:
                 self.stop(end.message)
             else:
                 self.acceptance.accept()
-        elif end.how is Leaving.OVER_COST:
-            self._halted(job, end.how.value, "Its next request might exceed the run's cost limit.")
+        elif end.reason is TerminationReason.OVER_COST:
+            self._halted(job, end.reason.value, "Its next request might exceed the run's cost limit.")
         self.report(job)
 
     def pay(self, job: AgentJob, state: AttemptState) -> None:
