@@ -120,7 +120,16 @@ def unannounced(request: AnnouncedRequest) -> None:
     """Record nothing before a request."""
 
 
-OnTurn = Callable[[AttemptState], None]
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """The requests that have been sent and have no reply yet."""
+
+    requests: int = 0
+    cost_usd: float = 0.0
+    """Their highest cost, and the cost of earlier ones that failed, which is not recorded yet."""
+
+
+OnTurn = Callable[[AttemptState, UnderWay], None]
 
 
 def work(
@@ -140,9 +149,10 @@ def work(
     calls are finished. `may_ask` is called before each request with its highest cost, including again after a
     failure, then with that of the failed ones, and `announce` whenever a request is sent. `stop` is called
     between calls, and often during requests, which are dropped when it returns true: it must be fast.
-    `on_turn` receives the state after each reply and call. `run` is the context of the tools; cancelling it
-    also stops the work. The model waits with the token it receives (`CancelToken.sleep`), and that time is
-    journalled as a pause. Raises `UserError` for a task that does not fit the settings.
+    `on_turn` receives the state after each reply and call, and the requests still under way. `run` is the
+    context of the tools; cancelling it also stops the work. The model waits with the token it receives
+    (`CancelToken.sleep`), and that time is journalled as a pause. Raises `UserError` for a task that does not
+    fit the settings.
     """
     return ModelWork(attempt, model, settings, may_ask, announce, stop, on_turn, run).done()
 
@@ -452,7 +462,7 @@ class ModelWork:
 
     def _report(self) -> None:
         if self.on_turn is not None:
-            self.on_turn(self.attempt.state)
+            self.on_turn(self.attempt.state, UnderWay())
 
     def _turn(self, reply: ChatReply, tools: Sequence[Tool], seconds: float) -> ModelTurn:
         state = self.attempt.state

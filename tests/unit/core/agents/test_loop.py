@@ -491,7 +491,7 @@ def test_a_wait_that_is_dropped_costs_only_the_requests_before_it(tmp_path: Path
 def test_the_caller_hears_of_every_turn_and_every_call(tmp_path: Path) -> None:
     work, heard = repair_at_work(tmp_path), list[tuple[int, int]]()
     model = ByTurn([reply(LOOK, LOOK), reply(SOLVE)])
-    work.go(model, on_turn=lambda state: heard.append((len(state.turns), len(state.calls))))
+    work.go(model, on_turn=lambda state, _: heard.append((len(state.turns), len(state.calls))))
     assert heard == [(1, 0), (1, 1), (1, 2), (2, 2), (2, 3)]
 
 
