@@ -156,7 +156,7 @@ class Said:
 
 
 def journalled(case: Case) -> list[Said]:
-    events = [json.loads(line) for line in case.journal().read_text().splitlines()]
+    events = [json.loads(line) for line in case.journal().read_bytes().splitlines()]
     results = [event["data"] for event in events if event["type"] == "tool_result"]
     return [Said(data["text"], data["refused"], data["budget"]) for data in results]
 
