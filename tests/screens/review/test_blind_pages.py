@@ -130,7 +130,8 @@ async def test_a_list_and_a_comparison_of_runs_reveal_nothing(tmp_path: Path) ->
 async def test_a_search_in_all_runs_reveals_nothing_of_those_without_a_verdict(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).mkdir()
-        terminal_run(tmp_path / name)
+        reply = terminal_run(tmp_path / name) / "agent-logs/episode-0/response.txt"
+        reply.write_text(reply.read_text().replace("I look", f"I look for {name}"))  # a copy is the same run
     async with reviewing(tmp_path, blind=True, size=(160, 48)) as driver:
         runs = driver.on(RunsScreen)
         await driver.until(lambda: len(runs.table.shown) > 1 and all(row.kept for row in runs.table.shown))
