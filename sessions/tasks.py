@@ -13,6 +13,7 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from gistpoint.core.attempts.events import AttemptStarted
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.demo.tasks import demo_named, demo_task, demo_tasks, unpack_demo
 from gistpoint.core.errors import TaskError, UserError, did_you_mean
 from gistpoint.core.kinds.archive import unpack_task
@@ -376,7 +377,7 @@ _COMMENT = re.compile(r"(?:^|(?<=\s))#|(?<=[0-9a-f]{12})#")
 
 def _listed(path: Path, store: TaskStore) -> list[Task | str]:
     try:
-        lines = read_regular_text(path).splitlines()
+        lines = physical_lines(read_regular_text(path))
     except (OSError, UnicodeDecodeError) as error:
         raise TaskError(f"{path} can't be read as a list of tasks: {error}.") from error
     found: list[Task | str] = []

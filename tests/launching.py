@@ -91,7 +91,7 @@ def launch_programs(
     command = [python, "-c", _FORKS, str(launcher.resolve())]
     subprocess.run(command, input=json.dumps(asked), text=True, check=True, capture_output=True)
     for number, name in enumerate(orders):
-        records = [json.loads(line) for line in (folder / str(number) / "records").read_text().splitlines()]
+        records = [json.loads(line) for line in (folder / str(number) / "records").read_bytes().splitlines()]
         output = (folder / str(number) / "output").read_text()
         assert records, (name, output)
         assert records[-1] == {"kind": "end", "raised": None}, (name, output)

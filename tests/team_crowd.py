@@ -173,7 +173,7 @@ class Crowd:
         reported = [
             json.loads(line)
             for path in sorted(self.base.glob("told-*"))
-            for line in path.read_text().splitlines()
+            for line in path.read_bytes().splitlines()
         ]
         found.waited = sum("waited" in line for line in reported)
         acknowledged = {line["op"] for line in reported if "op" in line}

@@ -62,8 +62,8 @@ INFRASTRUCTURE = "infrastructure"
 """The problem of a submission that the harness could not judge."""
 
 
-class Leaving(StrEnum):
-    """The way in which the work on an attempt ended."""
+class TerminationReason(StrEnum):
+    """Why the work on an attempt ended."""
 
     ENDED = "ended"
     HALTED = "halted"
@@ -73,9 +73,9 @@ class Leaving(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WorkEnd:
-    """The end of a model's work; unless `how` is `ended`, the attempt can be resumed."""
+    """The end of a model's work; unless `reason` is `ended`, the attempt can be resumed."""
 
-    how: Leaving
+    reason: TerminationReason
     problem: str = ""
     """The obstacle: a `ChatProblem`, `history_cut`, `infrastructure` or `scaffold`; empty unless halted."""
     message: str = ""
@@ -120,7 +120,16 @@ def unannounced(request: AnnouncedRequest) -> None:
     """Record nothing before a request."""
 
 
-OnTurn = Callable[[AttemptState], None]
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """The requests that have been sent and have no reply yet."""
+
+    requests: int = 0
+    cost_usd: float = 0.0
+    """Their highest cost, and the cost of earlier ones that failed, which is not recorded yet."""
+
+
+OnTurn = Callable[[AttemptState, UnderWay], None]
 
 
 def work(
@@ -140,9 +149,10 @@ def work(
     calls are finished. `may_ask` is called before each request with its highest cost, including again after a
     failure, then with that of the failed ones, and `announce` whenever a request is sent. `stop` is called
     between calls, and often during requests, which are dropped when it returns true: it must be fast.
-    `on_turn` receives the state after each reply and call. `run` is the context of the tools; cancelling it
-    also stops the work. The model waits with the token it receives (`CancelToken.sleep`), and that time is
-    journalled as a pause. Raises `UserError` for a task that does not fit the settings.
+    `on_turn` receives the state after each reply and call, and the requests still under way. `run` is the
+    context of the tools; cancelling it also stops the work. The model waits with the token it receives
+    (`CancelToken.sleep`), and that time is journalled as a pause. Raises `UserError` for a task that does not
+    fit the settings.
     """
     return ModelWork(attempt, model, settings, may_ask, announce, stop, on_turn, run).done()
 
@@ -302,11 +312,11 @@ class ModelWork:
         if state.pending is not None:
             attempt.finish_pending(run=self.run)
         elif state.ended:
-            return self._work_end(Leaving.ENDED)
+            return self._work_end(TerminationReason.ENDED)
         elif self.stop() or self.run.cancel.cancelled:
-            return self._work_end(Leaving.STOPPED)
+            return self._work_end(TerminationReason.STOPPED)
         elif failed is not None:
-            return self._work_end(Leaving.HALTED, INFRASTRUCTURE, failed)
+            return self._work_end(TerminationReason.HALTED, INFRASTRUCTURE, failed)
         elif self.settings.setting == "static" and state.turns:
             static.hand_in(attempt, state.turns[-1], run=self.run)
         elif missing:
@@ -361,7 +371,7 @@ class ModelWork:
             attempt.hand_in(limit)
             return None
         if not self.may_ask(estimate):
-            return self._work_end(Leaving.OVER_COST)
+            return self._work_end(TerminationReason.OVER_COST)
         patience = self._announced(estimate)
         began = time.monotonic()
         try:
@@ -371,7 +381,9 @@ class ModelWork:
             self.lost += structs.replace(self._priced(patience.lost + dropped), estimated=True)
             patience.unanswered()
             self.lost_s += patience.lost_s
-            return self._work_end(Leaving.OVER_COST if patience.is_over_cost else Leaving.STOPPED)
+            return self._work_end(
+                TerminationReason.OVER_COST if patience.is_over_cost else TerminationReason.STOPPED
+            )
         if isinstance(reply, ChatFailure):
             patience.unanswered()
             self.lost_s += patience.lost_s
@@ -386,7 +398,7 @@ class ModelWork:
         # A reply to a shortened conversation must not be journalled (decision 74).
         patience.unanswered()
         self.lost += self._priced(reply.usage + reply.lost)
-        return self._work_end(Leaving.HALTED, HISTORY_CUT, cut)
+        return self._work_end(TerminationReason.HALTED, HISTORY_CUT, cut)
 
     def _announced(self, estimate: Estimate) -> _Patience:
         """Announce a request; return its token, which announces a failed one again if it may be sent."""
@@ -418,7 +430,9 @@ class ModelWork:
         self.lost += self._priced(failure.usage)
         problem = failure.problem
         if problem is not ChatProblem.CONTEXT_FULL:
-            return self._work_end(Leaving.HALTED, problem, failure.message, stops_run=problem.of_endpoint)
+            return self._work_end(
+                TerminationReason.HALTED, problem, failure.message, stops_run=problem.of_endpoint
+            )
         self.attempt.hand_in(EndReason.CONTEXT_EXHAUSTED)
         return None
 
@@ -448,7 +462,7 @@ class ModelWork:
 
     def _report(self) -> None:
         if self.on_turn is not None:
-            self.on_turn(self.attempt.state)
+            self.on_turn(self.attempt.state, UnderWay())
 
     def _turn(self, reply: ChatReply, tools: Sequence[Tool], seconds: float) -> ModelTurn:
         state = self.attempt.state
@@ -493,9 +507,9 @@ class ModelWork:
         return structs.replace(usage, cost_usd=self.settings.cost(usage))
 
     def _work_end(
-        self, how: Leaving, problem: str = "", message: str = "", *, stops_run: bool = False
+        self, reason: TerminationReason, problem: str = "", message: str = "", *, stops_run: bool = False
     ) -> WorkEnd:
-        return WorkEnd(how, str(problem), message, stops_run, self.lost, self.lost_s)
+        return WorkEnd(reason, str(problem), message, stops_run, self.lost, self.lost_s)
 
 
 def _kept(value: _Kept) -> _Kept | UnsetType:

@@ -11,18 +11,18 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from threading import RLock
+from threading import Condition, Lock, RLock
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
-from gistpoint.core.agents.loop import INFRASTRUCTURE, Leaving, ModelWork, WorkEnd
+from gistpoint.core.agents.loop import INFRASTRUCTURE, ModelWork, TerminationReason, UnderWay, WorkEnd
 from gistpoint.core.attempts.events import Heartbeat, ModelTurn, Pane, Paused
 from gistpoint.core.attempts.parts import REQUEST_ID
 from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ToolRequest, Usage
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.estimates import tokens_in
+from gistpoint.core.estimates import Estimate, tokens_in
 from gistpoint.core.plugins import PluginFailedError, declared, guarded, is_callable, load
 from gistpoint.core.running import NEVER, CancelToken
 
@@ -40,6 +40,7 @@ OWN = "gistpoint"
 NO_TOOLS = "none"
 FAILED = "scaffold"
 """The problem of a job whose scaffold failed or could not be started."""
+_TICK_S = 0.1
 
 
 class ScaffoldError(UserError):
@@ -124,6 +125,16 @@ class SeatAnswer:
     refused: bool = False
 
 
+@dataclass(eq=False, slots=True)
+class RelayedRequest:
+    """A request that a scaffold sends itself."""
+
+    cost_usd: float = 0.0
+    """Its highest cost, which is reserved until it has an answer."""
+    before_ms: int = 0
+    """The thinking time before it, in milliseconds."""
+
+
 def _no_server(path: Path) -> AbstractContextManager[None]:
     raise ScaffoldError("Tools can't be served over MCP here.", hint="Install the extra `mcp`.")
 
@@ -142,14 +153,19 @@ class Seat:
     work_end: WorkEnd | None = None
     """The end of the work if it came before that of the attempt; otherwise None."""
     _lock: RLock = field(default_factory=RLock)
+    _asking: Lock = field(default_factory=Lock)
+    """Held while the model is asked: a conversation is continued by one reply at a time."""
     _offered: tuple[str, ...] = ()
     """The names of the tools that the last observed request offered, including the scaffold's own."""
-    _under_way: int = 0
-    """The number of requests that a proxy has sent and that have no answer yet."""
+    _under_way: set[RelayedRequest] = field(default_factory=set)
+    """The requests that a proxy has sent and that have no answer yet."""
+    _is_closed: bool = False
+    """Whether the work is over and its cost is recorded, so that nothing more is reserved."""
     _problem: tuple[ChatProblem, str] | None = None
     """The endpoint's last failure, if no reply has come since."""
 
     def __post_init__(self) -> None:
+        self._answered = Condition(self._lock)
         self.work.attempt.resume()
         self.work.attempt.finish_pending(run=self.work.run)
         self.work.submissions = len(self.work.attempt.state.submissions)
@@ -164,7 +180,7 @@ class Seat:
     def over(self) -> bool:
         """Whether nothing more can be asked or called: the attempt has ended, or the work is stopped."""
         if self.work_end is None and (self.work.stop() or self.work.run.cancel.cancelled):
-            self.work_end = WorkEnd(Leaving.STOPPED)
+            self.work_end = WorkEnd(TerminationReason.STOPPED)
         return self.work_end is not None or self.work.attempt.state.ended
 
     def tools(self) -> tuple[Tool, ...]:
@@ -175,16 +191,18 @@ class Seat:
         """Send messages to the model and return its reply as journalled; None if there is no reply.
 
         The work is then over: limits on context, tokens and cost end it as they do in gistpoint's own loop.
+        Only one thread asks at a time, and the others wait.
         """
         attempt = self.work.attempt
-        before = len(attempt.state.turns)
-        if self.over:
-            return None
-        end = self.work.request(messages, tools)
-        attempt.finish_pending(run=self.work.run)
-        if end is not None:
-            self.work_end = end
-        return attempt.state.turns[-1] if len(attempt.state.turns) > before else None
+        with self._asking:
+            before = len(attempt.state.turns)
+            if self.over:
+                return None
+            end = self.work.request(messages, tools)
+            attempt.finish_pending(run=self.work.run)
+            if end is not None:
+                self.work_end = end
+            return attempt.state.turns[-1] if len(attempt.state.turns) > before else None
 
     def call(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, raw: str = "", id: str = ""
@@ -213,7 +231,7 @@ class Seat:
             return SeatAnswer(str(error), refused=True)
         failed = self.work.not_judged()
         if failed is not None:
-            self.work_end = WorkEnd(Leaving.HALTED, INFRASTRUCTURE, failed)
+            self.work_end = WorkEnd(TerminationReason.HALTED, INFRASTRUCTURE, failed)
         self._report()
         return SeatAnswer(result.text, result.refused)
 
@@ -224,39 +242,73 @@ class Seat:
 
     # For scaffolds that send requests themselves, through a proxy
 
-    def may_send(self, characters: int, limit: int | None = None) -> bool:
-        """Return whether a request of this length may be sent; `limit` is its limit on the reply's tokens.
+    @contextmanager
+    def relayed(self, characters: int, limit: int | None = None) -> Iterator[RelayedRequest | None]:
+        """Yield a request of this length with its highest cost reserved; None if it may not be sent.
 
-        At the limit on tokens, the attempt ends; at the limit on cost, only the work on it.
+        `limit` is the request's limit on the reply's tokens. The request is under way until the context ends,
+        or until `observed` or `not_answered` is called for it. At the limit on tokens, the attempt ends. At
+        the limit on cost, the request waits for those under way, which may cost less than is reserved for
+        them; without any, the work on the attempt ends.
         """
         with self._lock:
-            if self.over:
-                return False
-            attempt, settings = self.work.attempt, self.work.settings
-            estimate = settings.estimate_with(tokens_in(characters), limit)
+            request = self._reserved(characters, limit)
+        if request is None:
+            yield None
+            return
+        try:
+            yield request
+        finally:
+            with self._lock:
+                self._has_ended(request)
+
+    @contextmanager
+    def request_under_way(self) -> Iterator[RelayedRequest]:
+        """Yield a request that costs nothing; until the context ends, no time limit ends the attempt."""
+        with self._lock:
+            request = self._begun()
+        try:
+            yield request
+        finally:
+            with self._lock:
+                self._has_ended(request)
+
+    def _begun(self, cost_usd: float = 0.0) -> RelayedRequest:
+        request = RelayedRequest(cost_usd, self.work.attempt.clock().thinking)
+        self._under_way.add(request)
+        return request
+
+    def _reserved(self, characters: int, limit: int | None) -> RelayedRequest | None:
+        attempt, settings = self.work.attempt, self.work.settings
+        estimate = settings.estimate_with(tokens_in(characters), limit)
+        cost_usd = estimate.cost_usd or 0.0
+        while not self.over:
             spent = attempt.state.spent.replies.tokens + estimate.prompt_tokens
             if settings.attempt_tokens is not None and spent > settings.attempt_tokens:
                 attempt.hand_in(EndReason.TOKEN_CAP)
                 attempt.finish_pending(run=self.work.run)
-                return False
-            if not self.work.may_ask(estimate):
-                self.work_end = WorkEnd(Leaving.OVER_COST)
-                return False
-            return True
+            elif self.work.may_ask(replace(estimate, cost_usd=self._owed().cost_usd + cost_usd)):
+                return self._begun(cost_usd)
+            elif self._under_way:
+                self._answered.wait(_TICK_S)
+            else:
+                self.work_end = WorkEnd(TerminationReason.OVER_COST)
+        return None
 
-    @contextmanager
-    def request_under_way(self) -> Iterator[int]:
-        """Count a request as under way; until it ends, no time limit ends the attempt.
+    def _owed(self) -> UnderWay:
+        """Return the requests under way, with the cost of those that failed."""
+        failed_usd = self.work.lost.cost_usd or 0.0
+        reserved_usd = sum(request.cost_usd for request in self._under_way)
+        return UnderWay(len(self._under_way), failed_usd + reserved_usd)
 
-        Yields the milliseconds of thinking before it, for `not_answered`.
-        """
-        with self._lock:
-            self._under_way += 1
-        try:
-            yield self.work.attempt.clock().thinking
-        finally:
-            with self._lock:
-                self._under_way -= 1
+    def _has_ended(self, request: RelayedRequest) -> None:
+        """End the reservation for a request, unless it has ended already."""
+        if request not in self._under_way:
+            return
+        self._under_way.remove(request)
+        if request.cost_usd and not self._is_closed:
+            self.work.may_ask(Estimate(cost_usd=self._owed().cost_usd))
+        self._answered.notify_all()
 
     def beat(self) -> None:
         """Record a heartbeat; if the time is up and no request is under way, end the attempt."""
@@ -268,8 +320,8 @@ class Seat:
             else:
                 self.work.attempt.heartbeat()
 
-    def observed(self, turn: ModelTurn) -> None:
-        """Journal a reply that a proxy has passed on, with its number and cost.
+    def observed(self, turn: ModelTurn, request: RelayedRequest) -> None:
+        """Journal the reply to a request that a proxy has passed on, with its number and cost.
 
         If the attempt has ended, only the cost is counted.
         """
@@ -279,26 +331,30 @@ class Seat:
             self._problem = None
             if attempt.state.ended:
                 self.work.lost += usage
+                self._has_ended(request)
                 return
             offered = msgspec.UNSET if turn.tools == self._offered else turn.tools
             self._offered = turn.tools or ()
             number = len(attempt.state.turns) + 1
             attempt.append(msgspec.structs.replace(turn, turn=number, usage=usage, tools=offered))
+            # What the reply has cost replaces what was reserved for it.
+            self._under_way.discard(request)
             self._report()
+            self._answered.notify_all()
 
     def not_answered(
-        self, problem: ChatProblem, message: str, before_ms: int, lost: Usage | None = None
+        self, problem: ChatProblem, message: str, request: RelayedRequest, lost: Usage | None = None
     ) -> None:
         """Record that the endpoint has failed; the attempt halts if the work ends without another reply.
 
-        `before_ms` is the thinking time before the request; the time since then does not count as the
-        model's.
+        The time since the request was sent does not count as the model's.
         """
         with self._lock:
             self._problem = (problem, message)
             self.work.lost += self._priced(lost or Usage())
+            self._has_ended(request)
             attempt = self.work.attempt
-            since_ms = attempt.clock().thinking - before_ms
+            since_ms = attempt.clock().thinking - request.before_ms
             if since_ms > 0 and not attempt.state.ended and attempt.state.pause is None:
                 self.work.lost_s += since_ms / 1000
                 attempt.append(Paused(PauseReason.ENDPOINT_WAIT, thinking_ms=since_ms))
@@ -314,9 +370,15 @@ class Seat:
 
     def _report(self) -> None:
         if self.work.on_turn is not None:
-            self.work.on_turn(self.work.attempt.state)
+            with self._lock:
+                self.work.on_turn(self.work.attempt.state, self._owed())
 
     # The end
+
+    def close(self) -> None:
+        """Reserve nothing more: requests that are still under way are given up."""
+        with self._lock:
+            self._is_closed = True
 
     def concluded(self) -> WorkEnd:
         """Conclude the work after the scaffold has stopped, and return how it ended.
@@ -327,14 +389,16 @@ class Seat:
         if not self.over and self._problem is not None:
             problem, message = self._problem
             if problem is not ChatProblem.CONTEXT_FULL:
-                self.work_end = WorkEnd(Leaving.HALTED, problem, message, problem.of_endpoint)
+                self.work_end = WorkEnd(TerminationReason.HALTED, problem, message, problem.of_endpoint)
             else:
                 attempt.hand_in(EndReason.CONTEXT_EXHAUSTED)
         elif not self.over:
             attempt.hand_in(EndReason.GAVE_UP, GiveUpCode.NO_TOOL_CALL)
         attempt.finish_pending(run=self.work.run)
         end = (
-            self.work_end if self.work_end is not None and not attempt.state.ended else WorkEnd(Leaving.ENDED)
+            self.work_end
+            if self.work_end is not None and not attempt.state.ended
+            else WorkEnd(TerminationReason.ENDED)
         )
         return replace(end, lost=self.work.lost, lost_s=self.work.lost_s)
 
@@ -351,7 +415,9 @@ def occupied(scaffold: Scaffold, seat: Seat) -> WorkEnd:
     except ScaffoldError as error:
         if not seat.over:
             work = seat.work
-            return WorkEnd(Leaving.HALTED, FAILED, str(error), lost=work.lost, lost_s=work.lost_s)
+            return WorkEnd(TerminationReason.HALTED, FAILED, str(error), lost=work.lost, lost_s=work.lost_s)
+    finally:
+        seat.close()
     return seat.concluded()
 
 

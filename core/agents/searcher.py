@@ -27,6 +27,7 @@ from gistpoint.core.agents.conversation import NOT_SUPPORTED
 from gistpoint.core.chat import ChatMessage, ChatReply, ToolRequest, Usage, arguments_of
 from gistpoint.core.code.index import Definition, DefinitionKind, FileIndex, index_source
 from gistpoint.core.code.parsing import CodeError, parse_module
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.code.splice import replace_definition
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.corruption.corruptions import enumerate_corruptions
@@ -340,7 +341,7 @@ class _Search:
 def _hits(text: str) -> Iterator[str]:
     """Yield the file of each line in a search result."""
     path = ""
-    for line in text.splitlines():
+    for line in physical_lines(text):
         if line.endswith(".py") and not line.startswith(" "):
             path = line
         elif path and _HIT.match(line):

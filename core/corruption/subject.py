@@ -18,7 +18,7 @@ from gistpoint.core.code.index import Definition, FileIndex, index_source
 from gistpoint.core.code.names import LOCALS
 from gistpoint.core.code.parsing import CodeError, DefinitionNode, parse_module, walk_definitions
 from gistpoint.core.code.snippet import read_snippet
-from gistpoint.core.code.source_text import SourceText
+from gistpoint.core.code.source_text import SourceText, physical_lines
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.shapes import FunctionNode, Node, inside, name_of, only
@@ -406,7 +406,7 @@ def _names_of(index: FileIndex) -> FileNames:
         classes,
         locals_,
         Counter(_WORD.findall(index.text)),
-        max((len(line) for line in index.text.splitlines()), default=0),
+        max((len(line) for line in physical_lines(index.text)), default=0),
     )
 
 

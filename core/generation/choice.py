@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.errors import UserError, cause
 from gistpoint.core.metrics.bars import HARD, MetricBar, MetricEnd
 from gistpoint.core.metrics.conditions import read_condition
@@ -104,7 +105,7 @@ def read_functions(text: str, file: str) -> dict[str, int]:
     for a list without functions.
     """
     named: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(physical_lines(text), 1):
         name = line.strip()
         if not name or name.startswith("#"):
             continue

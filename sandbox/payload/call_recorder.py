@@ -42,7 +42,8 @@ class CallWatch:
         self.root = os.path.realpath(root) + os.sep
         self.targets = order["targets"]
         self.most = order["most"]
-        self.known: dict[CodeType, int] = {}
+        self.known: dict[tuple[str, CodeType], int] = {}
+        """The number of the target of code in a file: equal functions of two files have equal code."""
         self.starts: dict[CodeType, int] = {}
         self.seen: list[set[bytes]] = [set() for _ in self.targets]
         self.passed_over = [0 for _ in self.targets]
@@ -51,20 +52,21 @@ class CallWatch:
 
     def target_of(self, code: CodeType) -> int:
         """Return the number of the target that a code object belongs to; -1 if it belongs to none."""
-        found = self.known.get(code)
+        key = code.co_filename, code
+        found = self.known.get(key)
         if found is None:
             file = os.path.realpath(code.co_filename)
-            found = self.known[code] = -1
+            found = self.known[key] = -1
             for number, (path, name, first, last) in enumerate(self.targets):
                 inside = first <= code.co_firstlineno <= last and code.co_name == name
                 if inside and file == self.root + path:
-                    found = self.known[code] = number
+                    found = self.known[key] = number
         return found
 
     def called(self, frame: FrameType, event: str, _argument: object) -> None:
         """Record the call of a target, as a trace function; the lines of functions are not traced."""
         code = frame.f_code
-        number = self.known.get(code, -2)
+        number = self.known.get((code.co_filename, code), -2)
         if number == -1:
             return
         if number == -2:

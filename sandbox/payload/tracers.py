@@ -28,7 +28,8 @@ class _Tracer:
 
     def __init__(self, see: Callable[[FrameType], None], settled: Container[int]) -> None:
         self._see, self._settled = see, settled
-        self._pending: dict[CodeType, set[int]] = {}
+        # The code of two files is equal if it says the same in the same lines, whatever their names.
+        self._pending: dict[tuple[str, CodeType], set[int]] = {}
         self._tool = -1
 
     def start(self) -> None:
@@ -120,10 +121,11 @@ class LineTracer(_Tracer):
             known = self._is_traced(code.co_filename)
         if not known:
             return None
-        pending = self._pending.get(code)
+        key = code.co_filename, code
+        pending = self._pending.get(key)
         if pending is None:
             # Each line is traced only until it has run once: a hot loop would otherwise be far slower.
-            pending = self._pending[code] = _lines_of(code) - self.lines
+            pending = self._pending[key] = _lines_of(code) - self.lines
         if not pending:
             return None
         add, discard = self.lines.add, pending.discard
@@ -259,9 +261,10 @@ class EntrypointTracer(_Tracer):
         resumed = code.co_flags & 0x2A0 and frame.f_lasti >= 0
         resumed = resumed and (not _BEGINS_WITH_RESUME or code.co_code[frame.f_lasti + 1] != 0)
         lines = self.files[path] if resumed else self._enter(code, path)
-        pending = self._pending.get(code)
+        key = code.co_filename, code
+        pending = self._pending.get(key)
         if pending is None:
-            pending = self._pending[code] = _lines_of(code)
+            pending = self._pending[key] = _lines_of(code)
         if code.co_name == "<module>" and path not in self.modules:
             self._note_module(path, frame.f_globals)
         module, order, leave = code.co_name == "<module>", self.order, self._leave

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gistpoint.core.agents.scaffolds import ScaffoldError, Seat
+from gistpoint.core.agents.scaffolds import RelayedRequest, ScaffoldError, Seat
 from gistpoint.core.chat import ChatProblem, Usage
 from gistpoint.core.errors import extra_hint
 from gistpoint.core.estimates import tokens_in
@@ -116,7 +116,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Pass on a request that asks for no reply, such as one for the list of models."""
-        self._pass_on(b"", {})
+        with self.server.seat.request_under_way() as relayed:
+            self._pass_on(b"", {}, relayed)
 
     def do_POST(self) -> None:
         """Pass a request on if its model and the budgets allow it."""
@@ -134,22 +135,22 @@ class _Handler(BaseHTTPRequestHandler):
         chosen = self.server.endpoint.model
         if wanted not in ("", chosen):
             return self._refuse(400, f"This run uses the model {chosen} only.")
-        if not self.server.seat.may_send(len(body), limit_in(self.path, request)):
-            return self._refuse(403, "The attempt has ended, or a limit of the run is reached.")
-        self._pass_on(body, request)
+        with self.server.seat.relayed(len(body), limit_in(self.path, request)) as relayed:
+            if relayed is None:
+                return self._refuse(403, "The attempt has ended, or a limit of the run is reached.")
+            return self._pass_on(body, request, relayed)
 
-    def _pass_on(self, body: bytes, request: Mapping[str, Any]) -> None:
+    def _pass_on(self, body: bytes, request: Mapping[str, Any], relayed: RelayedRequest) -> None:
         if not self.path.startswith("/"):  # appended to the host's name, it could name another host
             return self._refuse(400, "The path is not a path.")
-        with self.server.seat.request_under_way() as before_ms:
-            received = self._exchanged(body, request, before_ms)
+        received = self._exchanged(body, request, relayed)
         # The journal has the reply before the program can make its calls.
         if received is not None:
             self._chunk(self._without_key(received))
             self.wfile.write(b"0\r\n\r\n")
         return None
 
-    def _exchanged(self, body: bytes, request: Mapping[str, Any], before_ms: int) -> bytes | None:
+    def _exchanged(self, body: bytes, request: Mapping[str, Any], relayed: RelayedRequest) -> bytes | None:
         """Return the body of the answer after recording it in the journal; None if there is none."""
         seat, endpoint = self.server.seat, self.server.endpoint
         began = time.monotonic()
@@ -157,26 +158,26 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             received, status = self._received(body)
         except ConnectionError:  # the program is gone
-            seat.not_answered(ChatProblem.NO_CONNECTION, self._at("nobody"), before_ms, _lost(body))
+            seat.not_answered(ChatProblem.NO_CONNECTION, self._at("nobody"), relayed, _lost(body))
             return None
         except Exception as error:  # from the package, or at a limit on the body
             named = self._at(type(error).__name__)
-            seat.not_answered(ChatProblem.NO_CONNECTION, named, before_ms, _lost(body))
+            seat.not_answered(ChatProblem.NO_CONNECTION, named, relayed, _lost(body))
             self.close_connection = True
             if not self._begun:
                 self._refuse(502, "The endpoint can't be reached, or stopped in the middle of its reply.")
             return None
         if status >= 400:
             problem, text = _failure(status, received, endpoint)
-            seat.not_answered(problem, self._at(f"{status}: {text}"), before_ms)
+            seat.not_answered(problem, self._at(f"{status}: {text}"), relayed)
             return received
         turn = reply_in(self.path, request, received, time.monotonic() - began)
         if turn is None and asks_for_reply(self.path):
             named = self._at("without a reply")
-            seat.not_answered(ChatProblem.MALFORMED_REPLY, named, before_ms, _lost(body))
+            seat.not_answered(ChatProblem.MALFORMED_REPLY, named, relayed, _lost(body))
         elif turn is not None:
             withheld = endpoint.withheld.taken_out_of(msgspec.to_builtins(turn))
-            seat.observed(msgspec.convert(withheld, type(turn)))
+            seat.observed(msgspec.convert(withheld, type(turn)), relayed)
         return received
 
     def _received(self, body: bytes) -> tuple[bytes, int]:

@@ -129,25 +129,31 @@ def bounded_confirmer(confirmer: Confirmer | None, slots: Slots) -> Confirmer | 
 
 @dataclass
 class Purse:
-    """The cost of all attempts of a run in US dollars: the amount spent, and that reserved for requests."""
+    """The cost of all attempts of a run in US dollars: the amount spent, and that reserved for requests.
+
+    A job has one reservation, for all of its requests that are under way.
+    """
 
     most_usd: float | None = None
     _spent: dict[str, float] = field(default_factory=dict)
     _asked: dict[str, float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def spent(self, job: str, usd: float | None) -> None:
-        """Record the cost so far of a job's attempt, and end its reservation."""
+    def spent(self, job: str, usd: float | None, reserved_usd: float = 0.0) -> None:
+        """Record the cost so far of a job's attempt, and what remains reserved for its requests."""
         with self._lock:
             self._spent[job] = usd or 0.0
-            self._asked.pop(job, None)
+            self._asked[job] = reserved_usd
 
     def may_ask(self, job: str, usd: float | None) -> bool:
-        """Reserve the possible cost of a job's next request; return False if that would exceed the limit."""
+        """Reserve the possible cost of a job's requests, in place of what was reserved for them.
+
+        If that would exceed the limit, return False, and reserve what was reserved before.
+        """
         with self._lock:
-            self._asked.pop(job, None)
-            wanted = usd or 0.0
-            if self.most_usd is not None and self._total() + wanted > self.most_usd:
+            wanted, before = usd or 0.0, self._asked.get(job, 0.0)
+            is_more = wanted > before
+            if is_more and self.most_usd is not None and self._total() - before + wanted > self.most_usd:
                 return False
             self._asked[job] = wanted
             return True

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from gistpoint.core.agents.loop import AnnouncedRequest, Leaving, ModelWork, WorkEnd
+from gistpoint.core.agents.loop import AnnouncedRequest, ModelWork, TerminationReason, UnderWay, WorkEnd
 from gistpoint.core.agents.scaffolds import Scaffold
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.agents.static import StaticRefusedError, require_fitting
@@ -399,12 +399,12 @@ class AgentRunner:
                     )
                 )
                 self._lost(job, end)
-                asker = asker_of(asked.folder) if end.how is Leaving.STOPPED else None
+                asker = asker_of(asked.folder) if end.reason is TerminationReason.STOPPED else None
                 if asker is not None:
                     with suppress(AttemptError):  # it has reached its time limit
                         attempt.hand_over(PERSON, by=asker)
                 # If none of these is true, the request to stop was withdrawn, and the work continues.
-                elif end.how is not Leaving.STOPPED or self.stopping or asked.failed():
+                elif end.reason is not TerminationReason.STOPPED or self.stopping or asked.failed():
                     break
         except CancelledError:
             self.pay(job, attempt.state)
@@ -447,20 +447,20 @@ class AgentRunner:
             self._halted(job, HANDED_OVER, _TAKEN)
         elif failed:
             self._halted(job, "infrastructure", state.submissions[-1].reason)
-        elif end.how is Leaving.HALTED:
+        elif end.reason is TerminationReason.HALTED:
             self._halted(job, end.problem, end.message)
             if end.stops_run:
                 self.stop(end.message)
             else:
                 self.acceptance.accept()
-        elif end.how is Leaving.OVER_COST:
-            self._halted(job, end.how.value, "Its next request might exceed the run's cost limit.")
+        elif end.reason is TerminationReason.OVER_COST:
+            self._halted(job, end.reason.value, "Its next request might exceed the run's cost limit.")
         self.report(job)
 
-    def pay(self, job: AgentJob, state: AttemptState) -> None:
-        """Record the cost of a job so far."""
+    def pay(self, job: AgentJob, state: AttemptState, reserved_usd: float = 0.0) -> None:
+        """Record the cost of a job so far, and what remains reserved for its requests."""
         lost = self.run.jobs[job.key].lost_usd or 0.0
-        self.purse.spent(job.key, (state.spent.usage.cost_usd or 0.0) + lost)
+        self.purse.spent(job.key, (state.spent.usage.cost_usd or 0.0) + lost, reserved_usd)
 
     def _halted(self, job: AgentJob, problem: str, message: str) -> None:
         self.note(JobHalted(job=job.key, problem=problem, message=message))
@@ -504,9 +504,10 @@ class _Requests:
         return self.runner.stopping and (not self.under_way or is_paused)
 
     def may_ask(self, estimate: Estimate) -> bool:
-        """Reserve the possible cost of the next request; return False if that would exceed the limit."""
-        self.under_way = self.runner.purse.may_ask(self.job.key, estimate.cost_usd)
-        return self.under_way
+        """Reserve the possible cost of the requests; return False if that would exceed the limit."""
+        allowed = self.runner.purse.may_ask(self.job.key, estimate.cost_usd)
+        self.under_way = self.under_way or allowed
+        return allowed
 
     def announce(self, request: AnnouncedRequest) -> None:
         """Record a request before it is sent, so that the next process knows its cost if this one dies."""
@@ -524,12 +525,12 @@ class _Requests:
         )
         self.runner.note(asked)
 
-    def on_turn(self, state: AttemptState) -> None:
+    def on_turn(self, state: AttemptState, under_way: UnderWay) -> None:
         """Record the cost of a reply, and report the job."""
         if self.under_way:
             self.runner.acceptance.accept()
-        self.under_way = False
-        self.runner.pay(self.job, state)
+        self.under_way = under_way.requests > 0
+        self.runner.pay(self.job, state, under_way.cost_usd)
         self.runner.report(self.job)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from gistpoint.core.assist.help import HelpGist
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.errors import SandboxUnavailableError, UserError
 from gistpoint.core.kinds.confirming import CAN_BE, confirmable_words
 from gistpoint.core.kinds.folder import read_answer
@@ -327,7 +328,7 @@ def _help(study: StudyFolder, make_help: Callable[[Task], HelpGist]) -> Iterator
             gist = make_help(study.task(identity))
             if gist.text:
                 write_help(study.root, identity, gist)
-        lines = len(gist.text.splitlines())
+        lines = len(physical_lines(gist.text))
         detail = (
             f"{identity[:12]}: {plural(lines, 'line')}"
             if gist.text

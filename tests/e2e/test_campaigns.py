@@ -75,7 +75,7 @@ def test_killed_campaign_goes_on_and_ends_as_one_that_was_not(tmp_path: Path, tw
     assert deciding
     assert ids_of(start(folder, "--workers", "2")) == two
     assert tasks_in(folder) == set(two)
-    lines = [json.loads(line) for line in (folder / "state.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (folder / "state.jsonl").read_bytes().splitlines()]
     keys = [line["key"] for line in lines if "key" in line]
     assert len(keys) == len(set(keys)) > 0
 

@@ -16,6 +16,7 @@ from e2e.terminal import Terminal
 from tiny_tasks import Maker
 
 from gistpoint.core.code.index import index_source
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.generation.intake import prove, take_in
 from gistpoint.core.generation.making import write_proven
 from gistpoint.core.kinds.titles import author_title
@@ -250,7 +251,7 @@ def test_ten_tasks_are_judged_by_two_and_compared(
     assert agreed["kappa"] == pytest.approx((0.4 - 0.16) / (1 - 0.16))
     assert agreed["kappa_accept"] == 1.0
     assert len(agreed["disagreements"]) == 6
-    trials = [json.loads(line) for line in command(environment, listing, "--export", "jsonl").splitlines()]
+    trials = [json.loads(line) for line in physical_lines(command(environment, listing, "--export", "jsonl"))]
     assert [line["solved"] for line in trials if line.get("subject") == "fix"] == [True]
     assert sum(line.get("subject") == "original" for line in trials) == 5
     assert "accepted" in command(environment, listing)

@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 import zstandard
 
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.sessions.records.model import NotShown, Step, TextScope, parts_of
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import list_runs, open_run
@@ -50,7 +51,7 @@ def side_agents_apart(path: Path) -> list[list[Any]]:
     """Return the records of the main thread, then those of each side agent."""
     text = path.read_text(encoding="utf-8")
     by_agent: dict[str, list[Any]] = {"": []}
-    for record in json.loads(text) if text.startswith("[") else map(json.loads, text.splitlines()):
+    for record in json.loads(text) if text.startswith("[") else map(json.loads, physical_lines(text)):
         by_agent.setdefault(record.get("parent_tool_use_id") or "", []).append(record)
     return list(by_agent.values())
 
@@ -61,7 +62,7 @@ def conversations_apart(path: Path) -> list[list[Any]]:
     whole = (
         json.loads(text)
         if text.startswith("{\n")
-        else {"interactions": list(map(json.loads, text.splitlines()))}
+        else {"interactions": list(map(json.loads, physical_lines(text)))}
     )
     by_system: dict[str, list[Any]] = {}
     for exchange in whole["interactions"]:
@@ -73,7 +74,7 @@ def conversations_apart(path: Path) -> list[list[Any]]:
 def sessions_apart(path: Path) -> list[list[Any]]:
     """Return the lines of each session; those without a session belong to the first one."""
     by_session: dict[str, list[Any]] = {}
-    lines = list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
+    lines = list(map(json.loads, path.read_bytes().splitlines()))
     first = next(line["sessionKey"] for line in lines if "sessionKey" in line)
     for line in lines:
         by_session.setdefault(line.get("sessionKey", first), []).append(line)
@@ -86,7 +87,7 @@ def rows(path: Path) -> list[Any]:
     found = (
         json.loads(text)
         if text.lstrip()[:1] == "["
-        else [json.loads(line) for line in text.splitlines() if line]
+        else [json.loads(line) for line in physical_lines(text) if line]
     )
     keys = ("messages", "trajectory", "conversations", "test_result")
     return [
@@ -496,7 +497,7 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
     try:
         whole = json.loads(text)
     except ValueError:
-        lines = [_value_or_text(line) for line in text.splitlines() if line.strip()]
+        lines = [_value_or_text(line) for line in physical_lines(text) if line.strip()]
         if formats[0] == "breakpoint":
             return [line for line in lines if "problem" in line]
         return lines if len(formats) > 1 or "history" in lines[0] or "messages" in lines[0] else [lines]

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from gistpoint.core.code.source_text import physical_lines
+
 ASKED: list[dict[str, Any]] = [
     {"role": "system", "content": "You fix."},
     {"role": "user", "content": "Fix the mean"},
@@ -213,7 +215,7 @@ def spans_of(path: Path) -> list[Any]:
     """Return the spans of each trace of a file, with nested objects as attributes."""
     text = path.read_text(encoding="utf-8")
     found = (
-        [json.loads(line) for line in text.splitlines()]
+        [json.loads(line) for line in physical_lines(text)]
         if text.count("\n{") > 1 and text[1] == '"'
         else json.loads(text)
     )

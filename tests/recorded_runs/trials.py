@@ -124,5 +124,5 @@ def trials_of(path: Path) -> list[Any]:
 
 def transcripts_of(path: Path) -> list[Any]:
     """Return the transcripts of Docent's runs in a file of lines."""
-    runs = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    runs = [json.loads(line) for line in path.read_bytes().splitlines()]
     return [transcript["messages"] for run in runs for transcript in run["transcripts"]]

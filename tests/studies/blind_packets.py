@@ -129,7 +129,7 @@ def campaigns(home: Path) -> Iterator[tuple[str, str, list[CandidateVerdict]]]:
         *sorted((home / "data" / "campaigns").glob("*.jsonl")),
         *sorted((home / "probed").glob("*.jsonl")),
     ]:
-        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.endswith("}")]
+        lines = [json.loads(line) for line in path.read_bytes().splitlines() if line.endswith(b"}")]
         settings = lines[0]["settings"]
         source = "rewrite" if settings.get("rewrite") else settings.get("source", "operators")
         rows = [line for line in lines if line.get("type") == "verdict"]

@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.estimates import cohen_kappa, wilson
 
 UNTOUCHED = "untouched"
@@ -115,7 +116,7 @@ def is_near(named: str, near: Iterable[str]) -> bool:
 def lines_of(paths: Iterable[Path]) -> list[dict[str, Any]]:
     """Return the JSON objects of files with one on each line."""
     text = "\n".join(path.read_text("utf-8") for path in sorted(paths))
-    return [json.loads(line) for line in text.splitlines() if line.strip()]
+    return [json.loads(line) for line in physical_lines(text) if line.strip()]
 
 
 def key_of(path: Path) -> list[Shown]:

@@ -26,6 +26,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gistpoint.core.callgraph import CallGraph, build_call_graph, read_calls, read_folder, resolve_calls
+from gistpoint.core.code.source_text import physical_lines
 
 Edges = set[tuple[str, str]]
 
@@ -299,7 +300,7 @@ def runs(options: argparse.Namespace) -> None:
         folder = Path(folder_name)
         files = read_folder(folder)
         graph = build_call_graph(files)
-        lines = Path(record).read_text().splitlines()
+        lines = physical_lines(Path(record).read_text("utf-8"))
         calls = list(resolve_calls(graph, read_calls(lines)))
         ran = {(a, b) for a, b, _ in calls if not graph.nodes[b].is_module and a != b}
         covered = {end for edge in ran for end in edge}

@@ -100,7 +100,7 @@ def draw(folder: Path, library: SourceLibrary, options: argparse.Namespace) -> N
     if not place.exists():
         about = {"source": [source.kind, source.name, source.revision], "settings": settings.deciding()}
         place.write_text(json.dumps(about) + "\n", "utf-8")
-    known = {json.loads(line).get("key") for line in place.read_text("utf-8").splitlines()}
+    known = {json.loads(line).get("key") for line in place.read_bytes().splitlines()}
     context = Context(folder, harness(), settings, learned=library)
     began, kept, tried = time.monotonic(), 0, 0
     for name in functions(library, random.Random(options.seed)):

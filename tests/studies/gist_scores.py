@@ -141,7 +141,7 @@ def _padding(existence: ExistenceReport | None) -> str:
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
     """Return the results in a file; empty if there is no file."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+    return [json.loads(line) for line in path.read_bytes().splitlines()] if path.is_file() else []
 
 
 def table(paths: list[Path]) -> None:

@@ -99,7 +99,7 @@ def verdict_of(readings: Sequence[Mapping[str, Any]]) -> GlanceVerdict:
 def read(truth: Path, folder: Path) -> list[Reading]:
     scorers: dict[str, GlanceScorer] = {}
     found: list[Reading] = []
-    for line in truth.read_text("utf-8").splitlines():
+    for line in truth.read_bytes().splitlines():
         item = json.loads(line)
         source = item["source"]
         if source not in scorers:

@@ -177,7 +177,7 @@ def _by_family(found: Sequence[Corruption], chance: random.Random) -> Corruption
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
     """Return the values of a file of JSON lines."""
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+    return [json.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
 
 
 def packet(options: argparse.Namespace) -> None:

@@ -75,7 +75,7 @@ def main(folder: str) -> int:
         (sample,) = log.samples
         score = sample.scores["journal"]
         journal = Path("logs", "gistpoint", f"{score.metadata['attempt']}.jsonl")
-        events = [json.loads(line) for line in journal.read_text("utf-8").splitlines()]
+        events = [json.loads(line) for line in journal.read_bytes().splitlines()]
         scored = [event for event in events if event.get("type") == "score"]
         ours = bool(scored and scored[-1]["data"]["solved"])
         print(

@@ -76,7 +76,7 @@ def run_chunk(folder: Path, number: int, rooms: list[str]) -> dict[str, Any]:
         except subprocess.TimeoutExpired:
             child.kill()
             code = child.wait()
-    reports = [json.loads(line) for line in out.read_text().splitlines() if line.startswith("{")]
+    reports = [json.loads(line) for line in out.read_bytes().splitlines() if line.startswith(b"{")]
     broken = list(reports[-1]["broken"]) if reports else []
     killed = code == -9 and kill_after < LONGEST_S
     if code and not killed:
@@ -111,7 +111,7 @@ def main(folder: Path, wanted: int, rooms: list[str]) -> int:
     """
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / DONE
-    past = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
+    past = [json.loads(line) for line in record.read_bytes().splitlines()] if record.exists() else []
     while sum(one["done"] for one in past) < wanted:
         figures = run_chunk(folder, len(past), rooms)
         past.append(figures)

@@ -104,7 +104,7 @@ def in_line_mode(task: str, home: Path, calls: list[Call]) -> None:
 def answers(home: Path) -> list[tuple[Any, ...]]:
     """Return the answers in the only journal of a home, with the budgets, and the end."""
     (journal,) = home.glob("data/attempts/*/journal.jsonl")
-    events = [json.loads(line) for line in journal.read_text().splitlines()]
+    events = [json.loads(line) for line in journal.read_bytes().splitlines()]
     found = [
         (e["data"]["text"], e["data"]["refused"], e["data"]["budget"])
         for e in events

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.sessions.runs.opening import list_runs, open_run
 
 ARRAYS = ("trajectory", "events", "messages", "steps", "log", "history")
@@ -34,7 +35,7 @@ def direct(path: Path) -> Iterator[int]:
     try:
         yield count(json.loads(text))
     except ValueError:
-        lines = [json.loads(line) for line in text.splitlines() if line.strip()]
+        lines = [json.loads(line) for line in physical_lines(text) if line.strip()]
         if all("history" in line or "messages" in line for line in lines):
             yield from (count(line) for line in lines)
         else:

@@ -66,7 +66,7 @@ def drawn(folder: Path, library: str, count: int, seed: int) -> dict[str, Any]:
 def rows(folder: Path) -> dict[str, dict[str, Any]]:
     """Return the last row of each task."""
     path = folder / "references.jsonl"
-    lines = path.read_text().splitlines() if path.is_file() else []
+    lines = path.read_bytes().splitlines() if path.is_file() else []
     return {row["task"]: row for row in map(json.loads, lines)}
 
 

@@ -141,7 +141,7 @@ def _program(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
 
 def said(journal: Path) -> dict[str, Any]:
     """Return the brief, the calls with their answers and budgets, and the end from an attempt's journal."""
-    events = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+    events = [json.loads(line) for line in journal.read_bytes().splitlines()]
 
     def of(kind: str, *names: str) -> list[Any]:
         return [[event["data"][name] for name in names] for event in events if event["type"] == kind]

@@ -102,7 +102,7 @@ def by_turns(turns: list[Turn]) -> list[Span]:
 def claude_code(path: Path) -> list[Span]:
     """Return the spans of a Claude Code session; a recorded duration replaces the wait for a result."""
     turns = []
-    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    records = [json.loads(line) for line in path.read_bytes().splitlines()]
     for record in records:
         content = record.get("message", {}).get("content", [])
         results = isinstance(content, list) and [
@@ -118,7 +118,7 @@ def claude_code(path: Path) -> list[Span]:
 
 
 def pi(path: Path) -> list[Span]:
-    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    records = [json.loads(line) for line in path.read_bytes().splitlines()]
     messages = [record for record in records if record.get("type") == "message"]
     spans = moments(at(record["timestamp"]) for record in records if "timestamp" in record)
     for number, record in enumerate(messages):
@@ -177,7 +177,7 @@ def codex(path: Path) -> list[Span]:
     spans: list[Span] = []
     ready: float | None = None
     said: float | None = None
-    for record in map(json.loads, path.read_text("utf-8").splitlines()):
+    for record in map(json.loads, path.read_bytes().splitlines()):
         payload, kind, time = record.get("payload", {}), record["type"], at(record["timestamp"])
         spans += moments([time])
         if kind == "event_msg" and payload["type"] == "user_message":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -68,7 +69,7 @@ def reference(request: ReferenceRequest) -> int:
         print_json("gistpoint.gist-reference/1", {**values, **({"text": found.text} if request.show else {})})
     else:
         if request.show:
-            sys.stdout.writelines(for_output(found.text.splitlines(keepends=True)))
+            sys.stdout.writelines(for_output(io.StringIO(found.text)))
         rates = f"execution {found.line_execution or 0:.1f}, existence {found.line_existence or 0:.1f}"
         outcome = f"faithful, {rates}" if found.faithful else f"not faithful: {found.reason}"
         summary = f"{judge.task.short_id}: {outcome} ({plural(runs, 'run')}, {found.seconds:.0f} s)"

@@ -315,7 +315,12 @@ class CodeView(LineView):
     def _step_match(self, by: int) -> bool:
         if not self._matches:
             return False
-        self._show_match(((self._match or 0) + by) % len(self._matches))
+        if self._match is None:
+            here = self.lines.starts[self.cursor_index] + self.cursor_column
+            following = bisect_left(self._matches.starts, here) + min(by, 0)
+        else:
+            following = self._match + by
+        self._show_match(following % len(self._matches))
         self.redraw()
         self.use_affordance("search")
         return True
@@ -332,11 +337,25 @@ class CodeView(LineView):
         self.found = (0, 0)
 
     def search_again(self) -> None:
-        """Repeat the search in text that has grown, without moving the cursor."""
+        """Repeat the search in text that has grown, without moving the cursor.
+
+        The current match stays the current one if it is still a match. The search ends if it takes too long.
+        """
         pattern, regex = self._pattern
-        if pattern:
+        if not pattern:
+            return
+        current = None if self._match is None else self._matches.starts[self._match]
+        try:
             self._matches = find_all(self.text, pattern, regex=regex)
-            self.marks_changed()
+        except PatternError:
+            self._forget_search()
+        else:
+            starts = self._matches.starts
+            place = len(starts) if current is None else bisect_left(starts, current)
+            self._match = place if place < len(starts) and starts[place] == current else None
+            self.found = self.match_place
+        self.redraw()
+        self.marks_changed()
 
     # Words
 

@@ -7,12 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.corruption.edits import TextEdit
+from gistpoint.core.corruption.shapes import inside, parameters
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 _OPPOSITE: Mapping[type[ast.cmpop], str] = {
     **{ast.Eq: "!=", ast.NotEq: "==", ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is"},
     **{ast.Lt: ">=", ast.GtE: "<", ast.Gt: "<=", ast.LtE: ">"},
 }
+_ORDERS = (ast.Lt, ast.GtE, ast.Gt, ast.LtE)
+_COUNTS = ("len", "ord")
+"""Functions whose results are integers."""
+_COUNTING = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor)
+"""Operators that make integers of integers."""
 _TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
 
 
@@ -73,18 +79,58 @@ def shifted(text: str, old: str, new: str) -> str | None:
 
 
 def negation(subject: CorruptionTarget, test: ast.expr) -> str:
-    """Return the code of a condition's negation in its usual form."""
+    """Return the code of a condition's negation in its usual form; empty if that could mean something else.
+
+    `a >= b` is the opposite of `a < b` only for values of which one is always less or greater, or both are
+    equal: neither for sets nor for NaN, nor for objects whose class decides what `<` means.
+    """
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return subject.source(operand)
         case ast.Compare(left=left, ops=[kind], comparators=[right]):
+            if isinstance(kind, _ORDERS) and not _are_in_order(subject, left, right):
+                return ""
             one, two = (subject.cut(subject.operand(side)) for side in (left, right))
             return f"{one} {_OPPOSITE[type(kind)]} {two}"
         case ast.BoolOp(op=ast.And(), values=values):
-            return " or ".join(as_operand(negation(subject, value), of="or") for value in values)
+            negated = [negation(subject, value) for value in values]
+            return " or ".join(as_operand(text, of="or") for text in negated) if all(negated) else ""
         case ast.BoolOp(values=values):
-            return " and ".join(as_operand(negation(subject, value)) for value in values)
+            negated = [negation(subject, value) for value in values]
+            return " and ".join(map(as_operand, negated)) if all(negated) else ""
     return f"not {subject.source(test)}" if isinstance(test, _TIGHT) else f"not ({subject.source(test)})"
+
+
+def _are_in_order(subject: CorruptionTarget, one: ast.expr, two: ast.expr) -> bool:
+    """Whether two values are known to be numbers other than NaN, or both strings or both bytes."""
+    kinds = {_kind_of(subject, one), _kind_of(subject, two)}
+    return kinds <= {int, float} or kinds in ({str}, {bytes})
+
+
+def _kind_of(subject: CorruptionTarget, value: ast.expr) -> type | None:
+    """Return the type that an expression is known to have if it has a value; None if it is unknown."""
+    match value:
+        case ast.Constant(value=bool() | int()):
+            return int
+        case ast.Constant(value=float() | str() | bytes() as constant):
+            return type(constant)
+        case ast.JoinedStr():
+            return str
+        case ast.Call(func=ast.Name(id=name)) if name in _COUNTS:
+            return int if _is_builtin(subject, name) else None
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+            kind = _kind_of(subject, operand)
+            return kind if kind in (int, float) else None
+        case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _COUNTING):
+            kinds = {_kind_of(subject, left), _kind_of(subject, right)}
+            return int if kinds == {int} else None
+    return None
+
+
+def _is_builtin(subject: CorruptionTarget, name: str) -> bool:
+    """Whether a name means a built-in function: neither the function here nor its file binds the name."""
+    stored = {item.id for item in inside(ast.Name, subject.node) if not isinstance(item.ctx, ast.Load)}
+    return name not in stored | parameters(subject.node) and name not in subject.scope.functions
 
 
 def as_operand(text: str, of: str = "and") -> str:

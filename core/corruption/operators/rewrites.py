@@ -65,14 +65,17 @@ def any_as_loop(subject: CorruptionTarget, node: ast.Return) -> Iterator[Edits]:
     match node.value:
         case ast.Call(func=ast.Name(id="any" | "all" as name), args=[ast.GeneratorExp() as inner]):
             space = margin(subject, node)
-            if space and subject.lines(node) and _is_simple(subject, inner, inner.elt, inner.generators):
-                yield subject.replaced(node, _search_loop(subject, inner, space, wanted=name == "any"))
+            test = subject.source(inner.elt) if name == "any" else negation(subject, inner.elt)
+            is_simple = _is_simple(subject, inner, inner.elt, inner.generators)
+            if test and space and subject.lines(node) and is_simple:
+                yield subject.replaced(node, _search_loop(subject, inner, space, test, wanted=name == "any"))
 
 
-def _search_loop(subject: CorruptionTarget, inner: ast.GeneratorExp, space: str, *, wanted: bool) -> str:
-    """Return the loop that returns `wanted` at the first element that decides the result."""
+def _search_loop(
+    subject: CorruptionTarget, inner: ast.GeneratorExp, space: str, test: str, *, wanted: bool
+) -> str:
+    """Return the loop that returns `wanted` at the first element for which `test` is true."""
     loop, step = inner.generators[0], step_of(subject)
-    test = subject.source(inner.elt) if wanted else negation(subject, inner.elt)
     for condition in loop.ifs:
         test = f"{as_operand(subject.source(condition))} and {as_operand(test)}"
     head = f"for {subject.source(loop.target)} in {subject.source(loop.iter)}:"
@@ -248,10 +251,10 @@ def turned_if(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
     first, second = lines_of(subject, node.body), lines_of(subject, node.orelse)
     if first is None or second is None:
         return
-    text, other_text = subject.cut(first), subject.cut(second)
-    if max(text.count("\n"), other_text.count("\n")) < _MOST_MOVED:
+    text, other_text, negated = subject.cut(first), subject.cut(second), negation(subject, node.test)
+    if negated and max(text.count("\n"), other_text.count("\n")) < _MOST_MOVED:
         yield (
-            TextEdit(*subject.operand(node.test), negation(subject, node.test)),
+            TextEdit(*subject.operand(node.test), negated),
             TextEdit(*first, other_text),
             TextEdit(*second, text),
         )
@@ -267,7 +270,8 @@ def de_morgan(subject: CorruptionTarget, node: ast.expr) -> Iterator[Edits]:
             # `not (not a or b)` is True or False, `a and not b` may be `a`.
             isinstance(subject.parent(node), _TESTED) or not any(map(is_not, ast.walk(joined)))
         ):
-            yield (TextEdit(subject.span(node)[0], subject.operand(node)[1], negation(subject, joined)),)
+            if negated := negation(subject, joined):
+                yield (TextEdit(subject.span(node)[0], subject.operand(node)[1], negated),)
         case ast.BoolOp(values=values) if all(map(is_not, values)):
             yield subject.replaced(node, f"not ({negation(subject, node)})")
 
@@ -336,8 +340,9 @@ def _continued(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
     text = _moved(subject, node.body, space)
     # A body of one line would become two lines for nothing.
     has_lines = "\n" in text and space and subject.lines(node)
-    if has_lines and is_one_line(node.test):
-        head = f"if {negation(subject, node.test)}:\n{space}{step}continue"
+    negated = negation(subject, node.test)
+    if has_lines and negated and is_one_line(node.test):
+        head = f"if {negated}:\n{space}{step}continue"
         yield subject.replaced(node, f"{head}\n{text}")
 
 
@@ -345,9 +350,9 @@ def _nested(
     subject: CorruptionTarget, loop: ast.For | ast.While, node: ast.If, rest: Sequence[ast.stmt]
 ) -> Iterator[Edits]:
     space, span = margin(subject, node), lines_of(subject, loop.body)
-    text = _moved(subject, rest, space + step_of(subject))
-    if span is not None and space and text and is_one_line(node.test):
-        yield (TextEdit(subject.span(node)[0], span[1], f"if {negation(subject, node.test)}:\n{text}"),)
+    text, negated = _moved(subject, rest, space + step_of(subject)), negation(subject, node.test)
+    if span is not None and space and text and negated and is_one_line(node.test):
+        yield (TextEdit(subject.span(node)[0], span[1], f"if {negated}:\n{text}"),)
 
 
 def inlined(subject: CorruptionTarget) -> Iterator[Edits]:
@@ -457,7 +462,4 @@ REWRITES: tuple[tuple[str, Rewrite], ...] = (
     ("inlined variable", inlined),
     ("else after return", else_after_return),
 )
-"""The rewrites with their names; each keeps the meaning of a function.
-
-For this, `a >= b` is taken for the opposite of `a < b`, which it isn't for sets and for NaN.
-"""
+"""The rewrites with their names; each keeps the meaning of a function."""

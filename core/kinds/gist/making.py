@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from gistpoint import __version__
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.entrypoints.command import (
     Entrypoint,
     command_line,
@@ -420,7 +421,7 @@ def is_better(known: ReferenceGist, found: ReferenceGist) -> bool:
     """Whether a reference gist is better than another: faithful, and the other is not, or is longer."""
     if not known.faithful or not found.faithful:
         return known.faithful
-    return len(known.text.splitlines()) < len(found.text.splitlines())
+    return len(physical_lines(known.text)) < len(physical_lines(found.text))
 
 
 def _store(judge: GistJudge, answer: Answer, found: ReferenceGist) -> ReferenceGist:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.draws import uniform
 from gistpoint.core.entrypoints.runs import GistTrial, Raised, TestRun, TestsRun
 from gistpoint.core.kinds.gist.answer import gist_answer
@@ -48,7 +49,7 @@ class ScriptedGists(ScriptedRunner):
 
     def _lines_that_ran(self, text: str) -> frozenset[int]:
         """Return about 95% of a gist's lines, chosen by task and line number, and always the last one."""
-        last = len(text.splitlines())
+        last = len(physical_lines(text))
         numbers = range(1, last + 1)
         return frozenset(
             line for line in numbers if line == last or uniform("line", self.task.id, line) < 0.95

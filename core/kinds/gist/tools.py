@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from gistpoint.core.code.parsing import DefinitionNode, parse
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.entrypoints.command import COMMAND_FILE, EntrypointError, EntrypointKind, parse_entrypoint
 from gistpoint.core.entrypoints.programs import console_scripts
 from gistpoint.core.entrypoints.runs import CommandOutput, EntrypointRunner, shown_run
@@ -168,7 +169,7 @@ def checked_text(context: ToolContext, rewrite: Rewrite, arguments: Mapping[str,
 
 def size_words(text: str) -> str:
     """Return a sentence with the numbers of lines and characters of a gist."""
-    lines = len(text.splitlines())
+    lines = len(physical_lines(text))
     return f"The gist has {lines} {'line' if lines == 1 else 'lines'} and {len(text)} characters."
 
 

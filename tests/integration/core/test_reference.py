@@ -290,6 +290,60 @@ CASES: dict[str, tuple[dict[str, str], int]] = {
     ),
 }
 
+# Constants that two modules define by the same code. Each case has the first line of `pkg.a`, that of `pkg.b`, the code
+# of both, and what the program does before it shows both constants.
+SAME_CODE = {
+    "made from constants that differ": ("BASE = 1", "BASE = 2", "LIMIT = BASE", ""),
+    "made from imports that differ": (
+        "from math import floor as base",
+        "from math import ceil as base",
+        "LIMIT = base",
+        "",
+    ),
+    "made from modules that differ": ("import math as base", "import cmath as base", "LIMIT = base", ""),
+    "made from a builtin and its replacement": ("", "max = min", "LIMIT = (max, 3)", ""),
+    "made from what the codebase imports": (
+        "from pkg.one import base",
+        "from pkg.two import base",
+        "LIMIT = base",
+        "",
+    ),
+    "changed by a function": ("", "", "LIMIT = 1\ndef grow():\n    global LIMIT\n    LIMIT += 1", "b.grow()"),
+    "changed as an attribute": ("", "", "LIMIT = 1", "b.LIMIT = 2"),
+    "changed by setattr": ("", "", "LIMIT = 1", "setattr(b, 'LIMIT', 2)"),
+    "changed by a patch": (
+        "",
+        "",
+        "LIMIT = 1",
+        "from unittest.mock import patch\npatch.multiple(b, LIMIT=2).start()",
+    ),
+    "annotated and changed": ("", "", "LIMIT: int = 1", "b.LIMIT = 2"),
+    "used up": ("", "", "LIMIT = (n for n in (1, 2))", "next(b.LIMIT)"),
+    "markers": ("", "", "LIMIT = object()", ""),
+}
+_SHOWN = """
+from pkg import a, b
+{change}
+def shown(value):
+    return next(value) if hasattr(value, "send") else getattr(value, "__name__", type(value).__name__)
+def number(value):
+    return value if isinstance(value, (int, tuple)) else shown(value)
+print(number(a.get()), number(b.get()), a.get() is b.get())
+"""
+
+
+def with_same_code(name: str) -> dict[str, str]:
+    first, second, both, change = SAME_CODE[name]
+    end = f"{both}\ndef get():\n    return LIMIT\n"
+    return {
+        "main.py": _SHOWN.format(change=change),
+        "pkg/__init__.py": "",
+        "pkg/one.py": "base = 1\n",
+        "pkg/two.py": "base = 2\n",
+        "pkg/a.py": f"{first}\n{end}",
+        "pkg/b.py": f"{second}\n{end}",
+    }
+
 
 def write(root: Path, files: Mapping[str, str]) -> dict[str, str]:
     sources = {path: textwrap.dedent(text).lstrip("\n") for path, text in files.items()}
@@ -347,6 +401,46 @@ def test_only_glue_and_lines_that_name_a_rival_are_not_of_the_original(name: str
     ]
     assert len(invented) <= most, made.text
     assert lab.oracle(made.text).holds
+
+
+@pytest.mark.parametrize("name", SAME_CODE)
+def test_constants_of_the_same_code_that_may_differ_stay_apart(name: str, tmp_path: Path) -> None:
+    lab = Lab(tmp_path, with_same_code(name))
+    for breadth in (Breadth.NEEDED, Breadth.EVERYTHING):
+        text = flat_gist(lab.codebase, "main.py", "", breadth)
+        assert lab.oracle(text).holds, text + lab.last.stderr + lab.last.stdout
+
+
+def test_loggers_stay_apart_if_each_has_its_modules_name(tmp_path: Path) -> None:
+    code = "import logging\nlog = logging.getLogger(__name__)\ndef name():\n    return log.name\n"
+    files = {"main.py": "from pkg import a, b\nprint(a.name(), b.name())\n", "pkg/__init__.py": ""}
+    lab = Lab(tmp_path, {**files, "pkg/a.py": code, "pkg/b.py": code})
+    made = make_reference(lab.codebase, "main.py", "", lab.oracle, out_of_time=lambda: False)
+    assert (made.faithful, made.how) == (True, Breadth.WITH_NAMES), made.text
+
+
+@pytest.mark.parametrize(
+    ("imports", "constant"),
+    [
+        ("", "LIMIT = 3"),
+        ("", "LIMIT: int = -3"),
+        ("", "LIMIT = (len, 'pkg.b.other')"),
+        ("import re", "LIMIT = re.compile('a', re.IGNORECASE)"),
+        ("from typing import TypeVar", "LIMIT = TypeVar('LIMIT')"),
+        ("import logging", "LIMIT = logging.getLogger(__name__)"),
+        ("", "__all__ = ['LIMIT', 'get']\nLIMIT = frozenset((1, 2))"),
+        ("class C:\n    def __init__(self):\n        self.LIMIT = 1", "LIMIT = 3"),
+    ],
+)
+def test_equal_constants_that_nothing_changes_are_taken_once(
+    imports: str, constant: str, tmp_path: Path
+) -> None:
+    code = f"{imports}\n{constant}\ndef get():\n    return LIMIT\n"
+    main = "from pkg import a, b\nprint(str(a.get())[:3], a.get() is b.get())\n"
+    files = {"main.py": main, "pkg/__init__.py": "", "pkg/a.py": code, "pkg/b.py": code}
+    lab = Lab(tmp_path, files)
+    text = flat_gist(lab.codebase, "main.py", "", Breadth.NEEDED)
+    assert text.count(constant.splitlines()[-1]) == 1, text
 
 
 def test_an_import_that_is_there_for_what_it_loads_is_kept(tmp_path: Path) -> None:

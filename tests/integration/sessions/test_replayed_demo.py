@@ -119,7 +119,7 @@ def test_the_one_call_with_an_edited_result_is_named(
     journal, judge = recorded
     number = 6
     lines = []
-    for line in journal.read_text().splitlines():
+    for line in journal.read_bytes().splitlines():
         event = json.loads(line)
         if event["type"] == "tool_result" and event["data"]["call_id"] == f"call-{number}":
             event["data"]["text"] = event["data"]["text"].replace("s", "z", 1)

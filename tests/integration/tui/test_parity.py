@@ -20,7 +20,7 @@ from mcp_client import TOKEN, Case, connected, left, listening, over_http, say, 
 from scripted_endpoint import reply
 
 from gistpoint.core.agents.conversation import conversation
-from gistpoint.core.agents.loop import Leaving, work
+from gistpoint.core.agents.loop import TerminationReason, work
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.agents.text_calls import written_call
 from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
@@ -156,7 +156,7 @@ class Said:
 
 
 def journalled(case: Case) -> list[Said]:
-    events = [json.loads(line) for line in case.journal().read_text().splitlines()]
+    events = [json.loads(line) for line in case.journal().read_bytes().splitlines()]
     results = [event["data"] for event in events if event["type"] == "tool_result"]
     return [Said(data["text"], data["refused"], data["budget"]) for data in results]
 
@@ -192,7 +192,7 @@ def made_by_replies(case: Case, table: Table) -> list[str]:
             AgentSettings(),
             stop=lambda: len(opened.attempt.state.calls) == len(calls),
         )
-        assert left.how is (Leaving.ENDED if table.ends else Leaving.STOPPED)
+        assert left.reason is (TerminationReason.ENDED if table.ends else TerminationReason.STOPPED)
         sent = conversation(opened.attempt.state, AgentSettings())
     return [message.content for message in sent[1:] if message.role != "assistant"]
 
@@ -213,7 +213,7 @@ def made_by_text(case: Case, table: Table) -> list[str]:
             settings,
             stop=lambda: len(opened.attempt.state.calls) == len(calls),
         )
-        assert left.how is (Leaving.ENDED if table.ends else Leaving.STOPPED)
+        assert left.reason is (TerminationReason.ENDED if table.ends else TerminationReason.STOPPED)
         sent = conversation(opened.attempt.state, settings, opened.attempt.tools)
     return [message.content for message in sent[1:] if message.role != "assistant"]
 

@@ -16,6 +16,7 @@ from textual.widgets import Button, Input
 from gistpoint.tui.review_pages import PAGES
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.places import PlacesScreen
+from gistpoint.tui.screens.review.ruler import Ruler
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
 
@@ -129,7 +130,8 @@ async def test_a_list_and_a_comparison_of_runs_reveal_nothing(tmp_path: Path) ->
 async def test_a_search_in_all_runs_reveals_nothing_of_those_without_a_verdict(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).mkdir()
-        terminal_run(tmp_path / name)
+        reply = terminal_run(tmp_path / name) / "agent-logs/episode-0/response.txt"
+        reply.write_text(reply.read_text().replace("I look", f"I look for {name}"))  # a copy is the same run
     async with reviewing(tmp_path, blind=True, size=(160, 48)) as driver:
         runs = driver.on(RunsScreen)
         await driver.until(lambda: len(runs.table.shown) > 1 and all(row.kept for row in runs.table.shown))
@@ -146,3 +148,30 @@ async def test_a_search_in_all_runs_reveals_nothing_of_those_without_a_verdict(t
         await driver.until(lambda: search.count)
         await driver.pilot.pause(0.5)
         assert {hit.run for hit in search.hits} == {driver.review.run.name}
+
+
+async def test_the_strip_forgets_at_once_what_a_review_that_becomes_blind_hides(tmp_path: Path) -> None:
+    async with reviewing(journal_run(tmp_path), size=(160, 48)) as driver:
+        await driver.until_read(driver.review.run.loader.first)
+        await driver.until_surveyed()
+        await driver.press("end")
+        await driver.until(lambda: driver.review.run.step.index == driver.review.steps.count - 1)
+        ruler, loader = driver.review.query_one(Ruler), driver.review.run.loader
+        cursor = driver.review.steps.cursor
+        seen = list(ruler.weights)
+        assert any(seen)
+        # The survey is made again only once there has been no input for a while.
+        await driver.press("ctrl+b")
+        await driver.until(lambda: driver.review.run.hides)
+        assert (loader.survey, list(ruler.weights), list(ruler.series)) == (None, [], [])
+        await driver.until_surveyed()
+        await driver.until(lambda: len(ruler.weights) == driver.review.steps.count)
+        assert driver.review.steps.cursor == cursor
+        blind = loader.survey
+        assert blind.hides
+        await driver.press("ctrl+b")
+        await driver.until(lambda: not driver.review.run.hides)
+        assert loader.survey is not None  # what was not hidden stays until there is more
+        await driver.until(lambda: loader.survey is not blind and loader.survey.finished)
+        assert not loader.survey.hides
+        await driver.until(lambda: list(ruler.weights) == seen)

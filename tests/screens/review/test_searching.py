@@ -5,9 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from screens.review.reviewing import TURNS, command, mini_run, reviewing
 
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.locations import Locations
+from gistpoint.sessions.annotations.keys import run_key
+from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
+from gistpoint.sessions.annotations.reviews import RunVerdict
 from gistpoint.sessions.records.model import TextScope
+from gistpoint.sessions.runs.opening import open_run
 from gistpoint.tui.screens.review.pages.texts import RunInfoPage
 from gistpoint.tui.screens.review.places import PlacesScreen
 from gistpoint.tui.screens.review.runs import RunsScreen
@@ -169,3 +176,39 @@ async def test_a_hit_in_the_header_is_shown_on_the_page_of_the_run(tmp_path: Pat
         await driver.until(lambda: driver.review.run.hides)
         await driver.type("judge's")
         await driver.until(lambda: "None found" in driver.text())
+
+
+@pytest.mark.parametrize("blind", [False, True])
+async def test_a_search_in_all_runs_hides_each_run_as_its_own_review_says(
+    blind: bool, tmp_path: Path
+) -> None:
+    names = ("open", "hidden", "judged")
+    for name in names:
+        run = mini_run(tmp_path / f"{name}.traj.json", [command("ls", name)])
+        whole = json.loads(run.read_text())
+        whole["info"]["notes"] = "the judge's quibble"
+        run.write_text(json.dumps(whole))
+    reviewer = Reviewer(ReviewStore(Locations.of_user().reviews, SystemTime()), "first")
+    for name in ("hidden", "judged"):
+        key = run_key(open_run(tmp_path / f"{name}.traj.json"))
+        reviewer.open(key, f"{name}.traj.json", blind=True)
+    reviewer.verdict(key, RunVerdict.ACCEPT)
+    shown = {"judged"} if blind else {"judged", "open"}
+    for name in names[:2]:
+        async with reviewing(tmp_path, size=(120, 40), blind=blind) as driver:
+            runs = driver.on(RunsScreen)
+            await driver.until(
+                lambda runs=runs: runs.table.count == 3 and all(r.kept for r in runs.table.shown)
+            )
+            await driver.press("home")
+            while not runs.table.chosen.name.endswith(f"{name}.traj.json"):
+                await driver.press("down")
+            await driver.press("enter")
+            await driver.until_on(ReviewScreen)
+            await driver.until_read(0)
+            await driver.until(lambda name=name: driver.review.run.hides is (name not in shown))
+            await driver.press("slash", "alt+a")
+            await driver.type("quibble")
+            await driver.until(lambda: "found;" in driver.text() and "so far" not in driver.text())
+            found = {Path(hit.run).name.partition(".")[0] for hit in driver.review.search.hits}
+            assert found == shown

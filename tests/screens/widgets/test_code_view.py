@@ -224,3 +224,39 @@ async def test_no_colour_and_the_terminals_colours(monkeypatch: pytest.MonkeyPat
             await app.workers.wait_for_complete()
             await pilot.pause()
             assert rows(app)[1].startswith("▸   2     return os.path")
+
+
+async def test_a_search_counts_the_matches_of_text_that_grows() -> None:
+    view, heard = TextView(), list[tuple[int, int]]()
+    app = Stage(view)
+    async with app.run_test(size=(60, 10)) as pilot:
+        view.watch(view, "found", lambda place: heard.append(place), init=False)
+        view.load("one\ntwo\n")
+        assert view.search("x") == 0
+        for text, place in (("x\nx", (0, 2)), ("\n", (0, 2)), ("x\n", (0, 3))):
+            view.append(text)
+            await pilot.pause()
+            assert view.found == view.match_place == place
+        assert heard == [(0, 2), (0, 3)]
+        view.go_to(1)
+        assert view.next_match()
+        assert (view.found, view.cursor_line) == ((1, 3), 3)
+        assert view.next_match()
+        view.append("x\n")
+        await pilot.pause()
+        assert (view.found, view.cursor_line) == ((2, 4), 4)
+
+
+async def test_a_match_that_growing_text_takes_away_is_no_longer_the_current_one() -> None:
+    view = TextView()
+    app = Stage(view)
+    async with app.run_test(size=(60, 10)) as pilot:
+        view.load("ax\nx")
+        view.search("x$", regex=True)
+        assert view.next_match()
+        assert view.found == (2, 2)
+        view.append("y\nzx\n")
+        await pilot.pause()
+        assert view.found == (0, 2)
+        assert view.previous_match()
+        assert view.found == (1, 2)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from scripted_endpoint import Answer, completion, endpoint
 
+from gistpoint.core.agents.scaffolds import RelayedRequest
 from gistpoint.core.attempts.events import ModelTurn
 from gistpoint.core.chat import ChatProblem, Usage
 from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
@@ -33,19 +34,20 @@ class FakeSeat:
     limits: list[int | None] = field(default_factory=list)
     lost: Usage = field(default_factory=Usage)
 
-    def may_send(self, characters: int, limit: int | None = None) -> bool:
+    @contextmanager
+    def relayed(self, characters: int, limit: int | None = None) -> Iterator[RelayedRequest | None]:
         self.limits.append(limit)
-        return self.allowed
+        yield RelayedRequest() if self.allowed else None
 
-    def observed(self, turn: ModelTurn) -> None:
+    def observed(self, turn: ModelTurn, request: RelayedRequest) -> None:
         self.turns.append(turn)
 
     @contextmanager
-    def request_under_way(self) -> Iterator[int]:
-        yield 0
+    def request_under_way(self) -> Iterator[RelayedRequest]:
+        yield RelayedRequest()
 
     def not_answered(
-        self, problem: ChatProblem, message: str, before_ms: int, lost: Usage | None = None
+        self, problem: ChatProblem, message: str, request: RelayedRequest, lost: Usage | None = None
     ) -> None:
         self.failures.append((problem, message))
         self.lost += lost or Usage()

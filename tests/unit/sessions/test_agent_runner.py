@@ -330,6 +330,18 @@ def test_what_requests_under_way_may_cost_is_set_aside() -> None:
     assert Purse().may_ask("a", 1e12)
 
 
+def test_a_refused_reservation_keeps_the_one_before() -> None:
+    purse = Purse(10.0)
+    assert purse.may_ask("a", 6.0)
+    assert not purse.may_ask("a", 11.0)
+    assert not purse.may_ask("b", 5.0)
+    purse.spent("a", 2.0, 3.0)
+    assert purse.total_usd == 5.0
+    purse.spent("b", 9.0)
+    assert not purse.may_ask("a", 4.0)
+    assert purse.may_ask("a", 1.0)  # less than before, so that the limit is exceeded by less
+
+
 def test_each_repeat_has_its_own_seed(home: Home) -> None:
     home.settings = msgspec.structs.replace(home.settings, agent=AgentSettings(sampling=Sampling(seed=7)))
     seen: list[int | None] = []

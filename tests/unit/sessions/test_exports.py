@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from recorded_runs import make_all
 
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible
 from gistpoint.sessions.exports.html.marking import code_lines, file_lines, text_lines
@@ -54,7 +55,7 @@ def test_every_format_is_written_in_every_other(tmp_path: Path) -> None:
             if name in ("atif", "chat"):
                 json.loads(text)
             elif name == "cast":
-                assert all(json.loads(line) for line in text.splitlines())
+                assert all(json.loads(line) for line in physical_lines(text))
 
 
 def test_chat_reads_back_with_the_same_calls(hostile: Path, tmp_path: Path) -> None:

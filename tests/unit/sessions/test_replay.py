@@ -91,7 +91,7 @@ def journal(tmp_path: Path, task: Task) -> Path:
 
 def edited(journal: Path, change: Callable[[dict[str, Any]], None]) -> Path:
     """Return a copy of a journal with its events changed and its hashes unchanged."""
-    events = [json.loads(line) for line in journal.read_text().splitlines()]
+    events = [json.loads(line) for line in journal.read_bytes().splitlines()]
     for event in events:
         change(event)
     copy = journal.with_name("edited.jsonl")

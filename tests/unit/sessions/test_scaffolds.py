@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
@@ -18,6 +19,7 @@ from gistpoint.core.agents.scaffolds import (
     OWN,
     InstalledScaffold,
     RelayedModel,
+    RelayedRequest,
     Scaffold,
     ScaffoldError,
     ScaffoldIdentity,
@@ -74,6 +76,19 @@ def worked(home: Home, scaffold: Scaffold, run: AgentRun, **options: Any) -> Age
     return runner
 
 
+def send(seat: Seat, characters: int, limit: int | None = None) -> bool:
+    """Send a request that gets no answer; return whether it may be sent."""
+    with seat.relayed(characters, limit) as request:
+        return request is not None
+
+
+def fail(seat: Seat, problem: ChatProblem) -> None:
+    """Send a request that fails."""
+    with seat.relayed(300) as request:
+        assert request is not None
+        seat.not_answered(problem, "Oh.", request)
+
+
 def test_a_scaffold_solves_with_its_own_conversation_under_our_budgets(tmp_path: Path) -> None:
     home = home_of(tmp_path)
     home.script = (reply(LOOK, ("grep", {"x": "y"}), content="I look."), reply(RIGHT))
@@ -108,7 +123,7 @@ def test_a_scaffold_solves_with_its_own_conversation_under_our_budgets(tmp_path:
             "context_exhausted",
         ),
         (lambda seat: [seat.ask([ChatMessage("user", "x")], ()) for _ in range(99)], "token_cap"),
-        (lambda seat: [seat.may_send(9_000) for _ in range(99)], "token_cap"),
+        (lambda seat: [send(seat, 9_000) for _ in range(99)], "token_cap"),
     ],
 )
 def test_every_way_of_using_up_a_seat_ends_the_attempt(
@@ -128,10 +143,10 @@ def test_a_seat_that_is_over_answers_and_journals_nothing(tmp_path: Path) -> Non
 
     def act(seat: Seat) -> None:
         seat.call(*RIGHT)
-        told.extend([seat.call(*LOOK), seat.ask([], ()), seat.may_send(1)])
+        told.extend([seat.call(*LOOK), seat.ask([], ()), send(seat, 1)])
         served = SeatServed(seat)
         told.extend([served.read_brief({}), served.call("x", {}, "", {}, RunContext())])
-        seat.observed(ModelTurn(turn=0, content="late", usage=Usage(5, 5)))
+        seat.observed(ModelTurn(turn=0, content="late", usage=Usage(5, 5)), RelayedRequest())
 
     run = home.run(home.task())
     worked(home, Fake(act), run)
@@ -147,9 +162,11 @@ def test_a_proxys_replies_are_journalled_with_price_and_changed_tools(tmp_path: 
     home = home_of(tmp_path, agent=agent)
 
     def act(seat: Seat) -> None:
-        assert seat.may_send(300)
         for tools in (("a",), ("a",), ("a", "own_shell")):
-            seat.observed(ModelTurn(turn=0, content="hi", usage=Usage(1_000_000, 0), tools=tools))
+            with seat.relayed(300) as request:
+                assert request is not None
+                turn = ModelTurn(turn=0, content="hi", usage=Usage(1_000_000, 0), tools=tools)
+                seat.observed(turn, request)
         seat.call(*RIGHT)
 
     run = home.run(home.task())
@@ -167,7 +184,7 @@ def test_a_cost_limit_stops_a_proxy(tmp_path: Path) -> None:
     asked = list[bool]()
 
     def act(seat: Seat) -> None:
-        asked.append(seat.may_send(30_000_000))
+        asked.append(send(seat, 30_000_000))
 
     run = home.run(home.task())
     worked(home, Fake(act), run, max_cost_usd=1.0)
@@ -180,10 +197,119 @@ def test_what_a_programs_reply_may_cost_follows_from_the_limit_that_it_sends(tmp
     asked = list[bool]()
 
     def act(seat: Seat) -> None:
-        asked.extend(seat.may_send(300, limit) for limit in (0, 9_000, 11_000))
+        asked.extend(send(seat, 300, limit) for limit in (0, 9_000, 11_000))
 
     worked(home, Fake(act), home.run(home.task()), max_cost_usd=0.1)
     assert asked == [True, True, False]
+
+
+DEAR = AgentSettings(system="none", price=TokenPrice(1.0, 10.0))
+MOST, EACH = 4_000, 0.0401
+"""The limit on a reply's tokens, and the highest cost of a request of 300 characters with it."""
+
+
+def runner_at(home: Home, act: Callable[[Seat], None], max_cost_usd: float = 0.1) -> AgentRunner:
+    ports = replace(home.ports, scaffold=Fake(act))
+    return AgentRunner(home.run(home.task()), ports, max_cost_usd=max_cost_usd)
+
+
+def test_each_request_under_way_reserves_its_own_cost(tmp_path: Path) -> None:
+    def act(seat: Seat) -> None:
+        with seat.relayed(300, MOST) as one, seat.relayed(300, MOST) as two:
+            assert one is not None
+            assert two is not None
+            assert runner.cost_usd == pytest.approx(2 * EACH)
+            seat.call(*LOOK)
+            assert runner.cost_usd == pytest.approx(2 * EACH)
+            seat.observed(ModelTurn(turn=0, content="a", usage=Usage(100, 100)), two)
+            assert runner.cost_usd == pytest.approx(EACH + 0.0011)
+            seat.not_answered(ChatProblem.SERVER_ERROR, "Oh.", one, Usage(200, 0))
+            assert runner.cost_usd == pytest.approx(0.0002 + 0.0011)
+        with seat.relayed(300, MOST):
+            assert runner.cost_usd == pytest.approx(EACH + 0.0013)
+        assert runner.cost_usd == pytest.approx(0.0013)
+        seat.call(*RIGHT)
+
+    runner = runner_at(home_of(tmp_path, agent=DEAR), act)
+    runner.work()
+    assert runner.cost_usd == pytest.approx(0.0013)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_request_waits_for_those_under_way_that_may_cost_less(fails: bool, tmp_path: Path) -> None:
+    sent, done = threading.Event(), threading.Event()
+
+    def third(seat: Seat) -> None:
+        with seat.relayed(300, MOST) as request:
+            assert request is not None
+            assert done.is_set()
+            sent.set()
+
+    def act(seat: Seat) -> None:
+        with seat.relayed(300, MOST) as one, seat.relayed(300, MOST) as two:
+            assert one is not None
+            assert two is not None
+            waiting = threading.Thread(target=third, args=(seat,))
+            waiting.start()
+            assert not sent.wait(0.3)
+            done.set()
+            if fails:
+                seat.not_answered(ChatProblem.SERVER_ERROR, "Oh.", one)
+            else:
+                seat.observed(ModelTurn(turn=0, content="a", usage=Usage(100, 10)), one)
+            assert sent.wait(20)
+            waiting.join()
+        seat.call(*RIGHT)
+
+    runner = runner_at(home_of(tmp_path, agent=DEAR), act)
+    runner.work()
+    (job,) = runner.run.jobs.values()
+    assert job.status is JobStatus.ENDED
+
+
+def test_a_request_that_waits_ends_with_the_work_if_the_cost_was_reached(tmp_path: Path) -> None:
+    told = list[bool]()
+
+    def act(seat: Seat) -> None:
+        with seat.relayed(300, MOST) as one, seat.relayed(300, MOST) as two:
+            waiting = threading.Thread(target=lambda: told.append(send(seat, 300, MOST)))
+            waiting.start()
+            for request in (one, two):
+                assert request is not None
+                seat.observed(ModelTurn(turn=0, content="a", usage=Usage(100, MOST)), request)
+        waiting.join()
+
+    runner = runner_at(home_of(tmp_path, agent=DEAR), act)
+    runner.work()
+    (job,) = runner.run.jobs.values()
+    assert (told, job.problem) == ([False], "over_cost")
+
+
+def test_many_requests_at_once_never_cost_more_than_the_limit(tmp_path: Path) -> None:
+    told = list[bool]()
+
+    def sends(seat: Seat, number: int) -> None:
+        for _ in range(6):
+            with seat.relayed(300, MOST) as request:
+                told.append(request is not None)
+                if request is not None:
+                    assert runner.cost_usd <= 0.2
+                    usage = Usage(100, MOST if number % 2 else 10)
+                    seat.observed(ModelTurn(turn=0, content="a", usage=usage), request)
+
+    def act(seat: Seat) -> None:
+        threads = [threading.Thread(target=sends, args=(seat, number)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    runner = runner_at(home_of(tmp_path, agent=DEAR), act, max_cost_usd=0.2)
+    runner.work()
+    (job,) = runner.run.jobs.values()
+    assert job.problem == "over_cost"
+    assert told.count(True) >= 4
+    assert 0.15 < runner.cost_usd <= 0.2
 
 
 def fails(seat: Seat) -> None:
@@ -194,8 +320,8 @@ def fails(seat: Seat) -> None:
     ("act", "problem", "stops"),
     [
         (fails, "scaffold", False),
-        (lambda seat: seat.not_answered(ChatProblem.RATE_LIMITED, "Too many.", 0), "rate_limited", False),
-        (lambda seat: seat.not_answered(ChatProblem.NOT_AUTHORISED, "No.", 0), "not_authorised", True),
+        (lambda seat: fail(seat, ChatProblem.RATE_LIMITED), "rate_limited", False),
+        (lambda seat: fail(seat, ChatProblem.NOT_AUTHORISED), "not_authorised", True),
     ],
 )
 def test_what_is_not_the_models_fault_halts_the_job(
@@ -228,7 +354,7 @@ def test_an_installed_scaffold_that_fails_halts_its_jobs_only(error: BaseExcepti
 def test_a_full_context_reported_by_the_endpoint_counts(tmp_path: Path) -> None:
     home = home_of(tmp_path)
     run = home.run(home.task())
-    worked(home, Fake(lambda seat: seat.not_answered(ChatProblem.CONTEXT_FULL, "Too long.", 0)), run)
+    worked(home, Fake(lambda seat: fail(seat, ChatProblem.CONTEXT_FULL)), run)
     assert home.figures(run).attempts[0].reason == "context_exhausted"
 
 
@@ -332,13 +458,15 @@ def test_the_time_of_a_relayed_request_counts_only_with_its_reply(tmp_path: Path
 
     def act(seat: Seat) -> None:
         served = SeatServed(seat)
-        with seat.request_under_way() as before_ms:
+        with seat.relayed(300) as request:
+            assert request is not None
             home.clock.advance(40_000)
             served.beat()
-            seat.not_answered(ChatProblem.SERVER_ERROR, "Oh.", before_ms)
-        with seat.request_under_way():
+            seat.not_answered(ChatProblem.SERVER_ERROR, "Oh.", request)
+        with seat.relayed(300) as request:
+            assert request is not None
             home.clock.advance(30_000)
-            seat.observed(ModelTurn(turn=0, content="Yes."))
+            seat.observed(ModelTurn(turn=0, content="Yes."), request)
         seat.call(*LOOK)
         served.beat()
         assert seat.call(*LOOK).refused is False

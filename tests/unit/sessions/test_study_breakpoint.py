@@ -28,7 +28,7 @@ def _files(held: Held, *, public: bool = False) -> dict[str, list[dict[str, Any]
     loaded = held.load()
     export = StudyExport(loaded.data, journals, runs_by_attempt(loaded.solvers), public=public)
     return {
-        name: [json.loads(line) for line in content.decode().splitlines()]
+        name: [json.loads(line) for line in content.splitlines()]
         for name, content in study_exporter("breakpoint", public=public)(export)
     }
 

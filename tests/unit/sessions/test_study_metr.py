@@ -34,7 +34,7 @@ def _runs(*rows: AttemptRow, **study: Any) -> dict[str, dict[str, Any]]:
     data = StudyData(a_study(**study), Ledger(), tasks, rows)
     ((name, content),) = study_exporter("metr")(StudyExport(data))
     assert name == "runs.jsonl"
-    return {run["run_id"]: run for run in map(json.loads, content.decode().splitlines())}
+    return {run["run_id"]: run for run in map(json.loads, content.splitlines())}
 
 
 def test_a_study_as_runs(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_a_study_as_runs(tmp_path: Path) -> None:
     solved, failed = held.attempt("P01", remove), held.attempt("P02", discovery, REPAIR.replace("100", "99"))
     held.model_run(remove, "runs/x")
     ((_, content),) = study_exporter("metr")(StudyExport(held.load().data))
-    lines = [json.loads(line) for line in content.decode().splitlines()]
+    lines = [json.loads(line) for line in content.splitlines()]
     by_id = {line["run_id"]: line for line in lines}
     assert [by_id[one]["score_binarized"] for one in (solved, failed)] == [1, 0]
     assert by_id[solved]["human_minutes"] == 1.0

@@ -33,7 +33,8 @@ def test_each_attempt_as_a_file(tmp_path: Path) -> None:
     assert document.header.format == "atif"
     casts = dict(study_exporter("cast")(export))
     assert list(casts) == [f"{id}.cast" for id in ids]
-    head, *frames = [json.loads(line) for line in casts[f"{ids[0]}.cast"].decode().splitlines()]
+    content = casts[f"{ids[0]}.cast"]
+    head, *frames = [json.loads(line) for line in content.splitlines()]
     assert head["version"] == 2
     assert all(kind == "o" for _, kind, _ in frames)
 

@@ -153,7 +153,8 @@ def test_inspect_gets_one_short_program_for_all_tasks(tmp_path: Path) -> None:
     assert len(program.splitlines()) <= 120
     compile(program, "task.py", "exec")
     assert "{{" not in program
-    rows = [json.loads(line) for line in files["samples.jsonl"].decode().splitlines()]
+    content = files["samples.jsonl"]
+    rows = [json.loads(line) for line in content.splitlines()]
     assert [row["own_brief"] for row in rows] == [render_brief(task) for task in tasks]
     assert [row["place"] for row in rows] == ["/repo", "/gist/test_gist.py"]
     assert all(f"{row['name']}/environment/Dockerfile" in files for row in rows)

@@ -13,6 +13,7 @@ from builders import CHECKS, REPAIR, SUSPICIOUS, build_task
 from fakes import FakeRunner
 
 from gistpoint import object_graph
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.locations import Locations
 from gistpoint.core.logs import line_hash
 from gistpoint.core.tasks.model import Task
@@ -150,7 +151,7 @@ def test_reviews_settle_it(task: Task, monkeypatch: pytest.MonkeyPatch, capsys: 
     _, values = shown(attempt, capsys)
     assert (values["solved"], values["result"], values["ended"]) == (False, "not solved", "solved, rejected")
     assert cli.main(["reviews", "export", "--format", "jsonl"]) == 0
-    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    rows = [json.loads(line) for line in physical_lines(capsys.readouterr().out)]
     assert [(row["reviewer"], row["verdict"], row["reasons"]) for row in rows] == [
         ("r1", "exclude", ["shortcut"]), ("r2", "exclude", ["shortcut"]),
     ]  # fmt: skip

@@ -52,7 +52,7 @@ async def test_an_attempt_begins_at_the_first_call_and_knows_who_called(tmp_path
         "protocol": "2025-11-25",
     }
     assert open_run(case.journal()).header.agent == "a client 7"
-    events = [json.loads(line) for line in case.journal().read_text().splitlines()]
+    events = [json.loads(line) for line in case.journal().read_bytes().splitlines()]
     assert [e["data"]["pane"] for e in events if e["type"] == "view"] == ["model", "brief"]
 
 
@@ -95,7 +95,9 @@ async def test_a_call_that_cannot_be_carried_out_costs_a_use(
         assert left(answer) == {"tool_uses": 15, "submissions": 4}
     (call,) = case.state().calls
     assert (call.malformed, call.tool) == (fault, name or "")
-    (made,) = (json.loads(line) for line in case.journal().read_text().splitlines() if '"tool_call"' in line)
+    (made,) = (
+        json.loads(line) for line in case.journal().read_bytes().splitlines() if b'"tool_call"' in line
+    )
     assert made["data"].get("raw") == raw
 
 

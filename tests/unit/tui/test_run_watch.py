@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from screens.review.reviewing import TURNS, mini_run
 
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.sessions.records import limits
 from gistpoint.tui import cli
 from gistpoint.tui.commands import run_watch
@@ -55,7 +56,7 @@ def test_a_line_is_printed_for_each_piece_of_news(
 def test_json_has_an_object_for_each_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = failing(tmp_path / "old.traj.json")
     assert cli.main(["runs", "watch", str(tmp_path), "--json", "--for", "0.1"]) == 0
-    (report,) = map(json.loads, capsys.readouterr().out.splitlines())
+    (report,) = map(json.loads, physical_lines(capsys.readouterr().out))
     assert (report["news"], report["state"], report["run"]) == ("new", "failed", str(run))
     assert (report["exit_status"], report["steps"]) == ("RuntimeError", 8)
 

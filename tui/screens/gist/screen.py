@@ -22,6 +22,7 @@ from gistpoint.core.attempts.harness import Price
 from gistpoint.core.attempts.revealed import traced_functions
 from gistpoint.core.attempts.state import AttemptCall, AttemptState, Submission
 from gistpoint.core.code.parsing import Fault, fault_in
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.kinds.gist.reference import undefined_names
 from gistpoint.core.kinds.gist.score import read_evidence
 from gistpoint.core.kinds.gist.state import gist_of
@@ -172,7 +173,7 @@ class GistSolving(SolvingKind):
 
     def submission(self) -> CallQuestion | None:
         """Return the question before the hand-in, with its price and the size of the gist."""
-        lines = len(self._editor.code.splitlines())
+        lines = len(physical_lines(self._editor.code))
         what = f"The gist has {lines} {'line' if lines == 1 else 'lines'}." if lines else "The gist is EMPTY."
         price = price_words(self._attempt.price(SUBMIT_GIST), self._attempt.state).removesuffix(LAST)
         text = (

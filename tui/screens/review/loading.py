@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from enum import IntEnum
 from functools import cached_property
@@ -23,12 +23,12 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.rendering import row_words, unanswered
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.screens.review.families import Family, family_of, hidden_at_first
+from gistpoint.tui.screens.review.run_history import RunHistory
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
     from gistpoint.core.trees import SourceTree
     from gistpoint.sessions.runs.facts import Goal
-    from gistpoint.sessions.runs.repository import RepositoryState
     from gistpoint.tui.screens.review.survey import Survey
 
 Result = TypeVar("Result")
@@ -299,8 +299,7 @@ class RunLoader:
         self.first = 0
         """The step at which the run opens; valid only after it is open."""
         self.document: RunDocument | None = None
-        self.survey: Survey | None = None
-        """The facts about the steps surveyed so far; None before the first ones are surveyed."""
+        self._survey: Survey | None = None
         self.rows: OrderedDict[int, RowFact] = OrderedDict()
         self._history: RunHistory | None = None
         self._looked_at = self._grown_from = 0
@@ -309,6 +308,15 @@ class RunLoader:
         self._next_survey: Survey | None = None
 
     # Called by the screen
+
+    @property
+    def survey(self) -> Survey | None:
+        """The facts about the steps surveyed so far; None before the first ones are surveyed.
+
+        Facts about steps that showed what is hidden now don't count.
+        """
+        survey = self._survey
+        return None if survey is not None and self._hides and not survey.hides else survey
 
     @property
     def must_load_first(self) -> bool:
@@ -380,7 +388,10 @@ class RunLoader:
         self._read_on()
 
     def hide(self, hides: bool) -> None:
-        """Hide what reveals the outcome in the rows and the survey, or show it; both are made again."""
+        """Hide what reveals the outcome in the rows and the survey, or show it; both are made again.
+
+        The rows, and a survey that shows what is hidden now, are dropped at once.
+        """
         if hides is self._hides:
             return
         self._hides, self._outdated = hides, True
@@ -468,12 +479,8 @@ class RunLoader:
         self.rows.clear()
         job.post(RowsRead())
 
-    def _seen(self, step: Step) -> Step:
-        """Return a step as the reviewer may see it."""
-        return blind_step(step) if self._hides else step
-
     def _remember(self, step: Step) -> None:
-        step = self._seen(step)
+        step = blind_step(step) if self._hides else step
         self.rows[step.index] = RowFact(
             step.kind,
             row_words(step),
@@ -545,16 +552,18 @@ class RunLoader:
         if self._outdated or self._next_survey is None:
             from gistpoint.tui.screens.review.survey import Survey
 
-            self._next_survey, self._outdated = Survey(document.header, self.task.goals), False
-        survey, count = self._next_survey, document.step_count
-        if self.survey is None or not self.survey.finished:
-            self.survey = survey
+            self._outdated = False  # first, since the view may change again at any time
+            self._next_survey = Survey(document.header, self.task.goals, hides=self._hides)
+        survey, count, shown = self._next_survey, document.step_count, self.survey
+        if shown is None or not shown.finished:
+            self._survey = survey
         until = time.monotonic() + 0.008
         while len(survey) < count and time.monotonic() < until:
-            survey.add(self._seen(document.step(len(survey))))
+            step = document.step(len(survey))
+            survey.add(blind_step(step) if survey.hides else step)
         survey.finished = len(survey) >= count
         if survey.finished:
-            self.survey, self._next_survey = survey, None
+            self._survey, self._next_survey = survey, None
         self._report(job, at_once=survey.finished)
         time.sleep(0.004)
 
@@ -563,38 +572,3 @@ class RunLoader:
         if at_once or now - self._reported > _REPORT_S:
             self._reported = now
             job.post(IndexGrew())
-
-
-class RunHistory:
-    """The repository at each step of a run. Used only in the loader's thread."""
-
-    def __init__(self, document: RunDocument, task: KnownTask) -> None:
-        from gistpoint.sessions.runs.repository import RepositoryHistory
-
-        self._document = document
-        goals = task.goals
-        self._history = RepositoryHistory(task.tree, target=goals[0].ref if len(goals) == 1 else None)
-        self._ended = False
-        self.scores: list[tuple[int, object]] = []
-        """The recorded scores of the steps followed so far, each with the step's index."""
-
-    def after(self, step: int, job: Job) -> RepositoryState:
-        """Follow the run up to a step and return the repository after it, giving way to urgent jobs."""
-        while self._history.fed <= step:
-            job.give_way()
-            followed = self._document.step(self._history.fed)
-            self._history.feed(followed)
-            if (score := followed.state.get("score")) is not None:
-                self.scores.append((followed.index, score))
-        if self._document.finished and self._history.fed == self._document.step_count and not self._ended:
-            self._ended = True
-            self._history.end(self._document.header.submission)
-        return self._history.at(step)
-
-    def at(self, step: int) -> RepositoryState:
-        """Return the repository after a step that was already followed."""
-        return self._history.at(step)
-
-    def put(self, step: int, files: Mapping[str, bytes | None]) -> None:
-        """Add the contents of files that a replay found after a step; None marks a deleted file."""
-        self._history.put(step, files)

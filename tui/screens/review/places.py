@@ -155,7 +155,9 @@ class PlacesScreen(BaseScreen[None]):
 
         query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scopes)
         self._unread = unread = dict[str, str]()
-        hits = hits_in_all(wanted.runs, query, job.cancel, lambda name: self._runs[name].hides, unread)
+        hits = hits_in_all(
+            wanted.runs, query, job.cancel, lambda document: self._runs[document.name].hides, unread
+        )
         return collected(job, hits, self._found)
 
     def _found(self, batch: SearchBatch) -> None:

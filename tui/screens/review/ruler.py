@@ -83,10 +83,12 @@ class Ruler(Widget):
     def show_run(self, steps: int, survey: Survey | None, *, wide: bool, hides: bool) -> None:
         """Show the known part of a run; unless `wide`, only the first row of values.
 
-        `hides` leaves out the cost.
+        `hides` leaves out the cost, and all facts of a survey made before this was hidden.
         """
         self.steps = steps
-        if survey is not None:
+        if survey is None and hides and self._survey is not None and not self._survey.hides:
+            self._forget_survey()
+        elif survey is not None:
             from gistpoint.tui.screens.review.survey import LOOKS, legend
 
             series = [*self._hit_row(), *survey.series(hides=hides)]
@@ -101,6 +103,12 @@ class Ruler(Widget):
             ]
             framed(self, "Course", Content("  ").join(explained))
         self._redraw()
+
+    def _forget_survey(self) -> None:
+        """Remove the marks and the values, which show what is hidden now."""
+        self.weights, self.series, self._survey = (), (), None
+        framed(self, "Course")
+        self.refresh(layout=True)
 
     def _hit_row(self) -> list[tuple[str, Sequence[float], str]]:
         counts = array("f", bytes(4 * self.steps))

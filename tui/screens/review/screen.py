@@ -471,6 +471,9 @@ class ReviewScreen(BaseScreen[None]):
         self.draw_title()
         self.draw_step_note()
         if hid != self.run.hides:
+            # The survey that is made again does not move the cursor.
+            self.steps.is_asked_for |= self.steps.survey is not None
+            self.draw()
             self.show_step()
 
     def on_key(self, event: events.Key) -> None:

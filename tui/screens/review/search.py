@@ -22,6 +22,7 @@ from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import TextScope
 from gistpoint.sessions.runs.found_lines import FoundLine, FoundLines
 from gistpoint.tui.jobs import Job, Jobs
+from gistpoint.tui.screens.review.other_outcomes import OtherOutcomes
 from gistpoint.tui.screens.review.settings import FoundHits, Wanted
 from gistpoint.tui.screens.review.view import ReviewView
 from gistpoint.tui.tables import Column
@@ -296,10 +297,10 @@ class Search(Container):
     def _ask(self, wanted: Wanted) -> None:
         view, run = self._view, self._view.run
         document, name, here = run.loader.document, run.name, run.hides
-        others = here or view.settings.blind
+        of_others = OtherOutcomes(view.settings)
 
-        def hides(searched: str) -> bool:
-            return here if searched == name else others
+        def hides(searched: RunDocument) -> bool:
+            return here if searched.name == name else of_others.hides(searched)
 
         self._jobs.do(lambda job: self._search(job, wanted, document, hides), self._found, key="search")
 
@@ -460,7 +461,7 @@ class Search(Container):
     # In the job's thread
 
     def _search(
-        self, job: Job, wanted: Wanted, document: RunDocument | None, hides: Callable[[str], bool]
+        self, job: Job, wanted: Wanted, document: RunDocument | None, hides: Callable[[RunDocument], bool]
     ) -> SearchBatch:
         from gistpoint.sessions.runs.searching import Query
 
@@ -498,12 +499,12 @@ def _hits(
     query: Query,
     document: RunDocument | None,
     cancel: CancelToken,
-    hides: Callable[[str], bool],
+    hides: Callable[[RunDocument], bool],
 ) -> Iterator[Hit]:
     if wanted.runs:
         yield from hits_in_all(wanted.runs, query, cancel, hides)
     elif document is not None:
-        yield from _hits_in(document, query, cancel, hides=hides(document.name))
+        yield from _hits_in(document, query, cancel, hides=hides(document))
 
 
 def _hits_in(document: RunDocument, query: Query, cancel: CancelToken, *, hides: bool) -> Iterator[Hit]:
@@ -517,7 +518,7 @@ def hits_in_all(
     runs: Sequence[str],
     query: Query,
     cancel: CancelToken,
-    hides: Callable[[str], bool],
+    hides: Callable[[RunDocument], bool],
     unread: dict[str, str] | None = None,
 ) -> Iterator[Hit]:
     """Yield the hits in the runs with these names. Raises `CancelledError` once `cancel` is set.
@@ -534,7 +535,8 @@ def hits_in_all(
         if not sieve.wants_run(name):
             continue
         try:
-            yield from _hits_in(open_run(name), query, cancel, hides=hides(name))
+            document = open_run(name)
+            yield from _hits_in(document, query, cancel, hides=hides(document))
         except CancelledError:
             raise
         except UserError as error:

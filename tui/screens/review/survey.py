@@ -71,8 +71,12 @@ def bit_of(mark: str) -> int:
 class Survey:
     """The facts about all steps read so far. The loader's thread writes them, and the screen reads them."""
 
-    def __init__(self, header: Run | None = None, goals: tuple[Goal, ...] = ()) -> None:
+    def __init__(
+        self, header: Run | None = None, goals: tuple[Goal, ...] = (), *, hides: bool = False
+    ) -> None:
+        """`hides` means that the steps are added without what reveals the outcome."""
         self._tracker = MarkTracker(header, goals)
+        self.hides = hides
         self.kinds = array("B")
         self.bits = array("H")
         self.weights = array("B")

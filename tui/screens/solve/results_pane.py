@@ -18,6 +18,7 @@ from gistpoint.core.attempts.harness import Judged, JudgedBySuite
 from gistpoint.core.attempts.parts import NOTHING_REPLACED
 from gistpoint.core.attempts.state import AttemptCall, AttemptState, Submission
 from gistpoint.core.code.snippet import at_left_margin
+from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.outcomes import Outcome, TestResult
 from gistpoint.tui import signs
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
@@ -270,7 +271,7 @@ def read_words(call: AttemptCall) -> str:
     shown = shown_sources(call)
     if shown is None or call.refused:
         return ""
-    count = len(shown.text.splitlines())
+    count = len(physical_lines(shown.text))
     lines = f"{count} line{'' if count == 1 else 's'}"
     if shown.function:
         return f"Read {shown.function.partition('::')[2]} in {shown.path}, {lines}"

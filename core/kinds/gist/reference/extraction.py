@@ -11,6 +11,7 @@ from functools import cache
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.kinds.gist.lines import first_line, last_line, lines_of_statement, type_of_function
 from gistpoint.core.kinds.gist.reference.modules import ModuleCode, Site, Unit, names_in
+from gistpoint.core.kinds.gist.reference.shared_constants import shared_constants
 from gistpoint.core.kinds.gist.trace import Trace
 
 MODULE = "module"
@@ -75,21 +76,32 @@ class UnitSelection:
 
 
 class Extractor:
-    """Follows names through a trace's modules; `owned` are the codebase's own names."""
+    """Follows names through a trace's modules; `owned` are the codebase's own names.
 
-    def __init__(self, modules: Mapping[str, ModuleCode], trace: Trace, owned: Collection[str]) -> None:
+    With `keeps_names`, the code of each module is going to run under the module's own `__name__`.
+    """
+
+    def __init__(
+        self,
+        modules: Mapping[str, ModuleCode],
+        trace: Trace,
+        owned: Collection[str],
+        *,
+        keeps_names: bool = False,
+    ) -> None:
         self.modules = modules
         self.trace = trace
         self.owned = frozenset(owned)
         self._ran = {module.name: _lines_that_ran(module, trace) for module in modules.values()}
-        self._constants = _constants(modules)
         self._bound = set[str]()
         for module in modules.values():
             self._bound.update(*(unit.binds for unit in module.units))
-        self._repeated = set[Unit]()
-        for alike in self._constants.values():
-            self._repeated.update(alike[1:])
+        self._repeated: dict[Unit, Unit] = {}
+        """The first of equal constants, for each further one."""
         self._resolved: dict[tuple[str, str], Entity | None] = {}
+        for first, *others in shared_constants(modules.values(), self._outside, keeps_names=keeps_names):
+            self._repeated.update(dict.fromkeys(others, first))
+        self._resolved.clear()  # some may be constants that are taken once
         self._used: dict[Unit, list[Use]] = {}
         self._local: dict[Unit, list[LocalImport]] = {}
 
@@ -159,9 +171,13 @@ class Extractor:
     def _first_alike(self, entity: Entity, binding: list[Unit]) -> Entity:
         """Return the first of equal constants that several modules define, or else the entity itself."""
         if len(binding) == 1 and binding[0] in self._repeated:
-            first = self._constants[ast.unparse(binding[0].statement)][0]
-            return Entity(DEFINED, first.module.name, entity.name)
+            return Entity(DEFINED, self._repeated[binding[0]].module.name, entity.name)
         return entity
+
+    def _outside(self, module: str, name: str) -> str:
+        """Return the statement that imports `name` in `module` from outside; empty if there is none."""
+        found = self.resolve(module, name)
+        return found.name if found is not None and found.kind == EXTERNAL else ""
 
     def _from_star(self, module: ModuleCode, name: str) -> Entity | None:
         """Return the entity that the last star import binds to a public name; None if there is none."""
@@ -374,39 +390,6 @@ class Extractor:
     def _definitions_used(self, unit: Unit) -> Iterator[Entity]:
         for use in self._uses(unit):
             yield from (entity for entity in use.entities if entity.kind == DEFINED)
-
-
-_SHARED_CALLS = {"object", "TypeVar", "ParamSpec", "compile", "getLogger", "frozenset"}
-
-
-def _constants(modules: Mapping[str, ModuleCode]) -> dict[str, list[Unit]]:
-    """Return the statements that define a constant or marker, by text, with units in order of execution."""
-    found: dict[str, list[Unit]] = {}
-    for module in modules.values():
-        for unit in module.units:
-            statement = unit.statement
-            if not isinstance(statement, ast.Assign | ast.AnnAssign) or len(unit.binds) != 1:
-                continue
-            binding = [other for other in module.units if unit.binds <= other.binds]
-            if len(binding) == 1 and _is_constant(statement.value):
-                found.setdefault(ast.unparse(statement), []).append(unit)
-    return {text: sorted(units, key=lambda unit: unit.rank) for text, units in found.items()}
-
-
-def _is_constant(value: ast.expr | None) -> bool:
-    """Whether an expression makes an object that modules can share, because it can't be changed later."""
-    if value is None:
-        return False
-    for node in ast.walk(value):
-        match node:
-            case ast.Call(func=function):
-                if ast.unparse(function).rpartition(".")[2] not in _SHARED_CALLS:
-                    return False
-            case ast.Dict() | ast.List() | ast.Set() | ast.Lambda() | ast.Subscript():
-                return False
-            case ast.ListComp() | ast.DictComp() | ast.SetComp():
-                return False
-    return True
 
 
 def _before_its_binding(unit: Unit, site: Site) -> bool:

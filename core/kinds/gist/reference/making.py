@@ -191,7 +191,7 @@ def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) ->
         raise NoReferenceError(f"The trace has no {path}.", hint="Trace the command that the task names.")
     test = find_test(home.tree, qualname) if qualname else None
     test_lines = range(test.first, test.last + 1) if test is not None else range(0)
-    extractor = Extractor(modules, trace, codebase.owned)
+    extractor = Extractor(modules, trace, codebase.owned, keeps_names=breadth.keeps_names)
     selection = extractor.select(
         _roots(extractor, home, qualname, test),
         everything_in=_packages(modules, codebase) if breadth.is_everything else (),

@@ -12,7 +12,7 @@ from agent_attempts import LOOK, MISS, SOLVE, AtWork, repair_at_work, resumed
 from native_endpoints import Call, model_at, replied, signatures_in
 from scripted_endpoint import Answer, Endpoint, endpoint
 
-from gistpoint.core.agents.loop import Leaving, WorkEnd
+from gistpoint.core.agents.loop import TerminationReason, WorkEnd
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.attempts.events import event_data
 from gistpoint.core.chat import CHAT_APIS, ChatApi
@@ -48,7 +48,7 @@ def by_turn(api: ChatApi) -> Any:
 def attempted(api: ChatApi, folder: Path) -> tuple[AtWork, Endpoint]:
     work = repair_at_work(folder, budgets=Budgets(20, 3))
     with endpoint(by_turn(api)) as served:
-        assert work.go(model_at(api, served.url), AgentSettings(api=api)) == WorkEnd(Leaving.ENDED)
+        assert work.go(model_at(api, served.url), AgentSettings(api=api)) == WorkEnd(TerminationReason.ENDED)
     return work, served
 
 
@@ -128,7 +128,7 @@ def test_signatures_come_back_unchanged_and_in_place_after_a_kill(api: ChatApi, 
         for events in cuts[::3]:
             served.requests.clear()
             again, asked = stored(straight, events), straight.types[:events].count("model_turn")
-            assert again.go(model_at(api, served.url)) == WorkEnd(Leaving.ENDED)
+            assert again.go(model_at(api, served.url)) == WorkEnd(TerminationReason.ENDED)
             assert result_of(again)["answers"] == result_of(straight)["answers"]
             assert served.requests == wanted[asked:], "it is sent what it would have been sent"
 
@@ -139,7 +139,7 @@ def test_another_host_gets_no_signature(api: ChatApi, tmp_path: Path) -> None:
     turn = straight.types.index("model_turn") + 1
     again = straight.cut(turn)
     with endpoint(by_turn(api)) as other:
-        assert again.go(model_at(api, other.url)) == WorkEnd(Leaving.ENDED)
+        assert again.go(model_at(api, other.url)) == WorkEnd(TerminationReason.ENDED)
     assert again.ended == ("solved", "")
     first = contents_of(api, other.requests[0])[0]
     assert signatures_in(first) == []

@@ -14,7 +14,7 @@ from gist_tasks import FAITHFUL
 from scripted_endpoint import reply
 
 from gistpoint.core.agents.conversation import conversation
-from gistpoint.core.agents.loop import Leaving, WorkEnd
+from gistpoint.core.agents.loop import TerminationReason, WorkEnd
 from gistpoint.core.agents.settings import AgentSettings, prompt_hashes, prompt_text
 from gistpoint.core.agents.text_calls import written_call
 from gistpoint.core.attempts.state import fold
@@ -64,7 +64,7 @@ def test_the_same_calls_have_the_same_answers_and_costs(tmp_path: Path, begun: o
     assert isinstance(calls, list)
     native, text = begun(tmp_path / "native"), begun(tmp_path / "text")
     asked = ByTurn([in_text(said) for said in one_by_one(calls)])
-    assert native.go(ByTurn(one_by_one(calls))) == text.go(asked, TEXT) == WorkEnd(Leaving.ENDED)
+    assert native.go(ByTurn(one_by_one(calls))) == text.go(asked, TEXT) == WorkEnd(TerminationReason.ENDED)
     assert made(text) == made(native)
     assert (text.ended, text.state.remaining) == (native.ended, native.state.remaining)
     assert text.state.spent.malformed == native.state.spent.malformed
@@ -233,7 +233,7 @@ def test_a_journal_cut_anywhere_is_worked_to_the_same_end(
     for events in range(2, len(straight.memory.events) + 1):
         asked_before = straight.types[:events].count("model_turn")
         again, second = straight.cut(events), ByTurn(script)
-        assert again.go(second, TEXT) == WorkEnd(Leaving.ENDED)
+        assert again.go(second, TEXT) == WorkEnd(TerminationReason.ENDED)
         assert (made(again), again.ended) == (made(straight), straight.ended), events
         assert replies(again) == replies(straight)
         assert second.asked == model.asked[asked_before:]

@@ -12,7 +12,7 @@ import pytest
 from agent_attempts import LOOK, SOLVE, ByTurn, repair_at_work
 from scripted_endpoint import reply
 
-from gistpoint.core.agents.loop import Leaving
+from gistpoint.core.agents.loop import TerminationReason
 from gistpoint.core.agents.settings import LOOP_VERSION, AgentSettings
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatReply, Usage
 from gistpoint.core.running import NEVER, CancelToken
@@ -104,7 +104,7 @@ def test_a_template_that_drops_earlier_thinking_cuts_nothing(
         template=template,
     )
     work = repair_at_work(tmp_path)
-    assert work.go(model).how is Leaving.ENDED
+    assert work.go(model).reason is TerminationReason.ENDED
     assert work.ended == ("solved", "")
     drops = [now < before for before, now in zip(model.counts, model.counts[1:], strict=False)]
     assert any(drops) is (template is not whole)
@@ -120,7 +120,7 @@ def test_thinking_in_marks_that_are_not_known_may_be_dropped_when_a_user_writes(
     ]
     model = Counting(marked, template=qwen3)
     work = repair_at_work(tmp_path)
-    assert work.go(model).how is Leaving.ENDED
+    assert work.go(model).reason is TerminationReason.ENDED
     assert work.ended == ("solved", "")
     assert model.counts[3] < model.counts[2]
 
@@ -129,7 +129,7 @@ def test_only_the_beginning_of_a_conversation_that_was_cut_is_never_believed(tmp
     work = repair_at_work(tmp_path)
     model = Counting([reply(LOOK)] * 9, window=1_300)
     left = work.go(model)
-    assert (left.how, left.problem) == (Leaving.HALTED, "history_cut")
+    assert (left.reason, left.problem) == (TerminationReason.HALTED, "history_cut")
     assert model.counts[-1] < model.counts[-2] <= 1_300
 
 
@@ -137,7 +137,7 @@ def test_a_cut_at_a_reply_without_a_call_is_found_when_the_tools_answer_again(tm
     work = repair_at_work(tmp_path, budgets=Budgets(40, 4))
     script = [reply(LOOK), reply(LOOK), TALKS, *[reply(LOOK)] * 30]
     left = work.go(Counting(script, window=1_300))
-    assert (left.how, left.problem) == (Leaving.HALTED, "history_cut")
+    assert (left.reason, left.problem) == (TerminationReason.HALTED, "history_cut")
 
 
 def test_thinking_explains_no_more_tokens_than_it_has(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_thinking_explains_no_more_tokens_than_it_has(tmp_path: Path) -> None:
         replace(first, usage=Usage(3_500, 10)),
     ]
     left = work.go(ByTurn(script))
-    assert (left.how, left.problem) == (Leaving.HALTED, "history_cut")
+    assert (left.reason, left.problem) == (TerminationReason.HALTED, "history_cut")
 
 
 # The estimate

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scripted_endpoint import Answer, completion, endpoint, reply
 
 from gistpoint.core.agents.conversation import conversation
-from gistpoint.core.agents.loop import Leaving, WorkEnd
+from gistpoint.core.agents.loop import TerminationReason, WorkEnd
 from gistpoint.core.agents.settings import AgentSettings, prompt_hashes, prompt_text
 from gistpoint.core.attempts.state import fold
 from gistpoint.core.canonical import sha256_of_text
@@ -90,7 +90,7 @@ def test_the_next_request_is_sound_whatever_the_reply_was(name: str, tmp_path: P
     work = repair_at_work(tmp_path, budgets=Budgets(300, 4))
     solve = completion("", SOLVE, usage={"prompt_tokens": 9_000, "completion_tokens": 5})
     with endpoint(first, solve) as served:
-        assert work.go(at(served.url)) == WorkEnd(Leaving.ENDED)
+        assert work.go(at(served.url)) == WorkEnd(TerminationReason.ENDED)
         assert work.ended == ("solved", "")
         sent = served.requests[1]["messages"]
     (echoed,) = [message for message in sent if message["role"] == "assistant"]
@@ -129,7 +129,7 @@ def test_a_server_that_dies_every_fifth_request_is_asked_again(tmp_path: Path) -
     work = repair_at_work(tmp_path)
     steps = [step for fault in faults for step in (*[look] * 2, fault)]
     with endpoint(*steps, Answer("", 429, {"Retry-After": "7"}), solve) as served:
-        assert work.go(at(served.url)).how is Leaving.ENDED
+        assert work.go(at(served.url)).reason is TerminationReason.ENDED
     assert (work.ended, len(work.state.calls), work.state.spent.retried) == (("solved", ""), 9, 5)
     assert work.types.count("pause") == work.types.count("resume") == 5
     assert work.state.spent.usage.estimated
@@ -155,7 +155,7 @@ def test_a_server_that_stays_broken_halts_and_is_never_the_solver_s_fault(
     with endpoint(fault) as served:
         left = work.go(at(served.url))
         assert len(served.requests) <= 5
-    assert (left.how, left.problem, work.ended) == (Leaving.HALTED, problem, ("", ""))
+    assert (left.reason, left.problem, work.ended) == (TerminationReason.HALTED, problem, ("", ""))
     assert "sk-0123456789" not in repr(left) + repr(work.memory.events)
     assert work.state.remaining.tool_uses == 16
 
@@ -170,7 +170,7 @@ def test_a_model_is_told_what_a_person_did(tmp_path: Path) -> None:
     work.attempt.call("list_directory", {"path": "shop"})
     work.attempt.hand_over("model", by="p7", note="Look at {{calls}}.")
     model = ByTurn([reply(LOOK), reply(SOLVE)])
-    assert work.go(model).how is Leaving.ENDED
+    assert work.go(model).reason is TerminationReason.ENDED
     assert work.state.mixed
     first, second, told = model.asked[0][3:6]
     assert (first.content, second.content) == (work.state.calls[0].text, "This call was not carried out.")
@@ -223,7 +223,7 @@ def test_a_call_that_the_server_could_not_read_is_charged_and_answered(tmp_path:
     text = '<function=read_file>{"file_path": "shop/prices.py"</function>'
     unread = {"error": {"message": "Failed.", "code": "tool_use_failed", "failed_generation": text}}
     with endpoint(Answer(unread, 400), completion(None, SOLVE)) as served:
-        assert work.go(at(served.url)).how is Leaving.ENDED
+        assert work.go(at(served.url)).reason is TerminationReason.ENDED
     assert work.ended == ("solved", "")
     assert work.state.spent.malformed == 1
     first, _ = work.state.calls

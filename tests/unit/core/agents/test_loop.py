@@ -17,7 +17,7 @@ from gist_tasks import FAITHFUL
 from scripted_endpoint import ScriptedModel, reply
 
 from gistpoint.core.agents import loop
-from gistpoint.core.agents.loop import AnnouncedRequest, Leaving, WorkEnd
+from gistpoint.core.agents.loop import AnnouncedRequest, TerminationReason, WorkEnd
 from gistpoint.core.agents.settings import AgentSettings, TokenPrice, prompt_text
 from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.events import ModelTurn, PauseReason
@@ -44,7 +44,7 @@ def turns(work: AtWork) -> list[ModelTurn]:
 def test_a_model_reads_what_a_person_reads_byte_for_byte(tmp_path: Path) -> None:
     work = repair_at_work(tmp_path)
     model = ByTurn([reply(LOOK, content="Let me look."), reply(SOLVE)])
-    assert work.go(model) == WorkEnd(Leaving.ENDED)
+    assert work.go(model) == WorkEnd(TerminationReason.ENDED)
     assert work.ended == ("solved", "")
     first, second = model.asked
     assert first == [
@@ -113,7 +113,7 @@ def test_the_last_use_offers_only_what_submits_and_the_turn_says_so(tmp_path: Pa
     work = repair_at_work(tmp_path, budgets=Budgets(3, 1))
     smaller = reply(SOLVE, usage=Usage(50, 10))  # fewer schemas are sent, and no history was cut
     model = ByTurn([reply(LOOK), reply(LOOK), smaller])
-    assert work.go(model).how is Leaving.ENDED
+    assert work.go(model).reason is TerminationReason.ENDED
     assert model.offered[2] == ["submit_attempt"]
     assert [turn.written().get("tools") for turn in turns(work)] == [None, None, ("submit_attempt",)]
     assert work.ended == ("solved", "")
@@ -139,7 +139,7 @@ def test_who_never_calls_gives_up_for_a_reason(
 ) -> None:
     work = repair_at_work(tmp_path)
     model = ScriptedModel([said])
-    assert work.go(model).how is Leaving.ENDED
+    assert work.go(model).reason is TerminationReason.ENDED
     assert work.ended == ("gave_up", code)
     assert len(turns(work)) == replies
     assert not work.state.calls
@@ -189,7 +189,7 @@ def test_the_context_is_what_was_counted_and_what_is_new_and_room_for_a_reply(
     straight.go(ByTurn([reply(LOOK), reply(SOLVE)]))
     needed = 5_070 + tokens_in(len(straight.state.calls[0].text or "")) + 900
     settings = AgentSettings(context_tokens=needed - over, sampling=Sampling(max_output_tokens=900))
-    assert work.go(model, settings).how is Leaving.ENDED
+    assert work.go(model, settings).reason is TerminationReason.ENDED
     assert work.ended == (("context_exhausted", "") if over else ("solved", ""))
     assert len(model.asked) == 2 - over
 
@@ -259,9 +259,11 @@ def test_the_time_of_requests_without_a_reply_is_not_the_model_s(
 
     model = RetryingModel(slow, Backoff(requests=4 if how == "sent again" else 1), sleep)
     for _ in range(0 if how == "sent again" else 3):
-        assert work.go(model).how is (Leaving.STOPPED if slow.drops else Leaving.HALTED)
+        assert work.go(model).reason is (
+            TerminationReason.STOPPED if slow.drops else TerminationReason.HALTED
+        )
         assert not work.state.ended
-    assert work.go(model).how is Leaving.ENDED
+    assert work.go(model).reason is TerminationReason.ENDED
     assert work.ended == ("solved", "")
     assert work.types.count("heartbeat") >= 8
     clock = work.state.clock
@@ -286,7 +288,7 @@ def test_time_is_up_while_a_model_thinks(tmp_path: Path) -> None:
             work.clock.advance(40_000)
             return super().complete(messages, tools, cancel=cancel)
 
-    assert work.go(Slow([reply(LOOK)])).how is Leaving.ENDED
+    assert work.go(Slow([reply(LOOK)])).reason is TerminationReason.ENDED
     assert work.ended == ("time_cap", "")
     assert len(turns(work)) == 1
     assert work.state.clock.of(ClockActivity.THINKING) == 80_000
@@ -304,7 +306,7 @@ def test_no_request_is_sent_that_may_cost_too_much(tmp_path: Path) -> None:
 
     settings = AgentSettings(price=TokenPrice(1.0, 10.0, 0.5), sampling=Sampling(max_output_tokens=1_000))
     left = work.go(model, settings, may_ask=may_ask)
-    assert (left.how, left.halted, work.ended) == (Leaving.OVER_COST, None, ("", ""))
+    assert (left.reason, left.halted, work.ended) == (TerminationReason.OVER_COST, None, ("", ""))
     assert len(model.asked) == 2
     assert all(e.cost_usd == pytest.approx(e.prompt_tokens / 1e6 + 0.01) for e in seen)
     assert work.state.spent.usage.cost_usd == pytest.approx(2 * (100 * 1.0 + 10 * 10.0) / 1e6)
@@ -336,7 +338,7 @@ def test_a_failed_request_is_not_sent_again_if_both_may_cost_too_much(
         announce=announced.append,
     )
     assert failing.requests == len(announced) == requests
-    assert left.how is (Leaving.OVER_COST if requests == 1 else Leaving.ENDED)
+    assert left.reason is (TerminationReason.OVER_COST if requests == 1 else TerminationReason.ENDED)
     lost = left.lost if requests == 1 else work.state.turns[0].lost
     assert isinstance(lost, Usage)
     assert (lost.prompt_tokens, lost.cost_usd) == (1_000_000, 1.0)
@@ -371,7 +373,7 @@ def test_an_endpoint_s_failure_halts_and_never_ends(tmp_path: Path, problem: Cha
     work = repair_at_work(tmp_path)
     failure = ChatFailure(problem, "It said no.", usage=Usage(50, 0, estimated=True))
     left = work.go(ByTurn([reply(LOOK), failure]))
-    assert (left.how, left.problem, left.message) == (Leaving.HALTED, problem, "It said no.")
+    assert (left.reason, left.problem, left.message) == (TerminationReason.HALTED, problem, "It said no.")
     assert left.stops_run is (
         problem
         in (
@@ -383,7 +385,7 @@ def test_an_endpoint_s_failure_halts_and_never_ends(tmp_path: Path, problem: Cha
     assert left.lost == Usage(50, 0, estimated=True)
     assert work.ended == ("", "")
     again = work.cut(len(work.memory.events))
-    assert again.go(ByTurn([reply(LOOK), reply(SOLVE)])).how is Leaving.ENDED
+    assert again.go(ByTurn([reply(LOOK), reply(SOLVE)])).reason is TerminationReason.ENDED
     assert again.ended == ("solved", "")
 
 
@@ -410,7 +412,7 @@ def test_waiting_for_an_endpoint_is_a_pause_and_no_working_time(tmp_path: Path) 
 def test_a_conversation_that_got_shorter_halts_before_it_is_believed(tmp_path: Path) -> None:
     work = repair_at_work(tmp_path)
     left = work.go(ByTurn([reply(LOOK, usage=Usage(4_000, 10)), reply(SOLVE, usage=Usage(2_048, 10))]))
-    assert (left.how, left.problem, left.stops_run) == (Leaving.HALTED, "history_cut", False)
+    assert (left.reason, left.problem, left.stops_run) == (TerminationReason.HALTED, "history_cut", False)
     assert "2048 tokens of a conversation of which it had read 4000" in left.message
     assert (len(turns(work)), left.lost.prompt_tokens) == (1, 2_048)
 
@@ -427,7 +429,7 @@ def test_a_submission_that_could_not_be_judged_halts(tmp_path: Path) -> None:
     runner = FakeRunner(CHECKS, status=RunStatus.INFRASTRUCTURE)
     work = repair_at_work(tmp_path, runner=runner)
     left = work.go(ByTurn([reply(SOLVE)]))
-    assert (left.how, left.problem, work.ended) == (Leaving.HALTED, "infrastructure", ("", ""))
+    assert (left.reason, left.problem, work.ended) == (TerminationReason.HALTED, "infrastructure", ("", ""))
     runner.status = RunStatus.FINISHED
     again = work.cut(len(work.memory.events))
     again.go(ByTurn([reply(SOLVE)]))
@@ -440,9 +442,9 @@ def test_a_submission_that_could_not_be_judged_halts(tmp_path: Path) -> None:
 def test_it_stops_between_calls_and_goes_on_with_those_that_are_missing(tmp_path: Path) -> None:
     work = repair_at_work(tmp_path)
     left = work.go(ByTurn([reply(LOOK, LOOK, SOLVE)]), stop=lambda: len(work.state.calls) == 2)
-    assert (left.how, len(work.state.calls)) == (Leaving.STOPPED, 2)
+    assert (left.reason, len(work.state.calls)) == (TerminationReason.STOPPED, 2)
     model = ByTurn([reply(LOOK)])
-    assert work.go(model).how is Leaving.ENDED
+    assert work.go(model).reason is TerminationReason.ENDED
     assert (work.ended, model.asked) == (("solved", ""), [])
 
 
@@ -458,7 +460,11 @@ def test_a_reply_that_is_awaited_is_dropped_and_counted_as_lost(tmp_path: Path) 
                 cancel.check()
 
     left = work.go(Silent([reply(LOOK)]), stop=lambda: bool(asked))
-    assert (left.how, left.lost.estimated, left.lost.prompt_tokens > 100) == (Leaving.STOPPED, True, True)
+    assert (left.reason, left.lost.estimated, left.lost.prompt_tokens > 100) == (
+        TerminationReason.STOPPED,
+        True,
+        True,
+    )
     assert work.state.pause is None
     assert not turns(work)
 
@@ -476,7 +482,7 @@ def test_a_wait_that_is_dropped_costs_only_the_requests_before_it(tmp_path: Path
             raise AssertionError
 
     left = work.go(Waits([reply(LOOK)]), stop=lambda: bool(asked), announce=announced.append)
-    assert (left.how, left.lost.tokens) == (Leaving.STOPPED, 70)
+    assert (left.reason, left.lost.tokens) == (TerminationReason.STOPPED, 70)
     assert [(one.turn, one.failed.tokens) for one in announced] == [(1, 0), (1, 70)]
     assert announced[0].usage == announced[1].usage
     assert not turns(work)
@@ -485,7 +491,7 @@ def test_a_wait_that_is_dropped_costs_only_the_requests_before_it(tmp_path: Path
 def test_the_caller_hears_of_every_turn_and_every_call(tmp_path: Path) -> None:
     work, heard = repair_at_work(tmp_path), list[tuple[int, int]]()
     model = ByTurn([reply(LOOK, LOOK), reply(SOLVE)])
-    work.go(model, on_turn=lambda state: heard.append((len(state.turns), len(state.calls))))
+    work.go(model, on_turn=lambda state, _: heard.append((len(state.turns), len(state.calls))))
     assert heard == [(1, 0), (1, 1), (1, 2), (2, 2), (2, 3)]
 
 
@@ -493,7 +499,7 @@ def test_an_ended_attempt_asks_nothing(tmp_path: Path) -> None:
     work, model = repair_at_work(tmp_path), ByTurn([reply(SOLVE)])
     work.go(model)
     events = len(work.memory.events)
-    assert work.go(model) == WorkEnd(Leaving.ENDED)
+    assert work.go(model) == WorkEnd(TerminationReason.ENDED)
     assert (len(model.asked), len(work.memory.events)) == (1, events)
 
 
@@ -549,7 +555,7 @@ def test_a_journal_cut_anywhere_is_worked_to_the_same_end(
     for events in range(2, len(straight.memory.events) + 1):
         asked_before = straight.types[:events].count("model_turn")
         again, second = straight.cut(events), ByTurn(script)
-        assert again.go(second) == WorkEnd(Leaving.ENDED)
+        assert again.go(second) == WorkEnd(TerminationReason.ENDED)
         assert result_of(again) == wanted, events
         assert len(second.asked) == requests - asked_before
         assert second.asked == model.asked[asked_before:], "it is asked what it would have been asked"

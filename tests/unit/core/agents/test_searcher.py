@@ -8,7 +8,7 @@ import pytest
 from agent_attempts import AtWork, gist_at_work, repair_at_work
 from builders import CHECKS, build_task
 
-from gistpoint.core.agents.loop import Leaving
+from gistpoint.core.agents.loop import TerminationReason
 from gistpoint.core.agents.searcher import NAME, Searcher, _Made, _Search
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.tasks.budgets import Budgets
@@ -48,7 +48,7 @@ def discovery(folder: Path, budgets: Budgets | None = None) -> AtWork:
 
 def test_it_finds_a_flipped_sign(tmp_path: Path) -> None:
     work = discovery(tmp_path)
-    assert work.go(Searcher()).how is Leaving.ENDED
+    assert work.go(Searcher()).reason is TerminationReason.ENDED
     calls = [call.tool for call in work.state.calls]
     assert calls[:3] == ["read_file", "search_code", "read_file"]
     assert calls.count("search_code") <= 2
@@ -64,7 +64,7 @@ def test_it_finds_a_flipped_sign(tmp_path: Path) -> None:
 @pytest.mark.parametrize("budgets", [Budgets(4, 1), Budgets(3, 2), Budgets(1, 1), Budgets(32, 8)], ids=str)
 def test_it_keeps_to_any_budgets(tmp_path: Path, budgets: Budgets) -> None:
     work = discovery(tmp_path, budgets)
-    assert work.go(Searcher()).how is Leaving.ENDED
+    assert work.go(Searcher()).reason is TerminationReason.ENDED
     assert work.ended[0] in ("solved", "gave_up", "submissions_exhausted", "calls_exhausted")
     assert not any(call.malformed for call in work.state.calls)
 
@@ -101,7 +101,7 @@ def test_it_goes_on_where_another_process_stopped(tmp_path: Path) -> None:
 @pytest.mark.parametrize("begun", [repair_at_work, gist_at_work])
 def test_other_tasks_are_not_supported(tmp_path: Path, begun) -> None:  # type: ignore[no-untyped-def]
     work = begun(tmp_path)
-    assert work.go(Searcher()).how is Leaving.ENDED
+    assert work.go(Searcher()).reason is TerminationReason.ENDED
     assert work.ended == ("gave_up", "not_supported")
     assert all(call.automatic for call in work.state.calls)  # a gist is submitted as it is
 

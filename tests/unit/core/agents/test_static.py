@@ -10,7 +10,7 @@ from gist_tasks import ENTRYPOINT, FAITHFUL, FILES
 from scripted_endpoint import reply
 
 from gistpoint.core.agents import static
-from gistpoint.core.agents.loop import Leaving, WorkEnd
+from gistpoint.core.agents.loop import TerminationReason, WorkEnd
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.agents.static import StaticRefusedError, file_in, require_fitting, static_tokens
 from gistpoint.core.chat import ChatFailure, ChatProblem
@@ -42,7 +42,7 @@ def test_the_file_is_the_last_block_or_the_whole_text_if_it_is_python(said: str,
 
 def test_one_request_holds_the_files_of_the_trace_and_one_hand_in_follows(tmp_path: Path) -> None:
     work, model = gist_at_work(tmp_path, budgets=static.BUDGETS), ByTurn([reply(content=ANSWER)])
-    assert work.go(model, STATIC) == WorkEnd(Leaving.ENDED)
+    assert work.go(model, STATIC) == WorkEnd(TerminationReason.ENDED)
     (messages,) = model.asked
     (message,) = messages
     assert (message.role, model.offered) == ("user", [[]])
@@ -90,10 +90,10 @@ def test_an_endpoint_that_finds_it_too_long_ends_with_an_empty_gist(tmp_path: Pa
 def test_a_gist_that_could_not_be_judged_halts_and_is_handed_in_again(tmp_path: Path) -> None:
     work = gist_at_work(tmp_path, budgets=static.BUDGETS, fails=True)
     left = work.go(ByTurn([reply(content=ANSWER)]), STATIC)
-    assert (left.how, left.problem, work.ended) == (Leaving.HALTED, "infrastructure", ("", ""))
+    assert (left.reason, left.problem, work.ended) == (TerminationReason.HALTED, "infrastructure", ("", ""))
     work.judge.runner.fails = False  # type: ignore[attr-defined]
     again, model = work.cut(len(work.memory.events)), ByTurn([reply(content=ANSWER)])
-    assert again.go(model, STATIC).how is Leaving.ENDED
+    assert again.go(model, STATIC).reason is TerminationReason.ENDED
     assert (again.ended, model.asked) == (("solved", ""), [])
 
 
@@ -103,7 +103,7 @@ def test_a_journal_cut_anywhere_is_worked_to_the_same_end(tmp_path: Path) -> Non
     wanted = [(call.tool, call.text) for call in straight.state.calls]
     for events in range(2, len(straight.memory.events) + 1):
         again, model = straight.cut(events), ByTurn([reply(content=ANSWER)])
-        assert again.go(model, STATIC).how is Leaving.ENDED
+        assert again.go(model, STATIC).reason is TerminationReason.ENDED
         assert (again.ended, [(call.tool, call.text) for call in again.state.calls]) == (
             ("solved", ""),
             wanted,

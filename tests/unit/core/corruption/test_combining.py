@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import textwrap
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -25,7 +26,7 @@ FUNCTIONS = {
         """,
         """
         def f(a):
-            return all(x > 2 or x == 1 for x in a)
+            return all(x == 2 or x == 1 for x in a)
         """,
     ],
     "comprehension as a loop": [
@@ -67,7 +68,7 @@ FUNCTIONS = {
     "turned if": [
         """
         def f(a):
-            if len(a) > 1 and a[0] or not a:
+            if len(a) > 1 and a[0] or not a or 2 < len(a[1:]):
                 b = 1
             else:
                 b = 2
@@ -77,7 +78,7 @@ FUNCTIONS = {
     "de Morgan": [
         """
         def f(a):
-            if not (a or len(a) > 2):
+            if not (a or len(a) > 2 - 1):
                 return 1
             return 2
         """,
@@ -107,7 +108,7 @@ FUNCTIONS = {
         def f(a):
             b = 0
             for x in a:
-                if x > 1:
+                if x != 1:
                     b += x
                     b += 1
             return b
@@ -116,7 +117,7 @@ FUNCTIONS = {
         def f(a):
             b = 0
             for x in a:
-                if x > 1:
+                if x == 1:
                     continue
                 b += x
             return b
@@ -251,6 +252,67 @@ UNEQUAL = [
 ]  # fmt: skip
 
 
+ORDERS = {
+    "len(a) < 3": True,
+    "2 >= len(a)": True,
+    "-1.5 <= len(a) - len(c) * 2": True,
+    "'a' > f'{a}'": True,
+    "ord(a[0]) < 65": True,
+    "a < c": False,
+    "a[0] > 1": False,
+    "1 >= a[0]": False,
+    "'a' < 1": False,
+    "b'a' < 'a'": False,
+    "len(a) <= c": False,
+    "a.len(c) < 3": False,
+    "sum(a) < 3": False,
+    "1.5 * 2 < 3": False,
+    "len(a) / 2 < 3": False,
+    "{1} < {2}": False,
+    "not a < c": True,
+    "a == c": True,
+    "a in c": True,
+    "a and a < c": False,
+    "a or len(a) < 3": True,
+}
+"""Conditions, and whether their negation has the opposite operators."""
+WITH_CONDITIONS = {
+    "any as a loop": "return all({} for x in a)",
+    "turned if": "if {}:\n    b = 1\nelse:\n    b = 2\nreturn b",
+    "early continue": "for x in a:\n    if {}:\n        b = 1\n        c = 2\nreturn b",
+}
+
+
+@pytest.mark.parametrize("name", [*WITH_CONDITIONS, "a nested rest", "de Morgan"])
+@pytest.mark.parametrize("test", ORDERS)
+def test_an_order_is_turned_round_only_if_it_is_known_to_be_total(name: str, test: str) -> None:
+    bodies = {
+        **WITH_CONDITIONS,
+        "a nested rest": "for x in a:\n    if {}:\n        continue\n    b = 1\nreturn b",
+        "de Morgan": "if not ({} or c):\n    return 1",
+    }
+    body = bodies[name].format(test if name != "de Morgan" or "or" not in test else f"({test})")
+    subject = read_text("def f(a, c):\n" + textwrap.indent(body, "    "), NamesInReach())
+    assert subject is not None
+    rewrite = dict(REWRITES)["early continue" if name == "a nested rest" else name]
+    if name == "de Morgan" and " and " in test:
+        return
+    assert bool([*rewrite(subject)]) is ORDERS[test]
+
+
+def test_a_name_of_a_builtin_that_means_something_else_is_not_known() -> None:
+    rewrite = dict(REWRITES)["turned if"]
+    body = "    if len(a) < 3:\n        b = 1\n    else:\n        b = 2\n    return b"
+    for head, scope in (
+        ("def f(a, len):\n", NamesInReach()),
+        ("def f(a):\n    len = a\n", NamesInReach()),
+        ("def f(a):\n", NamesInReach(functions={"len": 1})),
+    ):
+        subject = read_text(head + body, scope)
+        assert subject is not None
+        assert [*rewrite(subject)] == []
+
+
 @pytest.mark.parametrize(("name", "body"), UNEQUAL)
 def test_code_that_would_change_its_meaning_is_not_rewritten(name: str, body: str) -> None:
     subject = read_text("def f(a, c):\n" + textwrap.indent(body, "    "), NamesInReach())
@@ -260,7 +322,8 @@ def test_code_that_would_change_its_meaning_is_not_rewritten(name: str, body: st
 
 def condition(random: Random, depth: int = 3) -> str:
     """Return a condition about the three elements of `a`."""
-    kind = random.choice(["name", "not", "and", "or", "choice", "equal"] if depth else ["name"])
+    kinds = ["name", "not", "and", "or", "choice", "equal", "less"]
+    kind = random.choice(kinds if depth else ["name"])
     if kind == "name":
         return random.choice(["a[0]", "a[1]", "a[2]"])
     parts = [condition(random, depth - 1) for _ in range(3)]
@@ -271,6 +334,8 @@ def condition(random: Random, depth: int = 3) -> str:
             return f"({parts[0]} if {parts[1]} else {parts[2]})"
         case "equal":
             return f"({parts[0]} == {parts[1]})"
+        case "less":
+            return f"({random.choice(['a[0]', 'len(a)', '2'])} < {random.choice(['a[1]', 'a[2]', '4'])})"
     return f"({f' {kind} '.join(parts[random.randint(0, 1) :])})"
 
 
@@ -305,7 +370,7 @@ def test_rewrites_of_any_conditions_keep_the_meaning(body: str) -> None:
         )
         subject = read_text(text, NamesInReach())
         assert subject is not None
-        given = [*product((0, 1, ""), repeat=3)]
+        given = [*product((0, 1, ""), repeat=3), *product((math.nan, frozenset({1}), 2), repeat=3)]
         expected = values_of(text, given)
         for name, rewrite in REWRITES:
             for edits in rewrite(subject):

@@ -16,7 +16,7 @@ from scripted_endpoint import reply
 from study_folders import declare
 
 from gistpoint.core.agents import static
-from gistpoint.core.agents.loop import Leaving, WorkEnd
+from gistpoint.core.agents.loop import TerminationReason, WorkEnd
 from gistpoint.core.agents.settings import AgentSettings, prompt_hashes
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
@@ -109,7 +109,7 @@ def test_a_model_gets_it_in_one_request_and_hands_in_its_one_reply(tmp_path: Pat
     attempt.start(Enrolment(MODEL, Role.BASELINE), attempt_id="a", budgets=static.BUDGETS)
     work = AtWork(task, judge, clock, memory, attempt)
     model = ByTurn([reply(content=f"```python\n{RIGHT}```")])
-    assert work.go(model, AgentSettings(setting="static")) == WorkEnd(Leaving.ENDED)
+    assert work.go(model, AgentSettings(setting="static")) == WorkEnd(TerminationReason.ENDED)
     ((message,),) = model.asked
     assert (
         message.content == "Make this true: assert total(1) == 2\n\ndef total(price):\n    return price\n\n"
