@@ -7,15 +7,17 @@ forgets the query.
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from gistpoint.core.errors import SettingsError, UserError, did_you_mean
 from gistpoint.core.locations import read_regular_text, read_toml
-from gistpoint.core.logs import replace_file
+from gistpoint.core.logs import NoLocksError, replace_file, wait_for
 from gistpoint.core.query_grammar import KEPT_NAME, LONGEST, KeptQueries
 
 FILE = "queries.toml"
@@ -56,25 +58,38 @@ def keep_query(config: Path, name: str, query: str, read: Callable[[str, KeptQue
             f"{name!r} can't be the name of a query.",
             hint="A name is a letter, then letters, digits, hyphens or underscores.",
         )
-    known, lines = _read(config / FILE)
-    if len(query) > LONGEST or (name not in known and len(known) >= _MOST):
-        raise UserError(
-            f"The query can't be kept: at most {_MOST} queries of {LONGEST:,} characters are.",
-            hint="Remove one with --forget-query.",
-        )
-    read(f"@{name}", KeptQueries({**known, name: query}))
-    _write(config, {**known, name: query}, [line for line in lines if line.name != name])
+    with _changing(config):
+        known, lines = _read(config / FILE)
+        if len(query) > LONGEST or (name not in known and len(known) >= _MOST):
+            raise UserError(
+                f"The query can't be kept: at most {_MOST} queries of {LONGEST:,} characters are.",
+                hint="Remove one with --forget-query.",
+            )
+        read(f"@{name}", KeptQueries({**known, name: query}))
+        _write(config, {**known, name: query}, [line for line in lines if line.name != name])
 
 
 def forget_query(config: Path, name: str) -> None:
     """Remove a kept query. Raises `UserError` if there is none, and `SettingsError` as `keep_query` does."""
-    known, lines = _read(config / FILE)
-    broken = {line.name for line in lines}
-    if name not in known and name not in broken:
-        hint = did_you_mean(name, [*known, *broken]).strip() or "`gistpoint runs --queries` lists them."
-        raise UserError(f"No query is kept as {name!r}.", hint=hint)
-    left = {kept: query for kept, query in known.items() if kept != name}
-    _write(config, left, [line for line in lines if line.name != name])
+    with _changing(config):
+        known, lines = _read(config / FILE)
+        broken = {line.name for line in lines}
+        if name not in known and name not in broken:
+            hint = did_you_mean(name, [*known, *broken]).strip() or "`gistpoint runs --queries` lists them."
+            raise UserError(f"No query is kept as {name!r}.", hint=hint)
+        left = {kept: query for kept, query in known.items() if kept != name}
+        _write(config, left, [line for line in lines if line.name != name])
+
+
+@contextmanager
+def _changing(config: Path) -> Iterator[None]:
+    """Keep other programs from changing the file between reading and writing it."""
+    with ExitStack() as held:
+        # Without locks or a folder, reading or writing the file says what is wrong.
+        with suppress(NoLocksError, OSError):
+            config.mkdir(parents=True, exist_ok=True)
+            held.enter_context(wait_for(os.open(config, os.O_RDONLY)))
+        yield
 
 
 def _read(path: Path) -> tuple[dict[str, str], list[_Line]]:

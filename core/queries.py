@@ -45,7 +45,9 @@ class QueryField(Generic[Row]):
     """Returns the text that `=` also compares."""
     former_names: tuple[str, ...] = ()
     words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
-    """Words that mean something without a field."""
+    """Words that mean something without a field, and after it: `outcome:solved` finds no unsolved run."""
+    own_words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
+    """Further words that mean something after the field only."""
     has_words: bool = True
     """Whether words without a field are also looked for in this one."""
     is_counted: bool = False
@@ -181,7 +183,13 @@ class QueryLanguage(Generic[Row]):
     def _own_test(self, asked: QueryField[Row], term: Term) -> Callable[[Row], bool]:
         number, wanted, key = number_of(term.value), term.value.lower(), term.key
         means_text = asked.number is None or number is None
+        is_text = term.quoted and term.operator == ":"
+        meant = None if is_text or key else asked.words.get(wanted) or asked.own_words.get(wanted)
+        if meant is not None and term.operator in (":", "=", "!="):
+            holds, is_asked = meant, term.operator != "!="
+            return lambda row: holds(row) is is_asked
         if term.operator == ":":
+            _refuse_comparison(asked, term)
             return lambda row: asked.contains(row, key, wanted)
         if term.operator in ("=", "!=") and means_text:
             is_wanted = term.operator == "="
@@ -192,12 +200,31 @@ class QueryLanguage(Generic[Row]):
             raise QueryError(f"{where}The {self._what} {asked.name} contains no numbers.", hint=hint)
         if number is None:
             form = f"{term.name}{f':{key} ' if term.counted else ''}{term.operator}"
+            if _DECIMAL_COMMA.fullmatch(term.value):
+                point = term.value.replace(",", ".")
+                raise QueryError(
+                    f"{where}{term.value} has a comma for a point.", hint=f"Write {form}{point}."
+                )
             hint = f"Write {form}20{f', {form}1.5k or {term.name}:words' if not term.counted else ''}."
             raise QueryError(f"{where}{term.value or 'nothing'} is not a number.", hint=hint)
         compare, of_row, value = _COMPARISONS[term.operator], asked.number, number
         if term.operator == "=":
             return lambda row: compare(of_row(row, key), value) or asked.shown(row) == term.value
         return lambda row: compare(of_row(row, key), value)
+
+
+def _refuse_comparison(asked: QueryField[Row], term: Term) -> None:
+    """Refuse `steps:>20`, which would search the numbers for this text."""
+    compared = _COMPARED.match(term.value)
+    if asked.number is None or term.quoted or compared is None:
+        return
+    number = term.value[compared.end() :]
+    if not number or number_of(number) is not None:
+        name = f"{term.name}.{term.key}" if term.key else term.name
+        raise QueryError(
+            f"Character {term.at + 1}: a colon is before {compared[0]}.",
+            hint=f"Write {name}{compared[0]}{number or 20}.",
+        )
 
 
 def _opposite(answer: Answer) -> Answer:
@@ -223,7 +250,11 @@ _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "=": lambda a, b: a == b,
     "!=": lambda a, b: a != b and a == a,
 }
-_PRINTED = re.compile(r"\$?(-?[\d,]*\.?\d+(?:e[+-]?\d{1,3})?)\s*([kmg%]?)", re.IGNORECASE)
+_COMPARED = re.compile("(?:<=|>=|!=|<|>|=|\u2264|\u2265|\u2260)")
+_DECIMAL_COMMA = re.compile(r"\$?-?\d*,\d+[kmg%]?", re.IGNORECASE)
+_PRINTED = re.compile(
+    r"\$?(-?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?:e[+-]?\d{1,3})?)\s*([kmg%]?)", re.IGNORECASE
+)
 _TIME = re.compile(r"(?:(\d{1,9}):)?(\d{1,9}):(\d\d)")
 _UNITS = {"": 1.0, "%": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 

@@ -53,6 +53,7 @@ class Term:
     key: str = ""
     counted: bool = False
     """Whether the key is after a colon, and what it names is counted."""
+    quoted: bool = False
     at: int = field(default=0, compare=False)
 
 
@@ -100,7 +101,7 @@ _QUOTES: Mapping[str, str] = {
 """The signs that open quoted text, each with those that close it; editors and chats put in curved ones."""
 _OPERATOR = re.compile(rf"{_COMPARE}|:(?!:)")
 _COMPARISON = re.compile(rf"\s*({_COMPARE})")
-_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[\w.\-/]+(?=[<>=!:\s]))?")
+_NAME = re.compile("[A-Za-z_]\\w*(?:\\.[\\w.\\-/]+(?=[<>=!:\\s\u2264\u2265\u2260]))?")
 _KEYWORD = re.compile(r"(and|or|not)(?=[\s()\"']|$)", re.IGNORECASE)
 _KEPT_NAME = re.compile(r"@([A-Za-z][\w-]*)")
 _BARE = re.compile(r"\S")
@@ -279,7 +280,7 @@ class _Parser:
         value, quoted = self._value()
         if not value and not quoted:
             self._refuse_blank(found[0], found.start())
-        return Term(name, ":", value, key, at=found.start())
+        return Term(name, ":", value, key, quoted=quoted, at=found.start())
 
     def _compared(self, found: re.Match[str], name: str, key: str, sign: str) -> Term:
         self._skip()
@@ -288,7 +289,7 @@ class _Parser:
         value, quoted = self._value()
         if not quoted:
             self._refuse_mistake(found.start(), mistake_in_value(found[0], sign, value))
-        return Term(name, sign, value, key, at=found.start())
+        return Term(name, sign, value, key, quoted=quoted, at=found.start())
 
     def _refuse_blank(self, name: str, start: int) -> None:
         """Refuse `field: value`, which would search for the value in all fields."""
@@ -311,9 +312,12 @@ class _Parser:
         if compared is None or not key:
             if not key and not quoted:
                 self._refuse_blank(name, start)
-            return Term(name, ":", key, at=start)
+            return Term(name, ":", key, quoted=quoted, at=start)
         self._at = compared.end()
         sign = _WRITTEN.get(compared[1], compared[1])
+        if not quoted and key.endswith(":"):
+            shown = f"{name}:{key.rstrip(':')}{sign}"
+            self._refuse(start, f"a colon is before {sign}", f"Write {shown}5.")
         self._skip()
         if self._at >= len(self._text):
             self._refuse(self._at, f"expected a number after {sign}, but the query ends here", _NUMBERS)

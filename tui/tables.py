@@ -69,6 +69,8 @@ class Column(Generic[Row]):
     """The text that queries search, if it differs from the displayed text."""
     words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
     """Words that a query matches only as a whole: `solved` does not match `unsolved`."""
+    own_words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
+    """Words that a query matches only as a whole after the name of the column."""
     summary: Callable[[Sequence[Row]], Summary] | None = None
     """Returns the value of a group in this column, whose text the group's heading shows."""
     grouped: Callable[[Row], str] | None = None
@@ -213,6 +215,7 @@ def field_of(column: Column[Row]) -> QueryField[Row]:
         shown=column.shown,
         former_names=column.former_names,
         words=column.words,
+        own_words=column.own_words,
     )
 
 

@@ -50,6 +50,10 @@ class RunVerdict(StrEnum):
     """The agent did not solve the task, for the given reasons; only for an agent's run."""
 
 
+WHOLE_VERDICTS = (RunVerdict.SOLVED.value, RunVerdict.NOT_SOLVED.value)
+"""The names of verdicts of which one contains the other, so that queries compare them as a whole."""
+
+
 class ExcludeReason(StrEnum):
     """Why an attempt does not count."""
 
@@ -189,6 +193,10 @@ class RunVerdictGiven:
     def in_words(self) -> str:
         """The verdict in the reviewer's own words; without any, its name."""
         return self.words or self.verdict.value.replace("_", " ")
+
+    def is_named(self, name: str) -> bool:
+        """Return whether a name in lower case, with underscores for blanks, is the whole verdict."""
+        return self.in_words.lower().replace(" ", "_") == name
 
 
 @dataclass(frozen=True, slots=True)

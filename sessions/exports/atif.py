@@ -13,10 +13,11 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 
+from gistpoint.sessions.exports.whole_texts import whole_text, whole_value
 from gistpoint.sessions.records.loading import decoded
-from gistpoint.sessions.records.model import Actor, CutText, Json, Noted, Result, Run, RunCall, Step, StepKind
+from gistpoint.sessions.records.model import Actor, Json, Noted, Result, Run, RunCall, Step, StepKind
 from gistpoint.sessions.records.scanning import CutOffError, DamagedError, Scanner, TooLongError, members
-from gistpoint.sessions.records.values import as_dict, as_int, as_list, as_str, objects, when
+from gistpoint.sessions.records.values import as_dict, as_int, as_list, as_str, objects, parsed_object, when
 from gistpoint.sessions.runs.document import RunDocument
 
 ATIF = "atif"
@@ -138,7 +139,7 @@ def _step(document: RunDocument, step: Step) -> dict[str, Json]:
     shown: dict[str, Json] = {
         "step_id": step.index + 1,
         "source": source,
-        "message": _full_text(document, step.text),
+        "message": whole_text(document, step.text),
     }
     if step.started is not None and 0 <= step.started < 4e9:
         stamp = datetime.fromtimestamp(step.started, UTC).replace(tzinfo=None).isoformat()
@@ -161,7 +162,7 @@ def _agent_part(document: RunDocument, step: Step) -> dict[str, Json]:
     if step.model:
         part["model_name"] = step.model
     if step.thought:
-        part["reasoning_content"] = _full_text(document, step.thought)
+        part["reasoning_content"] = whole_text(document, step.thought)
     if step.calls:
         part["tool_calls"] = [
             _call(document, call, id) for call, id in zip(step.calls, _call_ids(step), strict=True)
@@ -189,12 +190,14 @@ def _call_ids(step: Step) -> list[str]:
 
 
 def _call(document: RunDocument, call: RunCall, id: str) -> Json:
-    arguments: Json = _complete(document, dict(call.parsed)) if call.parsed is not None else {}
-    extra: dict[str, Json] = {"arguments": call.arguments, "id": call.id, "parsed": call.parsed is not None}
+    written = whole_text(document, call.arguments)
+    # Arguments that are too long to be parsed while a run is read are an object for other programs too.
+    arguments = parsed_object(written) if call.parsed is None else whole_value(document, dict(call.parsed))
+    extra: dict[str, Json] = {"arguments": written, "id": call.id, "parsed": call.parsed is not None}
     return {
         "tool_call_id": id,
         "function_name": call.tool or "unknown",
-        "arguments": arguments,
+        "arguments": arguments or {},
         "extra": {"gistpoint": {**extra, "tool": call.tool}},
     }
 
@@ -207,7 +210,7 @@ def _result(document: RunDocument, result: Result, known: set[str], *, agent: bo
         extra["returncode"] = result.returncode
     if result.duration_s is not None:
         extra["duration_ms"] = result.duration_s * 1000
-    shown: dict[str, Json] = {"content": _full_text(document, result.text), "extra": extra}
+    shown: dict[str, Json] = {"content": whole_text(document, result.text), "extra": extra}
     if agent and result.call_id in known:
         shown["source_call_id"] = result.call_id
     return shown
@@ -236,34 +239,23 @@ def _extra_members(document: RunDocument, step: Step, *, agent: bool) -> dict[st
     }
     kept |= {name: at for name, at in (("asked", step.asked), ("replied", step.replied)) if at is not None}
     if not agent and step.thought:
-        kept["thought"] = _full_text(document, step.thought)
+        kept["thought"] = whole_text(document, step.thought)
     if step.diff is not None:
-        kept["diff"] = _full_text(document, step.diff)
+        kept["diff"] = whole_text(document, step.diff)
     if step.diff_so_far is not None:
-        kept["diff_so_far"] = _full_text(document, step.diff_so_far)
+        kept["diff_so_far"] = whole_text(document, step.diff_so_far)
     if step.also and document.header.format != ATIF:
         kept["also"] = _noted(document, step.also)
     if step.edits:
-        kept["edits"] = [{"path": edit.path, "old": edit.old, "new": edit.new} for edit in step.edits]
+        edits: list[Json] = [{"path": edit.path, "old": edit.old, "new": edit.new} for edit in step.edits]
+        kept["edits"] = whole_value(document, edits)
     return kept
 
 
 def _noted(document: RunDocument | None, also: Iterable[Noted]) -> Json:
     return [
-        [noted.path, noted.text if document is None else _full_text(document, noted.text)] for noted in also
+        [noted.path, noted.text if document is None else whole_text(document, noted.text)] for noted in also
     ]
-
-
-def _complete(document: RunDocument, value: Json) -> Json:
-    if isinstance(value, dict):
-        return {key: _complete(document, item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_complete(document, item) for item in value]
-    return _full_text(document, value) if isinstance(value, str) else value
-
-
-def _full_text(document: RunDocument, text: str) -> str:
-    return "".join(document.full_text(text)) if isinstance(text, CutText) else str(text)
 
 
 _AGENT = ("name", "version", "model_name")

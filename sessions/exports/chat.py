@@ -9,6 +9,7 @@ from itertools import chain, repeat
 
 from gistpoint.core.text import plural
 from gistpoint.sessions.exports.chat_sequence import ChatSequence, Message
+from gistpoint.sessions.exports.whole_texts import whole_text, whole_value
 from gistpoint.sessions.records.model import Actor, Json, RunCall, Step, StepKind
 from gistpoint.sessions.runs.document import RunDocument
 
@@ -101,8 +102,8 @@ def _messages_of(document: RunDocument, step: Step) -> Iterator[Message]:
 
 def _message_to_solver(document: RunDocument, step: Step) -> Message:
     """Return the message of a step that has no calls and is a user's, a harness's or an environment's."""
-    text = _whole(document, step.text)
-    parts = [_whole(document, result.text) for result in step.results]
+    text = whole_text(document, step.text)
+    parts = [whole_text(document, result.text) for result in step.results]
     if text or not parts:
         parts.insert(0, text)
     return {"role": "user" if step.actor is Actor.USER else "system", "content": "\n".join(parts)}
@@ -110,30 +111,24 @@ def _message_to_solver(document: RunDocument, step: Step) -> Message:
 
 def _turn(document: RunDocument, step: Step) -> Iterator[Message]:
     """Yield the solver's message with its calls, then their results."""
-    message: Message = {"role": "assistant", "content": _whole(document, step.text)}
+    message: Message = {"role": "assistant", "content": whole_text(document, step.text)}
     if step.thought:
-        message["reasoning_content"] = _whole(document, step.thought)
+        message["reasoning_content"] = whole_text(document, step.thought)
     ids = [call.id or f"call-{step.index + 1}-{number}" for number, call in enumerate(step.calls, start=1)]
     if step.calls:
-        message["tool_calls"] = [_call(call, id) for call, id in zip(step.calls, ids, strict=True)]
+        message["tool_calls"] = [_call(document, call, id) for call, id in zip(step.calls, ids, strict=True)]
     yield message
     # Results without an id belong to the calls in order.
     for result, id in zip(step.results, chain(ids, repeat("")), strict=False):
         yield {
             "role": "tool",
             "tool_call_id": result.call_id or id,
-            "content": _whole(document, result.text),
+            "content": whole_text(document, result.text),
         }
 
 
-def _whole(document: RunDocument, text: str) -> str:
-    return "".join(document.full_text(text))
-
-
-def _call(call: RunCall, id: str) -> Json:
-    arguments = _arguments(call.arguments, call.parsed)
+def _call(document: RunDocument, call: RunCall, id: str) -> Json:
+    arguments = whole_text(document, call.arguments)
+    if call.parsed is not None:
+        arguments = json.dumps(whole_value(document, dict(call.parsed)))
     return {"id": id, "type": "function", "function": {"name": call.tool, "arguments": arguments}}
-
-
-def _arguments(raw: str, parsed: object) -> str:
-    return json.dumps(parsed) if isinstance(parsed, dict) else raw

@@ -152,7 +152,7 @@ def _v0_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> 
         .diffs(diff for _, diff in pairs)
         .span(head.time("timestamp"), latest(times_of(answers, "timestamp")))
         .naive(head.get("timestamp"))
-        .spent(_spent(reply))
+        .spent(_spent(head, reply))
         .model(reply.word("model"))
         .flag_if(any_failed(results), "error")
         .derived(
@@ -176,8 +176,16 @@ def _v0_actor(index: int, head: Record) -> Actor:
     return Actor.AGENT if index else Actor.USER
 
 
-def _spent(reply: Record) -> Tokens:
-    return tokens_of(reply.inner("usage").members)
+def _spent(head: Record, reply: Record) -> Tokens:
+    """Return the tokens of the reply that led to an event.
+
+    One reply may lead to several actions, each of which repeats it; only the first one counts it.
+    """
+    made = objects(first_in(reply.get("choices")).inner("message").get("tool_calls"))
+    first = as_str(made[0].get("id")) if made else ""
+    wanted = head.word("tool_call_metadata", "tool_call_id")
+    is_further = bool(first and wanted) and wanted != first
+    return Tokens() if is_further else tokens_of(reply.inner("usage").members)
 
 
 def _v0_text(head: Record, name: str, arguments: Record, kind: StepKind) -> str:

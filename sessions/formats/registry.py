@@ -19,7 +19,7 @@ from gistpoint.sessions.formats._installed import InstalledFormat, fault_of_form
 from gistpoint.sessions.records.archives import NoRunError, RunFileError
 from gistpoint.sessions.records.format import Format
 from gistpoint.sessions.records.model import Json
-from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.probe import FileIdentity, FileProbe
 from gistpoint.sessions.records.values import as_dict, as_list, as_str, objects
 
 ENTRY_POINTS = "gistpoint.formats"
@@ -109,7 +109,7 @@ def recognise(probe: FileProbe) -> Format:
     return known[0]
 
 
-_recognised: dict[tuple[str, int, int], tuple[Format, bool]] = {}
+_recognised: dict[FileIdentity, tuple[Format, bool]] = {}
 """The format of each file, by the file's identity, and whether a longer head was needed.
 
 They are kept because a list opens its files again.

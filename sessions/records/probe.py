@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Collection, Sequence
 from functools import cached_property
+from typing import TypeAlias
 
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Archive, Blob, FileBlob, SliceBlob
@@ -28,6 +29,10 @@ _MESSAGES = 4096
 _INDENTED = re.compile(rb"\{\r?\n([ \t]+)\"")
 _SPACE = re.compile(r"[\s,:]*")
 _DEEPEST = 12
+
+
+FileIdentity: TypeAlias = tuple[str, int, int, int, int]
+"""The path, size, times of modification and change (ns), and inode of a file."""
 
 
 class FileProbe:
@@ -60,18 +65,16 @@ class FileProbe:
         return self.blob.read(0, limits.HEAD if self._wide else limits.HEAD // 4)
 
     @property
-    def identity(self) -> tuple[str, int, int] | None:
-        """The path, size and modification time (ns) that identify a plain file.
-
-        None for anything else, and for a file that is gone.
-        """
+    def identity(self) -> FileIdentity | None:
+        """What identifies a plain file as it is now; None for anything else, and for a file that is gone."""
         if not isinstance(self.blob, FileBlob) or self.parts:
             return None
         try:
             stat = self.blob.path.stat()
         except OSError:
             return None
-        return str(self.blob.path), stat.st_size, stat.st_mtime_ns
+        # Programs that unpack or copy files set the times of modification, and a size may stay the same.
+        return str(self.blob.path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
 
     @property
     def is_wide(self) -> bool:

@@ -7,13 +7,13 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
-from typing import IO, TYPE_CHECKING, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from gistpoint.core.errors import extra_hint
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob, BlobFile, BytesBlob, RunFileError
 from gistpoint.sessions.records.model import Json
-from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.probe import FileIdentity, FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, array_records, guarded, lines, one_record
 from gistpoint.sessions.records.values import recoded
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from arro3.core import RecordBatch
 
 PARQUET = b"PAR1"
-_FileKey: TypeAlias = tuple[str, int, int]
 _KEPT = 16
 """The number of files whose rows' positions are remembered."""
 _BATCH = 16
@@ -115,8 +114,8 @@ class Places:
     """
 
     def __init__(self) -> None:
-        self._files: OrderedDict[_FileKey, dict[str, tuple[int, int, int]]] = OrderedDict()
-        self._reading: tuple[_FileKey, Iterator[Row], int] | None = None
+        self._files: OrderedDict[FileIdentity, dict[str, tuple[int, int, int]]] = OrderedDict()
+        self._reading: tuple[FileIdentity, Iterator[Row], int] | None = None
         self._latest: tuple[dict[str, tuple[int, int, int]], str, Row] | None = None
 
     def of(self, probe: FileProbe) -> dict[str, tuple[int, int, int]]:

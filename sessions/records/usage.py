@@ -2,7 +2,8 @@
 
 Providers count the tokens that were read from a cache, or written to it, in one of two ways: within the
 prompt (OpenAI, Google, LiteLLM), or separately (Anthropic, and programs that count like it). See
-decision 184.
+decision 184. The tokens of a reply's thoughts are counted in two ways too: within the completion, or
+separately (Google, opencode); a recorded sum of all tokens shows which.
 """
 
 from __future__ import annotations
@@ -23,15 +24,18 @@ def counted_within(
     """Return the tokens of a reply whose prompt includes those `read` from a cache or `written` to it.
 
     `whole` is the number of all tokens, if it is recorded. Counts that can't be within the prompt are added:
-    if only the sum with them is the whole, or if they are greater than what the prompt has room for.
+    if only the sum with them is the whole, or if they are greater than what the prompt has room for. The
+    `reasoning` tokens are added to the completion if only the sum with them is the whole.
     """
     cache = total([read, written])
+    spoken = _with_thoughts(completion, reasoning, prompt, whole)
     if prompt is None or not cache:
-        return Tokens(prompt, completion, read, reasoning)
-    if whole is not None and whole == prompt + (completion or 0) + cache:
-        return Tokens(prompt + cache, completion, read, reasoning)
+        return Tokens(prompt, spoken, read, reasoning)
+    spoken_apart = _with_thoughts(completion, reasoning, prompt + cache, whole)
+    if whole is not None and whole == prompt + cache + (spoken_apart or 0):
+        return Tokens(prompt + cache, spoken_apart, read, reasoning)
     outside = cache if (read or 0) > prompt else (written or 0) if cache > prompt else 0
-    return Tokens(prompt + outside, completion, read, reasoning)
+    return Tokens(prompt + outside, spoken, read, reasoning)
 
 
 def counted_apart(
@@ -45,9 +49,22 @@ def counted_apart(
 ) -> Tokens:
     """Return the tokens of a reply whose `fresh` ones are counted without those `read` or `written`.
 
-    If the counts add up to the `whole` only without those of the cache, they are within the fresh ones.
+    If the counts add up to the `whole` only without those of the cache, they are within the fresh ones. The
+    `reasoning` tokens are added to the completion if only the sum with them is the whole.
     """
     cache = total([read, written])
-    if cache and whole is not None and fresh is not None and whole == fresh + (completion or 0):
-        return Tokens(fresh, completion, read, reasoning)
-    return Tokens(total([fresh, cache]), completion, read, reasoning)
+    spoken = _with_thoughts(completion, reasoning, fresh, whole)
+    if cache and whole is not None and fresh is not None and whole == fresh + (spoken or 0):
+        return Tokens(fresh, spoken, read, reasoning)
+    prompt = total([fresh, cache])
+    return Tokens(prompt, _with_thoughts(completion, reasoning, prompt, whole), read, reasoning)
+
+
+def _with_thoughts(
+    completion: int | None, reasoning: int | None, prompt: int | None, whole: int | None
+) -> int | None:
+    """Return the tokens of a reply with those of its thoughts, which the whole may show to be separate."""
+    if not reasoning or prompt is None or whole is None:
+        return completion
+    spoken = (completion or 0) + reasoning
+    return spoken if whole == prompt + spoken else completion

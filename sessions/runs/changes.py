@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import compress
 from operator import not_
 from typing import TypeAlias
@@ -16,7 +16,7 @@ from gistpoint.core.kinds.registry import declared
 from gistpoint.core.text import whole_number
 from gistpoint.core.tools.declaration import ArgumentKind
 from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
-from gistpoint.sessions.records.model import FileEdit, Json, Result, RunCall, Step, StepKind
+from gistpoint.sessions.records.model import CutText, FileEdit, Json, Result, RunCall, Step, StepKind
 from gistpoint.sessions.records.values import objects
 from gistpoint.sessions.runs.commands import (
     arguments_of,
@@ -49,6 +49,11 @@ class FileChange:
     """A change of one file."""
 
     path: str
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a text of the change is so long that only its beginning is known here."""
+        return any(isinstance(getattr(self, one.name), CutText) for one in fields(self))
 
     def part(self, path: str) -> FileDiff | None:
         """Return a diff of the part of the file `path` that the change shows; None if it shows none."""

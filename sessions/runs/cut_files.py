@@ -29,13 +29,13 @@ def is_cut(path: Path) -> bool:
     """
     try:
         stat = path.stat()
-        return _is_cut(str(path), stat.st_size, stat.st_mtime_ns)
+        return _is_cut(str(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
     except (OSError, RunFileError, ValueError):
         return False
 
 
 @lru_cache(maxsize=64)  # a file may hold thousands of runs, each of which is checked
-def _is_cut(path: str, size: int, mtime_ns: int) -> bool:
+def _is_cut(path: str, *_state: int) -> bool:
     blob = opened(FileBlob(Path(path))) if Path(path).is_file() else None
     if blob is None or isinstance(blob, Archive):
         return False

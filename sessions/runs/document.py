@@ -72,9 +72,14 @@ class RunDocument:
         name: str = "",
         id: str = "",
         another: Callable[[], RunReader] | None = None,
+        has_other_files: Callable[[], bool] | None = None,
     ) -> None:
-        """`another` makes a second reader of the same run, for `last_step`."""
+        """`another` makes a second reader of the same run, for `last_step`.
+
+        `has_other_files` returns whether files were added to a run of several files, or removed from it.
+        """
         self.format = format
+        self._has_other_files = has_other_files
         self._another = another
         not_shown = reader.not_shown
         if not_shown is None:
@@ -198,9 +203,14 @@ class RunDocument:
     def changed(self) -> bool:
         """Whether the file has changed in size since it was indexed, as it does while a run is being written.
 
-        False until the index is complete. The caller then calls `grow`, or opens the run again.
+        A run of several files has also changed if it has more or fewer of them. False until the index is
+        complete. The caller then calls `grow`, or opens the run again.
         """
-        return self._finished and self._size() != self._indexed_bytes
+        if not self._finished:
+            return False
+        if self._size() != self._indexed_bytes:
+            return True
+        return self._has_other_files is not None and self._has_other_files()
 
     @property
     def blobs(self) -> tuple[Blob, ...]:

@@ -90,6 +90,8 @@ class EditedTree:
         if isinstance(change, Undone):
             self._undo(path)
             return
+        if change.is_cut:
+            raise NotAppliedError(f"The edit of {path} is too long to follow.", is_wrong=True)
         after = self.original(path) if isinstance(change, Restored) else self._after(path, change)
         self._before.setdefault(path, []).append(self._content(path))
         self._set(path, after)

@@ -26,6 +26,7 @@ from gistpoint.sessions.records.archives import (
     Blob,
     FileBlob,
     NoRunError,
+    PathBlob,
     RunFileError,
     SliceBlob,
     opened,
@@ -378,7 +379,26 @@ def open_run(name: str | Path, *, known: Format | None = None) -> RunDocument:
     if study is not None:
         error = hidden_error(str(name), study)
         raise HiddenRunError(error.message, hint=error.hint)
-    return RunDocument(reader, format, name=str(name), id=run, another=lambda: format.open(probe, run))
+    another = partial(format.open, probe, run)
+    has_other_files = partial(_has_other_files, path, len(probe.parts)) if probe.parts else None
+    return RunDocument(
+        reader, format, name=str(name), id=run, another=another, has_other_files=has_other_files
+    )
+
+
+def _has_other_files(path: Path, count: int) -> bool:
+    """Whether a run of several files no longer has this number of files."""
+    try:
+        return len(_parts_of(path)) != count
+    except OSError:
+        return False
+
+
+def _parts_of(path: Path) -> list[PathBlob]:
+    """Return the files of a run that has several, given the path that names it; empty for other paths."""
+    if path.is_dir():
+        return run_files(path)
+    return trial_files(path.parent) if path.name in _SUMMARIES else session_files(path)
 
 
 def _only_id(entries: Iterator[RunEntry], name: str) -> str:
@@ -424,16 +444,14 @@ def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
     """
     if not _is_there(str(path)):
         raise RunFileError(f"{path} does not exist.")
-    if path.is_dir():
-        parts = run_files(path)
-        if parts:
-            return FileProbe(parts[0], name=str(path), parts=parts), id
-        raise _folder_error(path)
-    if not path.is_file():
+    is_folder = path.is_dir()
+    if not is_folder and not path.is_file():
         raise RunFileError(f"{path} is not a regular file.")
-    parts = trial_files(path.parent) if path.name in _SUMMARIES else session_files(path)
+    parts = _parts_of(path)
     if parts:
         return FileProbe(parts[0], name=str(path), parts=parts), id
+    if is_folder:
+        raise _folder_error(path)
     blob = sessions_of(opened(FileBlob(path)))
     if isinstance(blob, Archive):
         return _in_archive(path, blob, id)

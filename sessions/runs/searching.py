@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
 from typing import NamedTuple
 
@@ -109,8 +109,8 @@ class Query:
         own = _longest_word(literals, apart_from=_WRITTEN)
         self.word_form = (own.lower() if self.lower else own).encode()
         """A word that the file of every match contains, however it is encoded; empty if there is none."""
-        self.forms = _byte_forms(literal, ignore) if literal else None
-        """The encodings of a string that every match contains; None if they are unknown."""
+        self._forms = _byte_forms(literal, ignore, _ESCAPES[:1]) if literal else None
+        self._all_forms = self._forms and _byte_forms(literal, ignore, _ESCAPES)
         self._plain = None if regex else pattern
         self.may_be_joined = not regex and _JOINED.search(pattern) is not None
         """Whether a match may consist of several recorded strings, even if texts are recorded whole."""
@@ -130,6 +130,14 @@ class Query:
                 yield from self._in_pieces(run, document, step, scope, part, text)
             elif text:
                 yield from self._in_text(run, step, scope, part, text, 0)
+
+    def forms_in(self, blobs: Iterable[Blob]) -> tuple[bytes, ...] | None:
+        """Return the encodings of a string that every match in blobs contains; None if they are unknown."""
+        if self._forms == self._all_forms:
+            return self._forms
+        # Few files have any such escape, and each form takes as long as reading the file.
+        escaped = (next(search_bytes(blob, _SIGN_ESCAPES, lower=False), None) for blob in blobs)
+        return self._forms if all(place is None for place in escaped) else self._all_forms
 
     def may_be_in(self, blob: Blob) -> bool:
         """Whether a blob contains the word that every match has; True if there is no such word."""
@@ -209,10 +217,11 @@ def _places(text: str, part: str) -> Iterator[tuple[int, int]]:
         at = find(part, end)
 
 
-def _byte_forms(literal: str, ignore: bool) -> tuple[bytes, ...] | None:
+def _byte_forms(literal: str, ignore: bool, tables: Sequence[Mapping[str, str]]) -> tuple[bytes, ...] | None:
     """Return the encodings that a string may have in JSON or nested JSON; None if they are unknown.
 
-    They are in lower case if case is to be ignored, or the text is not ASCII.
+    `tables` are the escapes of the programs that may have written it, by the escaped sign. The encodings are
+    in lower case if case is to be ignored, or the text is not ASCII.
     """
     if not literal.strip():
         return None
@@ -221,16 +230,37 @@ def _byte_forms(literal: str, ignore: bool) -> tuple[bytes, ...] | None:
     may_be_escaped_or_not = not set(literal).isdisjoint("/\x7f")
     if has_many_folds or may_be_escaped_or_not:
         return None
-    in_json = _in_json(literal)
-    forms = in_json.union(*map(_in_json, in_json))
+    in_json = _in_json(literal, tables)
+    forms = in_json.union(*(_in_json(form, tables) for form in in_json))
     encoded = {form.encode("utf-8", "surrogatepass") for form in forms}
     if ignore or not is_ascii:
         encoded = set(map(bytes.lower, encoded))
     return tuple(sorted(encoded))
 
 
-def _in_json(text: str) -> set[str]:
-    return {json.dumps(text, ensure_ascii=ascii)[1:-1] for ascii in (False, True)}
+def _in_json(text: str, tables: Sequence[Mapping[str, str]]) -> set[str]:
+    plain = {json.dumps(text, ensure_ascii=ascii)[1:-1] for ascii in (False, True)}
+    return {_escaped(form, table) for form in plain for table in tables}
+
+
+def _escaped(form: str, table: Mapping[str, str]) -> str:
+    return _ESCAPABLE.sub(lambda found: table.get(found[0][-1], found[0]), form)
+
+
+def _escapes(signs: str, number: str) -> dict[str, str]:
+    return {sign: f"\\u{ord(sign):{number}}" for sign in signs}
+
+
+_ESCAPABLE = re.compile(r"""\\.|[<>&='"+`]""")
+_ESCAPES: tuple[Mapping[str, str], ...] = (
+    {},
+    _escapes("<>&", "04x"),  # Go
+    _escapes("<>&='", "04x"),  # Gson, of Java
+    _escapes("<>&'\"+`", "04X"),  # .NET
+)
+"""What programs write in JSON strings for signs that have a meaning in HTML, by the sign."""
+_SIGN_ESCAPES = (rb"\u002", rb"\u003", rb"\u0060")
+"""How all of these escapes begin."""
 
 
 def _longest_word(literals: Iterable[str], apart_from: str = "") -> str:
@@ -344,7 +374,13 @@ def _in_header(document: RunDocument, query: Query, run: Run) -> Iterator[Hit]:
 def _candidates(document: RunDocument, query: Query, cancel: CancelToken) -> Iterator[int | None]:
     """Yield the steps that may match, and None if there may be a match outside the steps."""
     if document.format.texts_in_records:
-        forms = query.forms if not query.may_be_joined else (query.word_form,) if query.word_form else None
+        forms = (
+            query.forms_in(document.blobs)
+            if not query.may_be_joined
+            else (query.word_form,)
+            if query.word_form
+            else None
+        )
         if forms is not None:
             yield from _at_places(document, query, forms, cancel)
             return

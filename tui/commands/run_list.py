@@ -158,6 +158,7 @@ def asked_for(where: str, kept: KeptQueries | None = None) -> RowQuery[FoundRun]
     """
     from gistpoint.core.kept_queries import kept_queries
     from gistpoint.core.queries import QueryField
+    from gistpoint.sessions.annotations.reviews import WHOLE_VERDICTS
     from gistpoint.sessions.runs.run_queries import run_query
 
     def contains(words: Callable[[Review], Iterable[str]]) -> Callable[[FoundRun, str, str], bool]:
@@ -165,7 +166,17 @@ def asked_for(where: str, kept: KeptQueries | None = None) -> RowQuery[FoundRun]
             word in text.lower() for review in found.reviews for text in words(review)
         )
 
-    given = QueryField("verdict", contains=contains(_verdict_words), has_words=False)
+    def is_given(name: str) -> Callable[[FoundRun], bool]:
+        return lambda found: any(
+            review.verdict is not None and review.verdict.is_named(name) for review in found.reviews
+        )
+
+    given = QueryField(
+        "verdict",
+        contains=contains(_verdict_words),
+        own_words={name: is_given(name) for name in WHOLE_VERDICTS},
+        has_words=False,
+    )
     labels = QueryField("labels", contains=contains(_label_words), has_words=False)
     known = kept_queries(Locations.of_user().config) if kept is None else kept
     return run_query(where, known, (given, labels))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
@@ -10,10 +10,11 @@ from gistpoint.sessions.formats.shared.message_parts import merged, parts_of_mes
 from gistpoint.sessions.formats.shared.messages import stopped
 from gistpoint.sessions.records.building import StepBuilder, any_error, spoken_result
 from gistpoint.sessions.records.format import Raw
-from gistpoint.sessions.records.model import Actor, FileEdit, Result, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import Actor, FileEdit, Json, Result, Step, StepKind, Tokens
 from gistpoint.sessions.records.record import Record, of_type, times_of, words_of
 from gistpoint.sessions.records.usage import counted_apart
 from gistpoint.sessions.records.values import (
+    as_dict,
     as_float,
     as_str,
     as_text,
@@ -29,6 +30,47 @@ def tokens_of(usage: Record) -> Tokens:
         read=usage.whole("cache_read_input_tokens"),
         written=usage.whole("cache_creation_input_tokens"),
     )
+
+
+class Copies:
+    """The records of a session so far, each of which Claude Code may write again, with the same id.
+
+    It does so when it resumes a session, condenses a context or reads its input from a stream.
+    """
+
+    def __init__(self) -> None:
+        self._steps: dict[int, int] = {}
+        self._is_copy = False
+
+    def step_of(self, record: dict[str, Json]) -> int | None:
+        """Return the step of the record of which `record` is a copy; None if it is not a copy."""
+        key = _identity(record)
+        known = self._steps.get(hash(key)) if key else None
+        self._is_copy = known is not None
+        return known
+
+    def add(self, record: dict[str, Json], step: int) -> None:
+        """Add a record that is not a copy, and the step that it belongs to."""
+        if key := _identity(record):
+            self._steps[hash(key)] = step
+
+    def had_a_step(self, record: dict[str, Json]) -> bool:
+        """Whether the last record was a copy that made a step in reviews of earlier versions."""
+        joined_its_reply = record.get("type") == "assistant" and as_dict(record.get("message")).get("id")
+        return self._is_copy and not joined_its_reply
+
+
+def _identity(record: dict[str, Json]) -> tuple[str, str] | None:
+    name = as_str(record.get("uuid"))
+    return (name, as_str(record.get("type"))) if name else None
+
+
+def without_copies(records: Iterable[Record]) -> list[Record]:
+    """Return records without copies: of each, only the last version, in the place of the first one."""
+    found: dict[object, Record] = {}
+    for number, record in enumerate(records):
+        found[_identity(record.members) or number] = record
+    return list(found.values())
 
 
 def reply_step(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:

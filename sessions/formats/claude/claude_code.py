@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from gistpoint.sessions.formats.claude._replies import reply_step, tokens_of
+from gistpoint.sessions.formats.claude._replies import Copies, reply_step, tokens_of, without_copies
 from gistpoint.sessions.formats.shared.message_parts import Parts, parts_of_message
 from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
@@ -71,6 +71,7 @@ class _Reader(RunReader):
         """The step of each call that is not answered yet, by the call's id."""
         self._usage: dict[str, dict[str, Json]] = {}
         self._agents: set[str] = set()
+        self._copies = Copies()
         self._seen: dict[str, Json] = {}
         self._tally = Tally()
 
@@ -78,6 +79,13 @@ class _Reader(RunReader):
         record = as_dict(fields)
         message = as_dict(record.get("message"))
         self._learn(record, message)
+        step = self._copies.step_of(record)
+        if step is None:
+            step = self._place(record, message, step_count)
+            self._copies.add(record, step)
+        return step
+
+    def _place(self, record: dict[str, Json], message: dict[str, Json], step_count: int) -> int:
         blocks = objects(message.get("content"))
         if record.get("type") == "assistant":
             name = as_str(message.get("id"))
@@ -100,7 +108,8 @@ class _Reader(RunReader):
                 self._steps[call] = self._open_calls[call] = step
 
     def had_a_step(self, fields: Json) -> bool:
-        return as_dict(fields).get("type") == "progress"
+        record = as_dict(fields)
+        return record.get("type") == "progress" or self._copies.had_a_step(record)
 
     def _learn(self, record: dict[str, Json], message: dict[str, Json]) -> None:
         self._learn_names(record)
@@ -182,7 +191,7 @@ class _Reader(RunReader):
             self._seen.setdefault("model", model)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        records = records_of(raws)
+        records = without_copies(records_of(raws))
         if of_type(records, "assistant"):
             return reply_step(index, raws, records)
         return _other(index, raws, records[0])

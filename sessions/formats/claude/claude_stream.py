@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from gistpoint.sessions.formats.claude._replies import reply_step, tokens_of
+from gistpoint.sessions.formats.claude._replies import Copies, reply_step, tokens_of, without_copies
 from gistpoint.sessions.formats.shared.message_parts import Parts, parts_of_message
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
@@ -84,6 +84,7 @@ class _Reader(RunReader):
         self._result: dict[str, Json] = {}
         self._model = ""
         self._prompted = False
+        self._copies = Copies()
         self._agents: frozenset[str] | None = None
 
     def records(self) -> Iterator[RawRecord]:
@@ -106,7 +107,14 @@ class _Reader(RunReader):
         record = as_dict(fields)
         if _agent_of(fields) != self._agent:
             return max(step_count - 1, 0)
-        self._learn(record)
+        step = self._copies.step_of(record)
+        if step is None:
+            self._learn(record)
+            step = self._place(record, step_count)
+            self._copies.add(record, step)
+        return step
+
+    def _place(self, record: dict[str, Json], step_count: int) -> int:
         message = as_dict(record.get("message"))
         blocks = objects(message.get("content"))
         if record.get("type") == "assistant":
@@ -122,6 +130,9 @@ class _Reader(RunReader):
         known = first_known(owners)
         self._prompted = self._prompted or (record.get("type") == "user" and known is None)
         return step_count if known is None else known
+
+    def had_a_step(self, fields: Json) -> bool:
+        return self._copies.had_a_step(as_dict(fields))
 
     def _of_reply(self, name: str, step_count: int) -> int:
         return self._replies.setdefault(name, step_count) if name else step_count
@@ -181,7 +192,7 @@ class _Reader(RunReader):
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         own = [raw for raw in raws if _agent_of(raw.value) == self._agent] or list(raws)
-        records = list(map(_as_in_session, records_of(own)))
+        records = without_copies(map(_as_in_session, records_of(own)))
         if of_type(records, "assistant"):
             step = reply_step(index, own, records)
             links = tuple(f"#{call.id}" for call in step.calls if call.id in self._started(step))

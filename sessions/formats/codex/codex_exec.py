@@ -22,6 +22,7 @@ from gistpoint.sessions.records.model import (
     RunCall,
     Step,
     StepKind,
+    Tokens,
 )
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record, of_type, texts_of, words_of
@@ -64,13 +65,13 @@ class _Reader(RunReader):
         self._reply: int | None = None
         self._answered = False
         self._thread = ""
-        self._usage: dict[str, Json] = {}
+        self._spent = _Spent()
         self._ended = ""
 
     def place(self, fields: Json, step_count: int) -> int:
         event, kind, item = _parts(fields)
         if not event.startswith("item."):
-            self._learn(event, as_dict(fields))
+            self._learn(event, as_dict(fields), step_count)
             return step_count
         if kind == "error":
             return step_count
@@ -87,14 +88,16 @@ class _Reader(RunReader):
         self._answered = _ends_a_call(event, kind)
         return self._reply
 
-    def _learn(self, event: str, record: dict[str, Json]) -> None:
+    def _learn(self, event: str, record: dict[str, Json], step: int) -> None:
+        if event == "thread.started":
+            self._spent.begin(as_str(record.get("thread_id")))
         self._thread = self._thread or as_str(record.get("thread_id"))
         self._reply = None
         if event == "turn.started":
             self._items.clear()  # the ids of items start again with each turn
         if event.startswith("turn.") or event == "error":
             self._ended = "" if event == "turn.started" else event
-            self._usage = as_dict(record.get("usage")) or self._usage
+            self._spent.add(step, tokens_of(as_dict(record.get("usage"))))
 
     def header(self) -> Run:
         for record in () if self._thread else self.probe.lines:
@@ -104,7 +107,7 @@ class _Reader(RunReader):
             id=self._thread,
             agent="codex",
             exit_status=self._ended,
-            tokens=tokens_of(self._usage),
+            tokens=self._spent.all,
             warnings=("The prompt, times and the model are not recorded.",),
         )
 
@@ -112,7 +115,44 @@ class _Reader(RunReader):
         event, kind, item = _parts(raws[0].value)
         if event.startswith("item.") and kind != "error":
             return _reply(index, raws)
-        return _other(index, raws, event, Record(raws[0].value), item)
+        return _other(index, raws, event, Record(raws[0].value), item, self._spent.of(index))
+
+
+class _Spent:
+    """The tokens of each turn; Codex adds them up from turn to turn of a thread."""
+
+    def __init__(self) -> None:
+        self.all = Tokens()
+        self._thread = ""
+        self._before = Tokens()
+        self._turns: dict[int, Tokens] = {}
+
+    def begin(self, thread: str) -> None:
+        """Count anew if a thread is another one."""
+        if thread != self._thread:
+            self._thread, self._before = thread, Tokens()
+
+    def add(self, step: int, so_far: Tokens) -> None:
+        """Add what was spent since the turn before, if `so_far` has any counts; lower ones began anew."""
+        if not so_far:
+            return
+        own = _difference(so_far, self._before) or so_far
+        self._before = so_far
+        self._turns[step] = own
+        self.all += own
+
+    def of(self, step: int) -> Tokens:
+        """Return the tokens of the turn that a step ends."""
+        return self._turns.get(step, Tokens())
+
+
+def _difference(later: Tokens, earlier: Tokens) -> Tokens | None:
+    """Return how much greater the counts are; None if one is lower."""
+    names = ("prompt", "completion", "cached", "reasoning")
+    counts = {name: (getattr(later, name), getattr(earlier, name) or 0) for name in names}
+    if any(now is not None and now < before for now, before in counts.values()):
+        return None
+    return Tokens(**{name: None if now is None else now - before for name, (now, before) in counts.items()})
 
 
 def _reply(index: int, raws: Sequence[Raw]) -> Step:
@@ -191,7 +231,7 @@ _KINDS = {
 }
 
 
-def _other(index: int, raws: Sequence[Raw], event: str, record: Record, item: Record) -> Step:
+def _other(index: int, raws: Sequence[Raw], event: str, record: Record, item: Record, spent: Tokens) -> Step:
     kind = _KINDS.get(event)
     if kind is None:
         return unknown_step(index, raws, event or "record", dumped(raws[0].value))
@@ -199,8 +239,7 @@ def _other(index: int, raws: Sequence[Raw], event: str, record: Record, item: Re
     return (
         StepBuilder(index, raws, Actor.SYSTEM, kind, event)
         .text(record.text("message"), failure, item.text("message"), record.text("thread_id"))
-        # Codex adds the tokens up from turn to turn, so the last count is that of the run.
-        .spent(tokens_of(record.inner("usage").members))
+        .spent(spent)
         .flag_if(kind is StepKind.ERROR, "error")
         .derived("kind")
         .build()

@@ -98,12 +98,19 @@ def shown_diff(display: Json) -> tuple[str, tuple[FileEdit, ...]]:
     return diff, (FileEdit(path, None, new if isinstance(new, str) else None),)
 
 
-def google_tokens(usage: dict[str, Json]) -> Tokens:
-    """Return the tokens of a reply, adding those of its thoughts to the completion's."""
+def google_tokens(usage: dict[str, Json], *, thoughts_within: bool = False) -> Tokens:
+    """Return the tokens of a reply, adding those of its thoughts to the completion's unless they are in them.
+
+    `thoughts_within` says whether the program counts them within the candidates, as long as the recorded sum
+    of all tokens does not show the opposite.
+    """
     written = as_int(first(usage, "candidatesTokenCount", "output"))
     thought = as_int(first(usage, "thoughtsTokenCount", "thoughts"))
     prompt = total(
         [as_int(usage.get(key)) for key in ("promptTokenCount", "input", "toolUsePromptTokenCount", "tool")]
     )
     cached = as_int(first(usage, "cachedContentTokenCount", "cached"))
-    return counted_within(prompt, total([written, thought]), read=cached, reasoning=thought)
+    whole = as_int(first(usage, "totalTokenCount", "total"))
+    apart = total([written, thought])
+    is_within = whole != total([prompt, apart]) if thoughts_within else whole == total([prompt, written])
+    return counted_within(prompt, written if is_within else apart, read=cached, reasoning=thought)

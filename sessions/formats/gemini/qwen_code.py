@@ -88,7 +88,7 @@ class _Reader(RunReader):
             self._seen["title"] = title
         usage = as_dict(record.get("usageMetadata"))
         if usage:
-            self._tokens[as_str(record.get("uuid"))] = google_tokens(usage)
+            self._tokens[as_str(record.get("uuid"))] = _tokens(usage)
         self._tally.add_time(when(record.get("timestamp")))
 
     def user_text(self, record: dict[str, Json]) -> str:
@@ -122,6 +122,11 @@ class _Reader(RunReader):
 
 def _id(part: dict[str, Json], key: str) -> str:
     return as_str(as_dict(part.get(key)).get("id"))
+
+
+def _tokens(usage: dict[str, Json]) -> Tokens:
+    # Most of its models are asked through OpenAI's API, which counts thoughts within the completion.
+    return google_tokens(usage, thoughts_within=True)
 
 
 def _failure(record: dict[str, Json]) -> str:
@@ -163,7 +168,7 @@ def _reply_step(index: int, raws: Sequence[Raw], records: list[Record], *, taken
         .over(times_of(records, "timestamp"))
         .replied(times_of(replies, "timestamp"))
         .naive(records[0].get("timestamp"))
-        .spent(google_tokens(counted[-1].members if counted else {}))
+        .spent(_tokens(counted[-1].members if counted else {}))
         .model(next(filter(None, words_of(replies, "model")), ""))
         .flag_if(any_failed(results), "error")
         .flag_if(taken_back, "taken back")

@@ -145,6 +145,7 @@ def _tokens(info: Record) -> Tokens:
         read=counts.whole("cache", "read"),
         written=counts.whole("cache", "write"),
         reasoning=counts.whole("reasoning"),
+        whole=counts.whole("total"),
     )
 
 

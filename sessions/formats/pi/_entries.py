@@ -47,6 +47,7 @@ def spent(message: Record) -> tuple[Tokens, float | None]:
         read=usage.whole("cacheRead"),
         written=usage.whole("cacheWrite"),
         reasoning=usage.whole("reasoning"),
+        whole=usage.whole("totalTokens"),
     )
     return tokens, usage.number("cost", "total")
 

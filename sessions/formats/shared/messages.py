@@ -121,6 +121,13 @@ def results_in(message: dict[str, Json]) -> list[dict[str, Json]]:
     return [part for part in objects(content) if is_result(as_str(part.get("type")))]
 
 
+def _answered_by(message: dict[str, Json]) -> list[str]:
+    """Return the ids of the calls that a message names as answered; some may be empty."""
+    ids = [as_str(part) for part in as_list(message.get("tool_call_ids"))]
+    ids.append(as_str(first(message, "tool_call_id", "call_id", "approval_request_id")))
+    return [*ids, *map(call_answered, results_in(message))]
+
+
 class Turns:
     """Groups messages into turns: a reply with the results that follow it, or any other single message."""
 
@@ -148,10 +155,7 @@ class Turns:
     def _answer(self, message: dict[str, Json], step_count: int) -> int:
         """Return the step of a tool's message: of its call, of the preceding reply, or a new one."""
         self._answered = True
-        ids = [as_str(part) for part in as_list(message.get("tool_call_ids"))]
-        ids.append(as_str(first(message, "tool_call_id", "call_id", "approval_request_id")))
-        ids += map(call_answered, results_in(message))
-        known = self._owner(ids)
+        known = self._owner(_answered_by(message))
         if known is not None:
             return known
         return step_count if self._reply is None else self._reply
@@ -301,11 +305,14 @@ def _reply_step(
     written = _written_time(reply)
     started = when(written)
     results = turn.results
-    # Answers that name no call are paired with the calls by position.
-    positions = [call.id for call in calls] + [""] * len(turn.answers)
+    # Answers that name no call are paired by position with the calls that none names.
+    named = [[identity for identity in _answered_by(answer) if identity] for answer in turn.answers]
+    known = {result.call_id for result in results}.union(*named)
+    left = iter([call.id for call in calls if call.id not in known])
     ended, refused = None, False
-    for answer, identity in zip(turn.answers, positions, strict=False):
+    for answer, names in zip(turn.answers, named, strict=True):
         at = _time(answer)
+        identity = names[0] if names else next(left, "")
         results += _results(answer, identity, _since(started, at), derived)
         ended = at if at is not None else ended
         refused = refused or as_dict(answer.get("extra")).get("interrupt_type") == "FormatError"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from gistpoint.sessions.formats.shared.calls import call_of_function
 from gistpoint.sessions.formats.traces._spans import SpanKind, TraceReader, TraceSpan, shown_text
@@ -21,7 +20,6 @@ from gistpoint.sessions.records.values import (
     is_deep,
     joined,
     objects,
-    total,
 )
 
 _KINDS: dict[str, SpanKind] = {"GENERATION": "model", "TOOL": "tool", "AGENT": "agent"}
@@ -141,19 +139,14 @@ def replied_of(back: Json) -> list[dict[str, Json]]:
 
 def _tokens(usage: Record) -> Tokens:
     """Return the tokens of an observation. Langfuse counts each token under one name only."""
-    spoken = as_int(usage.first("output", "completionTokens"))
-    thought = as_int(usage.first("output_reasoning_tokens", "reasoning_tokens"))
-    whole = as_int(usage.first("total", "totalTokens"))
-    tokens = counted_apart(
+    return counted_apart(
         as_int(usage.first("input", "promptTokens")),
-        spoken,
+        as_int(usage.first("output", "completionTokens")),
         read=as_int(usage.first(*_READ)),
         written=as_int(usage.first(*_WRITTEN)),
-        reasoning=thought,
-        whole=whole,
+        reasoning=as_int(usage.first("output_reasoning_tokens", "reasoning_tokens")),
+        whole=as_int(usage.first("total", "totalTokens")),
     )
-    is_apart = thought and whole == total([tokens.prompt, spoken, thought])
-    return replace(tokens, completion=total([spoken, thought])) if is_apart else tokens
 
 
 _READ = ("input_cached_tokens", "cache_read_input_tokens", "input_cache_read")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
 
 import pytest
 
@@ -120,3 +122,19 @@ def test_an_error_in_a_kept_query_names_it(inner: str, said: str) -> None:
     with pytest.raises(QueryError) as refused:
         QueryLanguage(LANGUAGE, KeptQueries({"bad": inner})).query("(-@bad)")
     assert refused.value.message.startswith(said)
+
+
+def test_queries_that_are_kept_and_forgotten_at_the_same_time_are_not_lost(tmp_path: Path) -> None:
+    for number in range(4):
+        keep_query(tmp_path, f"old{number}", "steps>1", lambda text, kept: None)
+
+    def change(number: int) -> None:
+        for each in range(5):
+            keep_query(tmp_path, f"q{number}-{each}", "steps>1", lambda text, kept: sleep(0.001))
+        forget_query(tmp_path, f"old{number}")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(change, range(4)))
+    assert set(kept_queries(tmp_path).texts) == {
+        f"q{number}-{each}" for number in range(4) for each in range(5)
+    }

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gistpoint.core.queries import QueryField, QueryLanguage, value_or_nan
+from gistpoint.core.queries import QueryField, QueryLanguage, number_of, value_or_nan
 from gistpoint.core.query_grammar import (
     And,
     Expression,
@@ -60,7 +60,7 @@ def read(text: str) -> Expression:
         ("(model:) x", And((Term("model", ":", ""), Word("x")))),
         ("model: or x", Or((Term("model", ":", ""), Word("x")))),
         ("\u201ctimed out\u201d", Word("timed out", quoted=True)),
-        ("error:\u201etimed out\u201c", Term("error", ":", "timed out")),
+        ("error:\u201etimed out\u201c", Term("error", ":", "timed out", quoted=True)),
         ("\u2018it is\u2019 \u00aba b\u00bb", And((Word("it is", quoted=True), Word("a b", quoted=True)))),
         ("don\u2019t", Word("don\u2019t")),
         ("steps\u226520 steps \u2264 3", And((Term("steps", ">=", "20"), Term("steps", "<=", "3")))),
@@ -68,13 +68,17 @@ def read(text: str) -> Expression:
         ("error in a parser", And((Word("error"), Word("in"), Word("a"), Word("parser")))),
         ("5 min", And((Word("5"), Word("min")))),
         ("\u2013", Word("\u2013")),
-        ('error:"Timeout Error"', Term("error", ":", "Timeout Error")),
+        ('error:"Timeout Error"', Term("error", ":", "Timeout Error", quoted=True)),
         ("tool:bash", Term("tool", ":", "bash")),
         ("tool:bash > 5", Term("tool", ">", "5", "bash", counted=True)),
         ("tool:bash>5", Term("tool", ">", "5", "bash", counted=True)),
         ('tool:"a b"!=1', Term("tool", "!=", "1", "a b", counted=True)),
         ("meta.run.id:7", Term("meta", ":", "7", "run.id")),
         ("meta.seed > 3", Term("meta", ">", "3", "seed")),
+        *(
+            (f"meta.seed{sign}3", Term("meta", plain, "3", "seed"))
+            for sign, plain in {"\u2264": "<=", "\u2265": ">=", "\u2260": "!=", ">": ">"}.items()
+        ),
         ("app.py:12", Word("app.py:12")),
         ("@slow", Kept("slow", Term("steps", ">", "20"))),
         ("a@b", Word("a@b")),
@@ -132,6 +136,10 @@ def test_an_error_names_the_place_and_what_was_expected(text: str, character: in
         ("5<steps<10", 1, "Write steps>5"),
         ("5 < steps", 3, "Such as steps>20"),
         ("words > 20", 7, "Such as steps>20"),
+        *(
+            (f"tool:bash:{sign}5", 1, f"Write tool:bash{sign}5.")
+            for sign in ("<", "<=", ">", ">=", "=", "!=")
+        ),
         ("nome = x", 6, "Such as steps>20 or model=name"),
         ("steps == 5", 7, "Write ="),
         ("steps==5", 1, "Write steps=5"),
@@ -190,6 +198,7 @@ FIELDS: list[QueryField[dict[str, object]]] = [
     QueryField(
         "name", contains=lambda row, key, word: word in str(row.get("name", "")).lower(),
         words={"big": lambda row: row.get("n", 0) == 9},
+        own_words={"bc": lambda row: row.get("n", 0) == 1},
     ),
     QueryField("n", number=lambda row, key: value_or_nan(row.get("n"))),  # type: ignore[arg-type]
     QueryField("text", is_content=True, has_words=False),
@@ -209,6 +218,16 @@ ROWS: list[dict[str, object]] = [{"name": "ab", "n": 1}, {"name": "bc", "n": 9},
         ("n!=1", [1]),
         ("n<5 or name:c", [0, 1]),
         ("not (n<5 or name:c)", [2]),
+        ("name:big", [1]),
+        ("name:BIG", [1]),
+        ("name=big", [1]),
+        ('name="big"', [1]),
+        ("name!=big", [0, 2]),
+        ('name:"big"', [2]),
+        ("bc", [1]),
+        ("name:bc", [0]),
+        ("not name:bc", [1, 2]),
+        ("name!=bc", [1, 2]),
     ],
 )
 def test_a_query_finds_rows(text: str, numbers: list[int]) -> None:
@@ -244,9 +263,31 @@ def test_an_unknown_field_is_refused_with_its_place() -> None:
         ("big=true", "Write big, or not big"),
         ("big:yes", "Write big, or not big"),
         ("n>x", "Write n>20"),
+        ("n>0,5", "Write n>0.5."),
+        ("n<=$1,25", "Write n<=$1.25."),
+        *((f"n:{sign}20", f"Write n{sign}20.") for sign in ("<", "<=", ">", ">=", "=", "!=", "\u2265")),
     ],
 )
 def test_a_field_that_is_asked_wrongly_is_refused_with_what_to_write(text: str, hint: str) -> None:
     with pytest.raises(QueryError) as refused:
         QueryLanguage(FIELDS).query(text)
     assert hint in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1,234", 1234.0),
+        ("1,234.5k", 1_234_500.0),
+        ("1,234,567", 1_234_567.0),
+        ("1234", 1234.0),
+        ("-.5", -0.5),
+        ("1:30", 90.0),
+        ("0,5", None),
+        ("1,23", None),
+        ("12,34,567", None),
+        (",5", None),
+    ],
+)
+def test_a_comma_only_groups_thousands(text: str, number: float | None) -> None:
+    assert number_of(text) == number

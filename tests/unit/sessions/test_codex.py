@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from recorded_runs.coding_agents import call, codex_exec, codex_rollout, enveloped, said, tokens
 
 from gistpoint.sessions.records.model import Actor, StepKind, Tokens
@@ -162,6 +163,36 @@ def test_items_of_exec_are_calls_with_their_results(tmp_path: Path) -> None:
         "turn.completed",
     )
     assert document.header.tokens == Tokens(60, 4, 50)
+
+
+@pytest.mark.parametrize(
+    ("threads", "counts", "turns", "whole"),
+    [
+        (["t-1"], [100, 300, 350], [100, 200, 50], 350),
+        (["t-1", "t-1", "t-1"], [100, 300, 350], [100, 200, 50], 350),
+        (["t-1", "t-2", "t-2"], [100, 300, 350], [100, 300, 50], 450),
+        (["t-1", "t-1", "t-1"], [300, 100, 350], [300, 100, 250], 650),
+    ],
+    ids=["turns", "resumed", "another thread", "counted anew"],
+)
+def test_each_turn_of_exec_has_its_own_tokens(
+    tmp_path: Path, threads: list[str], counts: list[int], turns: list[int], whole: int
+) -> None:
+    records: list[dict[str, Any]] = []
+    for number, count in enumerate(counts):
+        if number < len(threads):
+            records.append({"type": "thread.started", "thread_id": threads[number]})
+        usage = {"input_tokens": count, "cached_input_tokens": count // 2, "output_tokens": count // 10}
+        message = {"id": "item_0", "type": "agent_message", "text": f"Done {number}."}
+        records += [
+            {"type": "turn.started"},
+            {"type": "item.completed", "item": message},
+            {"type": "turn.completed", "usage": usage},
+        ]
+    document = opened(tmp_path / "out", records)
+    spent = [step.tokens for step in document.steps() if step.kind is StepKind.END]
+    assert spent == [Tokens(each, each // 10, each // 2) for each in turns]
+    assert document.header.tokens == Tokens(whole, whole // 10, whole // 2)
 
 
 def test_a_second_turn_of_exec_numbers_its_items_again(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible
 from gistpoint.sessions.exports.html.marking import code_lines, file_lines, text_lines
 from gistpoint.sessions.exports.registry import NAMES, exporter
+from gistpoint.sessions.exports.whole_texts import whole_text, whole_value
 from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.sessions.runs.rendering import UNANSWERED, step_lines, unanswered
 from gistpoint.tui.screens.review.step_view import compose
@@ -63,6 +64,51 @@ def test_chat_reads_back_with_the_same_calls(hostile: Path, tmp_path: Path) -> N
     again.write_text(exported("chat", hostile))
     first, second = list(open_run(hostile).steps()), list(open_run(again).steps())
     assert [(s.text, s.calls, s.results) for s in second] == [(s.text, s.calls, s.results) for s in first]
+
+
+LONG = "".join(f"line {number} of the file\n" for number in range(60_000))
+"""A text that is cut while a run is read."""
+
+
+def edits(arguments: dict[str, object], form: str) -> list[dict[str, object]]:
+    """Return a conversation with one call, in the form of the API of OpenAI or of Anthropic."""
+    if form == "openai":
+        function = {"name": "Edit", "arguments": json.dumps(arguments)}
+        reply: dict[str, object] = {"tool_calls": [{"id": "c", "type": "function", "function": function}]}
+    else:
+        reply = {"content": [{"type": "tool_use", "id": "c", "name": "Edit", "input": arguments}]}
+    return [{"role": "user", "content": "go"}, {"role": "assistant", **reply}]
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"file_path": "a", "content": LONG},
+        {"file_path": "a", "old_string": LONG, "new_string": "b"},
+        {"file_path": "a", "edits": [{"old_string": "b", "new_string": LONG}]},
+    ],
+    ids=["whole", "replaced", "listed"],
+)
+def test_arguments_of_any_length_are_exported_whole(
+    form: str, arguments: dict[str, object], tmp_path: Path
+) -> None:
+    path, again = tmp_path / "run", tmp_path / "again"
+    path.write_text(json.dumps(edits(arguments, form)))
+    chat = json.loads(exported("chat", path))
+    assert json.loads(chat["messages"][1]["tool_calls"][0]["function"]["arguments"]) == arguments
+    again.write_text(exported("atif", path))
+    step = json.loads(again.read_text())["steps"][1]
+    assert step["tool_calls"][0]["arguments"] == arguments
+    recorded, document = open_run(path), open_run(again)
+    assert [json.loads(whole_text(document, call.arguments)) for call in document.step(1).calls] == [
+        arguments
+    ]
+    texts = [
+        [(one.path, *(whole_value(run, text) for text in (one.old, one.new))) for one in run.step(1).edits]
+        for run in (recorded, document)
+    ]
+    assert texts[0] == texts[1]
 
 
 def test_html_and_markdown_hold_no_markup_of_the_run(hostile: Path) -> None:

@@ -144,7 +144,7 @@ def test_a_session_of_qwen_marks_the_branch_that_was_left(tmp_path: Path) -> Non
     )
     assert (turn.thought, turn.text, turn.calls[0].id) == ("Think", "I test", "q1")
     assert [(r.text, r.is_error) for r in turn.results] == [("timed out", True)]
-    assert (turn.tokens, document.header.model) == (Tokens(12, 4, None, 1), "qwen-x")
+    assert (turn.tokens, document.header.model) == (Tokens(12, 3, None, 1), "qwen-x")
 
 
 def test_what_qwen_counts_joins_what_it_counted_and_a_failed_call_of_the_api_is_an_error(

@@ -338,3 +338,34 @@ def test_every_format_is_followed_to_its_end(tmp_path: Path) -> None:
         for place in (None, tree_of(FILES, tmp_path)):
             found = states(Path(listed.name), place) if "#" not in listed.name else []
             assert all(state.step == index for index, state in enumerate(found))
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("Write", {"file_path": FILE, "content": "LONG"}),
+        ("Edit", {"file_path": FILE, "old_string": " + 1", "new_string": "LONG"}),
+        ("Edit", {"file_path": FILE, "old_string": "LONG", "new_string": ""}),
+        (EDITOR, {"command": "create", "path": FILE, "file_text": "LONG"}),
+        (EDITOR, {"command": "insert", "path": FILE, "insert_line": 1, "new_str": "LONG"}),
+    ],
+)
+def test_an_edit_too_long_to_keep_is_not_made_of_its_beginning(
+    tmp_path: Path, tree: SourceTree, tool: str, arguments: dict[str, str], known: bool
+) -> None:
+    long = "".join(f"line {number} of the text\n" for number in range(80_000))
+    written = {name: long if value == "LONG" else value for name, value in arguments.items()}
+    messages = [
+        {"role": "user", "content": "Repair it"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": tool, "input": written}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "done"}]},
+    ]
+    path = tmp_path / "long.json"
+    path.write_text(json.dumps(messages), encoding="utf-8")
+    last = states(path, tree if known else None)[-1]
+    assert last.badge is Badge.UNKNOWN
+    assert last.problems == (
+        f"step 2: The edit of {'' if known else ROOT[1:] + '/'}src/stats.py is too long to follow.",
+    )
+    assert not last.diff

@@ -140,3 +140,22 @@ def test_a_published_trial_without_settings_is_one_run(tmp_path: Path, result: A
     (tmp_path / "agent" / "trajectory.json").write_text("{}", encoding="utf-8")
     (tmp_path / "result.json").write_text(json.dumps(result), encoding="utf-8")
     assert bool(trial_files(tmp_path)) is known
+
+
+@pytest.mark.parametrize("named", [[], [0], [1], [2], [2, 0], [0, 1], [2, 1, 0]], ids=str)
+def test_results_without_an_id_answer_the_calls_that_no_other_names(tmp_path: Path, named: list[int]) -> None:
+    def made(number: int) -> dict[str, Any]:
+        return {"id": f"c{number}", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+
+    asked = {"role": "assistant", "content": "", "tool_calls": [made(number) for number in range(3)]}
+    unnamed = [number for number in range(3) if number not in named]
+    answers = [
+        *({"role": "tool", "tool_call_id": f"c{number}", "content": f"of {number}"} for number in named),
+        *({"role": "tool", "content": f"of {number}"} for number in unnamed),
+    ]
+    for order, name in ((answers, "named first"), (answers[len(named) :] + answers[: len(named)], "last")):
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps([{"role": "user", "content": "Look"}, asked, *order]), encoding="utf-8")
+        (step,) = [step for step in open_run(path).steps() if step.calls]
+        paired = {result.call_id: result.text for result in step.results}
+        assert paired == {f"c{number}": f"of {number}" for number in range(3)}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from recorded_runs import DIFF, make_all
@@ -133,6 +135,32 @@ def test_openhands_pairs_by_cause(runs: Path) -> None:
         StepKind.STATE,
         StepKind.SUBMIT,
     ]
+
+
+@pytest.mark.parametrize("calls", [1, 2, 5])
+def test_a_reply_of_openhands_with_several_calls_counts_its_tokens_once(tmp_path: Path, calls: int) -> None:
+    def made(number: int) -> dict[str, Any]:
+        arguments = json.dumps({"command": f"ls {number}"})
+        return {"id": f"c{number}", "function": {"name": "execute_bash", "arguments": arguments}}
+
+    message = {"role": "assistant", "content": "All.", "tool_calls": [made(n) for n in range(calls)]}
+    usage = {"prompt_tokens": 1000, "completion_tokens": 50}
+    reply = {"id": "r", "model": "m", "usage": usage, "choices": [{"message": message}]}
+    events: list[dict[str, Any]] = [
+        {"id": 0, "source": "user", "action": "message", "args": {"content": "Look"}, "message": "Look"}
+    ]
+    for number in range(calls):
+        metadata = {"function_name": "execute_bash", "tool_call_id": f"c{number}", "model_response": reply}
+        action = {"action": "run", "args": {"command": f"ls {number}", "thought": ""}}
+        observation = {"observation": "run", "content": "a", "extras": {"command": f"ls {number}"}}
+        shared = {"source": "agent", "tool_call_metadata": metadata}
+        events.append({"id": 2 * number + 1, **shared, **action})
+        events.append({"id": 2 * number + 2, "cause": 2 * number + 1, **shared, **observation})
+    path = tmp_path / "trajectory.json"
+    path.write_text(json.dumps(events), encoding="utf-8")
+    _, steps = steps_of(path)
+    assert [len(step.calls) for step in steps[1:]] == [1] * calls
+    assert sum((step.tokens for step in steps), Tokens()) == Tokens(1000, 50)
 
 
 def test_openhands_1_joins_parallel_calls(runs: Path) -> None:

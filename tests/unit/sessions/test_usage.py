@@ -15,6 +15,7 @@ from gistpoint.sessions.formats.cline.cline_window import _spent as of_cline_win
 from gistpoint.sessions.formats.codex._records import tokens_of as of_codex
 from gistpoint.sessions.formats.copilot.copilot_cli import _usage as of_copilot_cli
 from gistpoint.sessions.formats.gemini.google_parts import google_tokens
+from gistpoint.sessions.formats.gemini.qwen_code import _tokens as of_qwen_code
 from gistpoint.sessions.formats.inspect_ai.inspect_events import tokens_of_usage
 from gistpoint.sessions.formats.opencode.opencode import _tokens as of_opencode
 from gistpoint.sessions.formats.pi._entries import spent as of_pi
@@ -244,6 +245,119 @@ def test_the_prompt_of_every_format_includes_the_cache(name: str) -> None:
     read, usage = {**APART, **WITHIN}[name]
     tokens = read(usage)
     assert (tokens.prompt, tokens.completion, tokens.cached) == (PROMPT, SPOKEN, READ)
+
+
+THOUGHT = 40
+WITH_THOUGHTS: dict[str, tuple[Callable[[dict[str, Any]], Tokens], Callable[[int, int], dict[str, Any]]]] = {
+    "gemini": (
+        google_tokens,
+        lambda spoken, whole: {
+            "promptTokenCount": PROMPT,
+            "candidatesTokenCount": spoken,
+            "thoughtsTokenCount": THOUGHT,
+            "totalTokenCount": whole,
+        },
+    ),
+    "gemini-cli": (
+        google_tokens,
+        lambda spoken, whole: {
+            "input": PROMPT,
+            "output": spoken,
+            "thoughts": THOUGHT,
+            "tool": 0,
+            "total": whole,
+        },
+    ),
+    "qwen-code": (
+        of_qwen_code,
+        lambda spoken, whole: {
+            "promptTokenCount": PROMPT,
+            "candidatesTokenCount": spoken,
+            "thoughtsTokenCount": THOUGHT,
+            "totalTokenCount": whole,
+        },
+    ),
+    "opencode": (
+        of_record(of_opencode),
+        lambda spoken, whole: {
+            "tokens": {
+                "total": whole,
+                "input": FRESH,
+                "output": spoken,
+                "reasoning": THOUGHT,
+                "cache": {"read": READ, "write": WRITTEN},
+            }
+        },
+    ),
+    "langfuse": (
+        of_record(of_langfuse),
+        lambda spoken, whole: {
+            "input": FRESH,
+            "input_cached_tokens": READ,
+            "input_cache_creation": WRITTEN,
+            "output": spoken,
+            "output_reasoning_tokens": THOUGHT,
+            "total": whole,
+        },
+    ),
+    "inspect": (
+        of_record(tokens_of_usage),
+        lambda spoken, whole: {
+            "input_tokens": FRESH,
+            "input_tokens_cache_read": READ,
+            "input_tokens_cache_write": WRITTEN,
+            "output_tokens": spoken,
+            "reasoning_tokens": THOUGHT,
+            "total_tokens": whole,
+        },
+    ),
+    "messages of OpenAI": (
+        tokens_of,
+        lambda spoken, whole: {
+            "prompt_tokens": PROMPT,
+            "completion_tokens": spoken,
+            "completion_tokens_details": {"reasoning_tokens": THOUGHT},
+            "total_tokens": whole,
+        },
+    ),
+    "codex": (
+        of_codex,
+        lambda spoken, whole: {
+            "input_tokens": PROMPT,
+            "output_tokens": spoken,
+            "reasoning_output_tokens": THOUGHT,
+            "total_tokens": whole,
+        },
+    ),
+    "otel": (
+        of_record(of_otel),
+        lambda spoken, whole: {
+            "llm": {
+                "token_count": {
+                    "prompt": PROMPT,
+                    "completion": spoken,
+                    "completion_details": {"reasoning": THOUGHT},
+                    "total": whole,
+                }
+            }
+        },
+    ),
+}
+"""Usage with the tokens of thoughts: functions of those of the completion, and of all tokens."""
+
+
+@pytest.mark.parametrize("name", WITH_THOUGHTS)
+@pytest.mark.parametrize("spoken", [SPOKEN, SPOKEN - THOUGHT], ids=["within", "apart"])
+def test_the_completion_includes_thoughts_however_they_are_counted(name: str, spoken: int) -> None:
+    read, usage = WITH_THOUGHTS[name]
+    tokens = read(usage(spoken, PROMPT + SPOKEN))
+    assert (tokens.prompt, tokens.completion, tokens.reasoning) == (PROMPT, SPOKEN, THOUGHT)
+
+
+def test_without_a_sum_thoughts_are_counted_as_the_program_does() -> None:
+    usage = {"promptTokenCount": PROMPT, "candidatesTokenCount": SPOKEN, "thoughtsTokenCount": THOUGHT}
+    assert google_tokens(usage).completion == SPOKEN + THOUGHT
+    assert of_qwen_code(usage).completion == SPOKEN
 
 
 def test_the_recorded_sum_decides_where_it_can() -> None:

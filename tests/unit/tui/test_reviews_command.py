@@ -14,7 +14,7 @@ from recorded_runs.dialogues import mini_v2
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.annotations.keys import StepKey
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
-from gistpoint.sessions.annotations.reviews import RunVerdict, annotated_key
+from gistpoint.sessions.annotations.reviews import FailureReason, RunVerdict, annotated_key
 from gistpoint.sessions.runs.opening import open_run
 from gistpoint.tui import cli
 
@@ -130,7 +130,9 @@ def reviewed(folder: Path, name: str, task: str, words: dict[str, str]) -> None:
     document = open_run(path)
     for reviewer, verdict in words.items():
         store = ReviewStore(Locations.of_user().reviews, FakeClock())
-        Reviewer(store, reviewer).verdict(annotated_key(document, store.book), RunVerdict(verdict))
+        reasons = [FailureReason.GAVE_UP] if verdict == RunVerdict.NOT_SOLVED else []
+        key = annotated_key(document, store.book)
+        Reviewer(store, reviewer).verdict(key, RunVerdict(verdict), reasons=reasons)
 
 
 def test_an_export_of_a_folder_names_the_run_its_task_and_its_model(tmp_path: Path, capsys: Captured) -> None:
@@ -162,6 +164,21 @@ def test_an_export_takes_a_query_over_runs_and_what_reviewers_gave_them(
     assert exported("verdict:second") == [("task-2", "accept"), ("task-2", "needs_second_reviewer")]
     assert exported("verdict:accept and not task:2") == [("task-1", "accept")]
     assert exported("not verdict:accept") == []
+
+
+def test_a_query_for_a_verdict_finds_none_that_only_contains_it(tmp_path: Path, capsys: Captured) -> None:
+    folder = tmp_path / "runs"
+    reviewed(folder, "one", "task-1", {"r1": "solved"})
+    reviewed(folder, "two", "task-2", {"r1": "not_solved"})
+
+    def exported(where: str) -> list[str]:
+        assert cli.main(["reviews", "export", str(folder), "--where", where]) == cli.DONE
+        return sorted(row["task"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out)))
+
+    assert exported("verdict:solved") == exported("verdict=solved") == exported("verdict!=not_solved")
+    assert exported("verdict:solved") == ["task-1"]
+    assert exported("verdict:not_solved") == exported("verdict!=solved") == ["task-2"]
+    assert exported('verdict:"solved"') == ["task-1", "task-2"]
 
 
 def test_a_summary_counts_verdicts_by_model_and_by_task(tmp_path: Path, capsys: Captured) -> None:

@@ -11,6 +11,7 @@ from gistpoint.core.attempts.results import AttemptResult, solved_and_by_tests
 from gistpoint.core.readable import duration, thousands
 from gistpoint.core.tasks.names import word_name
 from gistpoint.core.text import plural
+from gistpoint.sessions.annotations.reviews import WHOLE_VERDICTS, Review
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.cut_files import says_cut
 from gistpoint.sessions.runs.digest import Happening, RunDigest
@@ -28,7 +29,6 @@ from gistpoint.tui.screens.review.loading import is_our_id, short_task, solver_w
 from gistpoint.tui.tables import Column, Summary
 
 if TYPE_CHECKING:
-    from gistpoint.sessions.annotations.reviews import Review
     from gistpoint.sessions.runs.kept import KeptRun
 
 ENDED = f"{signs.ENDED} ended"
@@ -141,6 +141,14 @@ def _verdict(row: RunRow) -> str:
     """Return the reviewer's own verdict in words; empty if there is none."""
     given = row.review.verdict if row.review is not None else None
     return given.in_words if given is not None else ""
+
+
+def _is_given(name: str) -> Callable[[RunRow], bool]:
+    def holds(row: RunRow) -> bool:
+        given = row.review.verdict if row.review is not None else None
+        return given is not None and given.is_named(name)
+
+    return holds
 
 
 def _tokens(row: RunRow) -> float | None:
@@ -322,7 +330,15 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         rank=5,
         summary=_share_seen,
     ),
-    Column("verdict", _verdict, rank=6, least=10, former_names=("mine",), summary=_judged),
+    Column(
+        "verdict",
+        _verdict,
+        rank=6,
+        least=10,
+        former_names=("mine",),
+        own_words={name: _is_given(name) for name in WHOLE_VERDICTS},
+        summary=_judged,
+    ),
     Column("reads", lambda r: " ".join(r.readers), rank=6, least=8),
     Column(
         "labels", _labels, lambda r: len(r.review.labels) if r.review is not None else 0, rank=11, least=12

@@ -1,0 +1,20 @@
+"""Texts of a run in full, for exports: also those that are too long to be decoded while a run is read."""
+
+from __future__ import annotations
+
+from gistpoint.sessions.records.model import Json
+from gistpoint.sessions.runs.document import RunDocument
+
+
+def whole_text(document: RunDocument, text: str) -> str:
+    """Return a text of a run in full."""
+    return "".join(document.full_text(text))
+
+
+def whole_value(document: RunDocument, value: Json) -> Json:
+    """Return a value with all its strings in full."""
+    if isinstance(value, dict):
+        return {key: whole_value(document, item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [whole_value(document, item) for item in value]
+    return whole_text(document, value) if isinstance(value, str) else value
