@@ -1,0 +1,45 @@
+"""Faults that get lost between two processes are found, and do not keep honest repairs from being confirmed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lost_changes as faults
+import pytest
+from examples import sampled
+from fault_tasks import FaultTasks, fault_tasks, is_caught
+from working_backends import on_one_backend
+
+from gistpoint.core.confirmation.model import Confirmed
+from gistpoint.sandbox.backends.base import Backend
+from gistpoint.sandbox.environments.store import EnvironmentStore
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, FaultTasks]:
+    return {}
+
+
+@pytest.fixture
+def tasks(
+    backend: Backend, environments: EnvironmentStore, made: dict[str, FaultTasks], tmp_path_factory: Any
+) -> FaultTasks:
+    if backend.name not in made:
+        folder = tmp_path_factory.mktemp(backend.name)
+        made[backend.name] = fault_tasks(faults, "quiet", backend, environments, folder)
+    return made[backend.name]
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", sampled(faults.LEFT, 3))
+def test_what_a_call_leaves_to_later_calls_counts(tasks: FaultTasks, name: str) -> None:
+    found = tasks.confirmed(faults.LEFT[name])
+    assert is_caught(found), found
+    assert any("in its process" in mark for mark in found.marks), found
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", sampled(faults.HONEST, 2))
+def test_honest_repairs_beside_them_are_confirmed(tasks: FaultTasks, name: str) -> None:
+    found = tasks.confirmed(faults.HONEST[name])
+    assert (found.result, found.marks) == (Confirmed.CONFIRMED, ()), found
