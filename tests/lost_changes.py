@@ -364,6 +364,63 @@ LEFT: dict[str, Bodies] = {
     "the mode of new files": {"setting": "os.umask(0o77)\nreturn os.environ.get(name, 'none')"},
 }
 """Bodies that leave behind what the tests' process can't see."""
+_RAW = """
+import sys
+frame = sys._getframe()
+while frame is not None and type(frame.f_locals.get("self")).__name__ != "SubmissionServer":
+    frame = frame.f_back
+if frame is None:
+    RIGHT
+server = frame.f_locals["self"]
+def send(answer):
+    del server.send
+    CHANGE
+    server.send(answer)
+server.send = send
+"""
+
+
+def raw(change: str, right: str, rest: str) -> str:
+    """Return a body that changes its answers while they are sent, and is right where it can't."""
+    return _RAW.replace("CHANGE", change).replace("RIGHT", right) + rest
+
+
+SPELLED: dict[str, Bodies] = {
+    "an answer that is left to others, as the substitute of a name": {
+        "Bag.__iadd__": raw(
+            "answer['roots'] = [['n', 'x:y', ['k', 'NotImplemented']]]",
+            "self.items.extend(other.items)\n    return self",
+            "return 1",
+        )
+    },
+    "an answer that is left to others, as the substitute of a method": {
+        "Bag.__iadd__": raw(
+            "answer['roots'] = [['m', 0, 'y', ['k', 'NotImplemented']]]",
+            "self.items.extend(other.items)\n    return self",
+            "return 1",
+        )
+    },
+    "a function that stops": {
+        "is_even": raw(
+            "answer['re'] = 'stop' if n == 2 else 'value'", "return n % 2 == 0", "return n % 2 == 0"
+        )
+    },
+    "a warning of a pattern in an attribute": {
+        "label": "import re\nclass E(str): pass\nfound = E('')\nwith warnings.catch_warnings():\n"
+        "    warnings.simplefilter('ignore')\n    found.p = re.compile('[[a]')\nreturn found"
+    },
+    "a warning of a pattern that nobody needs": {
+        "label": raw(
+            "answer['heap']['-77'] = ['list', [['re', '[[a]', 0]]]", "return 'n is %d' % n", "return ''"
+        )
+    },
+    "what is printed about a pattern that nobody needs": {
+        "words": raw(
+            "answer['heap']['-77'] = ['list', [['re', chr(n), 128]]]", "return 'got %d' % n", "return ''"
+        )
+    },
+}
+"""Bodies whose answers have effects in the tests' process, or another meaning there than to a comparison."""
 HONEST: dict[str, Bodies] = {
     "results of decimals": {
         "cents": ("from decimal import Decimal\nreturn int((Decimal(text) / 3 * 300).to_integral_value())")

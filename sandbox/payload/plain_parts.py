@@ -8,6 +8,8 @@ from __future__ import annotations
 import base64
 import collections
 import json
+import re
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -56,3 +58,32 @@ BASE_CONTENTS: dict[Any, Callable[[Any, Any], Any]] = {
     ).decode("ascii"),
 }
 """Functions that return the contents of an object, by its mutable built-in base class."""
+
+
+def pattern(text: Any, flags: int) -> re.Pattern[Any]:
+    """Return a pattern, without the warnings and the output that compiling it may cause."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return re.compile(text, flags & ~re.DEBUG)
+
+
+def _fill_set(decoder: Any, target: Any, contents: Any) -> None:
+    set.clear(target)
+    set.update(target, decoder.parts(contents))
+
+
+def _fill_deque(decoder: Any, target: Any, contents: Any) -> None:
+    collections.deque.clear(target)
+    collections.deque.extend(target, decoder.parts(contents))
+
+
+BASE_FILLERS: dict[str, Callable[[Any, Any, Any], None]] = {
+    "dict": lambda decoder, target, contents: sides.refill_dict(dict, target, decoder.pairs(contents)),
+    "list": lambda decoder, target, contents: list.__setitem__(target, slice(None), decoder.parts(contents)),
+    "bytearray": lambda decoder, target, contents: bytearray.__setitem__(
+        target, slice(None), base64.b64decode(contents)
+    ),
+    "set": _fill_set,
+    "deque": _fill_deque,
+}
+"""Functions that fill an object of a class that extends a built-in type, by the name of that type."""

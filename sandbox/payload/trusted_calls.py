@@ -149,7 +149,7 @@ class StubCalls:
                 self.note_of_test(roots[0])
             try:
                 self.send(request, roots, shared)
-                found = self.result_of(self.reply(shared), shared)
+                found = self.result_of(self.reply(shared), shared, request["do"])
                 self.report_swallowed(None)
                 return found
             except CannotTravelError as error:
@@ -220,8 +220,14 @@ class StubCalls:
                 return reply
             self.called_back(reply, shared)
 
-    def result_of(self, reply: dict[str, Any], shared: Shared) -> Any:
+    def result_of(self, reply: dict[str, Any], shared: Shared, do: str) -> Any:
+        """Return the value in the reply to a request that asked to `do` something, or raise what it raised.
+
+        Only an iterator can stop.
+        """
         kind = reply["re"]
+        if kind == "stop" and do not in ("next", "throw"):
+            raise CannotTravelError("what is no iterator stops")
         if kind in ("value", "raised", "stop"):
             (value,) = decoded(shared, reply, 1)
             self.remember(value)

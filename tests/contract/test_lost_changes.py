@@ -39,6 +39,13 @@ def test_what_a_call_leaves_to_later_calls_counts(tasks: FaultTasks, name: str) 
 
 
 @on_one_backend
+@pytest.mark.parametrize("name", sampled(faults.SPELLED, 2))
+def test_an_answer_has_one_meaning_and_no_effect_by_itself(tasks: FaultTasks, name: str) -> None:
+    found = tasks.confirmed(faults.SPELLED[name])
+    assert is_caught(found), found
+
+
+@on_one_backend
 @pytest.mark.parametrize("name", sampled(faults.HONEST, 2))
 def test_honest_repairs_beside_them_are_confirmed(tasks: FaultTasks, name: str) -> None:
     found = tasks.confirmed(faults.HONEST[name])

@@ -27,8 +27,8 @@ from gistpoint.sandbox.confirmation.repeating import PlainCall, plain_calls
 from gistpoint.sandbox.confirmation.submission import parsed
 from gistpoint.sandbox.payload import audit_events
 from gistpoint.sandbox.payload.audit_events import what_runs
-from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Unseen
-from gistpoint.sandbox.payload.trusted_calls import Learned, TestSide, _reply
+from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Shared, Unseen
+from gistpoint.sandbox.payload.trusted_calls import Learned, StubCalls, TestSide, _reply
 
 ANSWER: dict[str, Any] = {"re": "value", "roots": [1], "heap": {}}
 NONE = [
@@ -190,6 +190,19 @@ def test_the_tests_process_takes_no_odd_reply(line: bytes) -> None:
     with pytest.raises(CannotTravelError):
         _reply(line)
     assert _reply(json.dumps(ANSWER).encode()) == ANSWER
+
+
+@pytest.mark.parametrize("do", ["call", "apply", "close", "next", "throw"])
+def test_only_an_iterator_stops(do: str) -> None:
+    calls: Any = object.__new__(StubCalls)
+    calls.learning = False
+    shared = Shared(TestSide(cast(Any, FakeCalls()), "/", []))
+    reply = {"re": "stop", "roots": [5], "heap": {}}
+    if do in ("next", "throw"):
+        assert calls.result_of(reply, shared, do).value == 5
+    else:
+        with pytest.raises(CannotTravelError):
+            calls.result_of(reply, shared, do)
 
 
 class FakeCalls:

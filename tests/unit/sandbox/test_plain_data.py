@@ -525,6 +525,15 @@ HOSTILE: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "bad fraction": ([["x", "fractions.Fraction", ["t", ["x"]]]], {}),
     "bad decimal": ([["x", "decimal.Decimal", ["t", ["x"]]]], {}),
     "unknown constant": ([["k", "exit"]], {}),
+    "constant in place of a name": ([["n", "x:y", ["k", "NotImplemented"]]], {}),
+    "constant in place of a method": ([["m", ["#", 3], "method", ["k", "NotImplemented"]]], {}),
+    "constant in place of a getter": (
+        [["x", "operator.itemgetter", ["t", [1]], ["k", "NotImplemented"]]],
+        {},
+    ),
+    "constant in place of a partial": ([["p", 1, ["t", []], ["t", []], ["k", "NotImplemented"]]], {}),
+    "constant in place of a member": ([["e", "x:y", ["k", "NotImplemented"], "int"]], {}),
+    "nothing in place of a name": ([["n", "x:y", []]], {}),
     "node without contents": ([["#", -5]], {"-5": ["object"]}),
     "hidden method": ([["#", -5]], {"-5": [*OBJECT, {"method": 1}, "", None]}),
     "hidden property": ([["#", -5]], {"-5": [*OBJECT, {"shown": 1}, "", None]}),
@@ -548,6 +557,14 @@ def test_a_forged_message_is_refused_and_changes_nothing(name: str) -> None:
         decoded(wire.tests, {"roots": roots, "heap": heap}, 1)
     assert (items, held, vars(given_thing), Counting.made) == ([1], {"a": 1}, {"value": 1}, made)
     assert type(given_thing) is Thing
+
+
+@pytest.mark.parametrize("flags", [0, re.DEBUG, re.DEBUG | re.IGNORECASE])
+def test_a_pattern_arrives_without_warnings_and_output(flags: int, capsys: Any, recwarn: Any) -> None:
+    re.purge()
+    (found,) = decoded(Wire(KNOWN).tests, {"roots": [["re", "[[a]", flags]], "heap": {}}, 1)
+    assert (found.pattern, found.flags & re.DEBUG, found.flags & re.IGNORECASE) == ("[[a]", 0, flags & re.I)
+    assert (capsys.readouterr().out, len(recwarn)) == ("", 0)
 
 
 def test_forged_values_that_are_deep_are_refused() -> None:
