@@ -421,6 +421,12 @@ SPELLED: dict[str, Bodies] = {
     },
 }
 """Bodies whose answers have effects in the tests' process, or another meaning there than to a comparison."""
+MADE: dict[str, Bodies] = {
+    "an attribute by a name that is made": {
+        "amount": "found = Amount(0)\nfound._slack = 10 ** 9\nreturn found"
+    },
+}
+"""Bodies that set attributes that the library reads by names that it makes."""
 HONEST: dict[str, Bodies] = {
     "results of decimals": {
         "cents": ("from decimal import Decimal\nreturn int((Decimal(text) / 3 * 300).to_integral_value())")

@@ -28,7 +28,6 @@ from gistpoint.core.confirmation.showing import (
     same_effects,
     same_without_order,
 )
-from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
 
 Message = Mapping[str, Any]
@@ -41,10 +40,6 @@ _REFERENCE = re.compile(r'\["#", (-?\d+)\]')
 _WITH_DATA = frozenset(("value", "raised", "stop"))
 _ATTRIBUTES = {"object": 2, "exception": 3}
 """The place of an object's attributes in its node, by the node's kind."""
-_READS_ALL = re.compile(
-    r"__dict__|__getstate__|\b__getattr|\b(vars|dir|getmembers|asdict)\(|\b(get|has)attr\([^,()]+,(?!\s*[\"'])"
-)
-"""Code that reads attributes without naming them, such as `getattr(self, name)`."""
 
 
 def answered_otherwise(
@@ -403,23 +398,3 @@ def _objects(heap: Message, without: Message) -> Iterator[tuple[str, Sequence[An
     return (
         (number, node) for number, node in heap.items() if node[0] in _ATTRIBUTES and number not in without
     )
-
-
-def readable(tree: SourceTree, attributes: Collection[str]) -> list[str]:
-    """Return those of the attributes that code in `tree`, including its tests, could read.
-
-    It could if the name occurs anywhere in it, if any code reads attributes without naming them, or if the
-    name is one of Python's own.
-    """
-    if not attributes:
-        return []
-    sources = [tree.read(path).decode("utf-8", "replace") for path in tree.files() if path.endswith(".py")]
-    # Any module counts, because a class may inherit from one elsewhere, and functions elsewhere take its
-    # objects.
-    if any(map(_READS_ALL.search, sources)):
-        return sorted(attributes)
-
-    def is_named(name: str) -> bool:
-        return name.startswith("__") or any(map(re.compile(rf"\b{re.escape(name)}\b").search, sources))
-
-    return [attribute for attribute in sorted(attributes) if is_named(attribute.rpartition(".")[2])]

@@ -41,9 +41,9 @@ from gistpoint.sandbox.confirmation.otherwise import (
     RAISES,
     answered_otherwise,
     changing,
-    readable,
 )
 from gistpoint.sandbox.confirmation.pair import PairReport
+from gistpoint.sandbox.confirmation.readable import readable
 from gistpoint.sandbox.confirmation.true_answers import OtherAnswer, TrueAnswers
 
 _COMPARED_TESTS = 3

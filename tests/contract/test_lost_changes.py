@@ -46,6 +46,13 @@ def test_an_answer_has_one_meaning_and_no_effect_by_itself(tasks: FaultTasks, na
 
 
 @on_one_backend
+@pytest.mark.parametrize("name", sampled(faults.MADE, 1))
+def test_an_attribute_that_is_read_by_a_made_name_confirms_nothing(tasks: FaultTasks, name: str) -> None:
+    found = tasks.confirmed(faults.MADE[name])
+    assert is_caught(found), found
+
+
+@on_one_backend
 @pytest.mark.parametrize("name", sampled(faults.HONEST, 2))
 def test_honest_repairs_beside_them_are_confirmed(tasks: FaultTasks, name: str) -> None:
     found = tasks.confirmed(faults.HONEST[name])

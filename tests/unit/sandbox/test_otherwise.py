@@ -19,10 +19,10 @@ from gistpoint.sandbox.confirmation.otherwise import (
     changing,
     mark_alone,
     mark_of,
-    readable,
     same_request,
 )
 from gistpoint.sandbox.confirmation.pair import Exchange
+from gistpoint.sandbox.confirmation.readable import readable
 
 OWN = ["object", "shop:Money", {"amount": 1}, "", None]
 GIVEN = {"roots": [["#", 1], ["#", 2]], "heap": {"1": ["list", [1]], "2": OWN, "3": ["list", []]}}
@@ -195,6 +195,15 @@ READERS: dict[str, str] = {
     "by their dictionary": "one.__dict__",
     "by their names": "[name for name in dir(one)]",
     "by the standard library": "inspect.getmembers(one)",
+    "by a name that begins with a text": "getattr(one, 'sl' + name)",
+    "by a name that is filled in": "getattr(one, 'sl%s' % name)",
+    "of what a call returns": "getattr(one.of(1), name)",
+    "by a function that is passed on": "[*map(getattr, [one], [name])]",
+    "all by a function that is passed on": "[*map(vars, [one])]",
+    "by a getter": "operator.attrgetter('sl' + name)(one)",
+    "by one of several names of a getter": "operator.attrgetter('amount', name)(one)",
+    "by a method's name": "operator.methodcaller(name)(one)",
+    "all by a data class": "dataclasses.astuple(one)",
 }
 
 
@@ -205,8 +214,22 @@ def test_an_attribute_can_be_read_by_any_module(reader: str, tmp_path: Path) -> 
     assert readable(tree_of(files, tmp_path), set()) == []
 
 
+def test_an_attribute_can_be_read_by_a_template_and_by_an_import_under_another_name(tmp_path: Path) -> None:
+    for number, files in enumerate(
+        (
+            {"shop.html": "{{ one.slack }}"},
+            {"base.py": "from operator import attrgetter as get\nread = get(f'{1}ck')\n"},
+            {"base.py": "def read(one):\n  return getattr(one, 'a')\n print 'Python 2: getattr'\n"},
+        )
+    ):
+        (tmp_path / str(number)).mkdir()
+        tree = tree_of({"shop.py": "class Money: pass\n", **files}, tmp_path / str(number))
+        assert readable(tree, {"shop:Money.slack"}) == ["shop:Money.slack"], files
+
+
 def test_an_attribute_that_no_code_names_is_only_read_by_the_submission(tmp_path: Path) -> None:
-    files = {"shop.py": "class Money:\n    def known(self): return getattr(self, 'amount', 0)\n"}
+    known = "getattr(self, 'amount', 0) + attrgetter('amount')(self.of(1))"
+    files = {"shop.py": f"class Money:\n    def known(self): return {known}\n", "a.html": "{{ one.amount }}"}
     tree = tree_of(files, tmp_path)
     assert readable(tree, {"shop:Money.slack", "shop:Money.__len__"}) == ["shop:Money.__len__"]
 
