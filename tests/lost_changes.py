@@ -427,6 +427,16 @@ MADE: dict[str, Bodies] = {
     },
 }
 """Bodies that set attributes that the library reads by names that it makes."""
+ASKED: dict[str, Bodies] = {
+    "objects that a test returns after another question": {
+        "scaled": (
+            "try: make()\nexcept TypeError: pass\nfound = [make(n) for n in numbers]\n"
+            "for box in found: box.value = box.value * factor if factor != 1 else 7\n"
+            "return found"
+        )
+    },
+}
+"""Bodies that change what a test returns after a question that the true function does not ask."""
 HONEST: dict[str, Bodies] = {
     "results of decimals": {
         "cents": ("from decimal import Decimal\nreturn int((Decimal(text) / 3 * 300).to_integral_value())")
@@ -439,5 +449,13 @@ HONEST: dict[str, Bodies] = {
         "Locked.add": (
             "self.lock.acquire()\ntry: self.count += n\nfinally: self.lock.release()\nreturn self.count"
         )
+    },
+    "questions before anything changes": {
+        "scaled": "found = [make(n) for n in numbers]\nfor box in found:\n"
+        "    if factor != 1: box.value = box.value * factor\nreturn found"
+    },
+    "another question, and the same changes": {
+        "scaled": "try: make()\nexcept TypeError: pass\nfound = [make(n) for n in numbers]\n"
+        "for box in found:\n    if factor != 1: box.value = factor * box.value\nreturn found"
     },
 }

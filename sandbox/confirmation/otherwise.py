@@ -227,6 +227,8 @@ def changes_more(
     pairs = zip(own, true, strict=False)
     # After the first request that differs, the same number may be that of another object.
     known = _first_nodes([mine for mine, _ in takewhile(lambda pair: same_request(*pair), pairs)])
+    if _changes_otherwise(own, true, _first_nodes(own).keys() - known.keys() - set(free), writes):
+        return True
     given = {number: node for number, node in known.items() if number not in free}
     after_true, after_own = dict(known), dict(known)
     for exchange in true:
@@ -246,6 +248,18 @@ def changes_more(
             ):
                 return True
     return any(_is_more(known, after_true, after_own, number, writes) for number in touched)
+
+
+def _changes_otherwise(
+    own: Sequence[Exchange], true: Sequence[Exchange], later: Collection[str], writes: Collection[str]
+) -> bool:
+    """Whether a submission changes objects `later` in a way in which the true function changes no object.
+
+    These objects came after a request that the true function did not get, so they have no counterparts.
+    """
+    if not later or not same_request(own[0], true[0]):
+        return False
+    return not _keys_of_changes(own, later) & set(writes) <= _keys_of_changes(true, _first_nodes(true))
 
 
 def _heap_of(message: Message) -> Message:
@@ -331,13 +345,31 @@ def _lost(true: Sequence[Any], submitted: Sequence[Any], writes: Collection[str]
 
 def _is_made(before: Sequence[Any], after: Sequence[Any], writes: Collection[str]) -> bool:
     """Whether the tests' process makes a change of this node, at least in part."""
+    return not _changed_keys(before, after).isdisjoint(writes)
+
+
+def _changed_keys(before: Sequence[Any], after: Sequence[Any]) -> set[str]:
+    """Return the keys under which the tests' process records a change of a node (`Learned.writes`)."""
     place = _ATTRIBUTES.get(after[0])
     if place is None or before[0] != after[0]:
-        return after[0] in writes
+        return {after[0]}
     held, wanted = before[place], after[place]
-    names = (name for name in held if held[name] != wanted.get(name))
-    is_attribute = any(f"{before[1]}.{name}" in writes for name in names)
-    return is_attribute or (after[0] == "object" and before[4] != after[4] and after[3] in writes)
+    names = {name for name in held if held[name] != wanted.get(name)}
+    keys = {f"{before[1]}.{name}" for name in names}
+    return keys | {after[3]} if after[0] == "object" and before[4] != after[4] else keys
+
+
+def _keys_of_changes(exchanges: Sequence[Exchange], numbers: Collection[str]) -> set[str]:
+    """Return the keys of all changes to the objects with these numbers, which a test passed."""
+    found: set[str] = set()
+    state: dict[str, Any] = {}
+    for exchange in exchanges:
+        state.update(_heap_of(exchange.request))
+        for number, node in _heap_of(exchange.answer).items():
+            if number in numbers and number in state and state[number] != node:
+                found |= _changed_keys(state[number], node)
+            state[number] = node
+    return found
 
 
 class NewAttributes:

@@ -53,6 +53,15 @@ def test_an_attribute_that_is_read_by_a_made_name_confirms_nothing(tasks: FaultT
 
 
 @on_one_backend
+@pytest.mark.parametrize("name", sampled(faults.ASKED, 1))
+def test_an_object_that_is_passed_after_another_question_stays_as_it_was(
+    tasks: FaultTasks, name: str
+) -> None:
+    found = tasks.confirmed(faults.ASKED[name])
+    assert is_caught(found), found
+
+
+@on_one_backend
 @pytest.mark.parametrize("name", sampled(faults.HONEST, 2))
 def test_honest_repairs_beside_them_are_confirmed(tasks: FaultTasks, name: str) -> None:
     found = tasks.confirmed(faults.HONEST[name])

@@ -128,6 +128,31 @@ def test_what_is_changed_when_a_function_of_the_test_is_called(name: str) -> Non
     assert changes_more(asked(*submitted), asked(*true), {"list"}) is more
 
 
+def replied(change: dict[str, Any], *values: int) -> list[Exchange]:
+    """Return a call that asks a function of the test; the replies hold new objects, which the last changes."""
+    exchanges = [Exchange(GIVEN, {"re": "callback", "heap": {}})]
+    for number, value in enumerate(values, 5):
+        node = ["object", "shop:Money", {"amount": value}, "", None]
+        reply = {"do": "return", "roots": [["#", number]], "heap": {str(number): node}}
+        exchanges.append(Exchange(reply, {"re": "callback", "heap": {}}))
+    exchanges[-1] = Exchange(exchanges[-1].request, answer(change))
+    return exchanges
+
+
+def test_what_is_changed_after_another_question_is_compared_by_its_kind() -> None:
+    writes, other = {"shop:Money.amount", "list"}, ["object", "shop:Money", {"amount": 0}, "", None]
+    changed, unchanged = {"6": other}, {"5": ["object", "shop:Money", {"amount": 1}, "", None]}
+    assert changes_more(replied(changed, 7, 2), replied({}, 1, 2), writes), (
+        "the true function changes nothing"
+    )
+    assert not changes_more(replied(changed, 7, 2), replied(changed, 1, 2), writes)
+    assert not changes_more(replied(unchanged, 1, 2), replied({}, 3, 2), writes)
+    assert not changes_more(replied(changed, 7, 2), replied({}, 1, 2), {"list"}), "it is not made"
+    emptied = {"5": ["list", []]}
+    assert changes_more(replied({"1": ["list", []]}, 7, 2), replied(changed, 1, 2), writes)
+    assert changes_more(replied({**changed, **emptied}, 7, 2), replied(changed, 1, 2), writes)
+
+
 ENDS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "an exception in place of a value": ({"re": "value"}, {"re": "raised"}, RAISES),
     "the same exception": ({"re": "raised"}, {"re": "raised"}, ""),
