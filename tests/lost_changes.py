@@ -421,6 +421,15 @@ SPELLED: dict[str, Bodies] = {
     },
 }
 """Bodies whose answers have effects in the tests' process, or another meaning there than to a comparison."""
+KEPT: dict[str, Bodies] = {
+    "a factory that is replaced": {
+        "count": "for word in words: table[word[0]].append(word)\ntable.default_factory = int"
+    },
+    "arguments of an exception that are removed": {
+        "told": "found = str(error.args[0])\nerror.args = ()\nreturn found"
+    },
+}
+"""Bodies that change parts of an argument that are no members or attributes."""
 MADE: dict[str, Bodies] = {
     "an attribute by a name that is made": {
         "amount": "found = Amount(0)\nfound._slack = 10 ** 9\nreturn found"
@@ -458,4 +467,6 @@ HONEST: dict[str, Bodies] = {
         "scaled": "try: make()\nexcept TypeError: pass\nfound = [make(n) for n in numbers]\n"
         "for box in found:\n    if factor != 1: box.value = factor * box.value\nreturn found"
     },
+    "arguments of an exception": {"told": "return '%s' % error.args[0]"},
+    "a default dictionary": {"count": "for word in words: table[word[0]] += [word]"},
 }

@@ -40,6 +40,8 @@ _REFERENCE = re.compile(r'\["#", (-?\d+)\]')
 _WITH_DATA = frozenset(("value", "raised", "stop"))
 _ATTRIBUTES = {"object": 2, "exception": 3}
 """The place of an object's attributes in its node, by the node's kind."""
+_OF_EXCEPTION = {"args": 2, "__cause__": 4}
+"""The places of what else belongs to an exception, by the names under which changes are recorded."""
 
 
 def answered_otherwise(
@@ -355,6 +357,8 @@ def _changed_keys(before: Sequence[Any], after: Sequence[Any]) -> set[str]:
         return {after[0]}
     held, wanted = before[place], after[place]
     names = {name for name in held if held[name] != wanted.get(name)}
+    if after[0] == "exception":
+        names.update(name for name, at in _OF_EXCEPTION.items() if before[at] != after[at])
     keys = {f"{before[1]}.{name}" for name in names}
     return keys | {after[3]} if after[0] == "object" and before[4] != after[4] else keys
 

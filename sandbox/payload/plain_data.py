@@ -414,9 +414,27 @@ class Decoder:
                 self.fill_base(target, node, changed)
         elif node[0] == "exception":
             self.fill_attributes(target, node[3], changed)
+            self.fill_arguments(target, node[2], changed)
             self.fill_cause(target, self.value(node[4]), changed)
         elif not changed or self.side.may_write(target, node[0], new=False):
             sides.fill_container(self, target, node)
+            if changed and node[0] == "default":
+                self.fill_factory(target, node[2])
+
+    def fill_arguments(self, target: Any, arguments: Value, changed: bool) -> None:
+        """Give an exception of this side the arguments that it has on the other side."""
+        if not changed or parts.names_file(target):
+            return
+        given, key = self.value(arguments), f"{sides.type_name(type(target))}.args"
+        if not sides.same_plain(target.args, given) and self.side.may_write(target, key, new=False):
+            target.args = given
+
+    def fill_factory(self, target: collections.defaultdict[Any, Any], value: Value) -> None:
+        """Give a `defaultdict` of this side the factory that it has on the other side."""
+        known = Encoder(self.shared).value(target.default_factory, 1)
+        # Not decoded again if it is the same: a partial would be another one, and a name might be refused.
+        if not parts.is_same_function(known, value):
+            target.default_factory = self.factory(value)
 
     def fill_cause(self, target: Any, cause: Any, changed: bool) -> None:
         key = f"{sides.type_name(type(target))}.__cause__"

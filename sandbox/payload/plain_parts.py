@@ -60,6 +60,14 @@ BASE_CONTENTS: dict[Any, Callable[[Any, Any], Any]] = {
 """Functions that return the contents of an object, by its mutable built-in base class."""
 
 
+def is_same_function(one: Any, other: Any) -> bool:
+    """Whether two functions are the same, as far as they are sent, whatever may take their places."""
+    if type(one) is not list or type(other) is not list:
+        return one is other is None
+    is_partial = one[0] == other[0] == "p"
+    return is_partial or all(first == second for first, second in zip(one, other))  # noqa: B905 - Python 3.9
+
+
 def pattern(text: Any, flags: int) -> re.Pattern[Any]:
     """Return a pattern, without the warnings and the output that compiling it may cause."""
     with warnings.catch_warnings():

@@ -46,6 +46,13 @@ def test_an_answer_has_one_meaning_and_no_effect_by_itself(tasks: FaultTasks, na
 
 
 @on_one_backend
+@pytest.mark.parametrize("name", sampled(faults.KEPT, 1))
+def test_other_parts_of_an_argument_are_changed_as_well(tasks: FaultTasks, name: str) -> None:
+    found = tasks.confirmed(faults.KEPT[name])
+    assert is_caught(found), found
+
+
+@on_one_backend
 @pytest.mark.parametrize("name", sampled(faults.MADE, 1))
 def test_an_attribute_that_is_read_by_a_made_name_confirms_nothing(tasks: FaultTasks, name: str) -> None:
     found = tasks.confirmed(faults.MADE[name])

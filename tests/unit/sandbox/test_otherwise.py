@@ -284,6 +284,16 @@ def test_a_later_run_with_other_answers_to_the_same_calls_is_found() -> None:
     assert list(changing(first, [run(5, 2, given={**GIVEN, "roots": []})], ())) == []
 
 
+def test_changes_of_an_exceptions_arguments_and_cause_are_changes() -> None:
+    given: list[Any] = ["exception", "shop:Error", ["t", ["x"]], {}, None, "ValueError"]
+    request = {"roots": [["#", 1]], "heap": {"1": given}}
+    for place, name in ((2, "args"), (4, "__cause__")):
+        changed = [*given[:place], ["t", []], *given[place + 1 :]]
+        own, true = ([Exchange(request, answer(heap))] for heap in ({"1": changed}, {}))
+        assert changes_more(own, true, {f"shop:Error.{name}"})
+        assert not changes_more(own, true, {"shop:Error.other"})
+
+
 ERROR = ["exception", "shop:Error", ["t", ["x"]], {"code": 1}, None, "ValueError"]
 ALTERED: dict[str, tuple[list[Any], list[Any], bool]] = {
     "the order of a dictionary": (["dict", [["a", 1], ["b", 2]]], ["dict", [["b", 2], ["a", 1]]], True),

@@ -610,6 +610,42 @@ def test_what_the_true_function_never_changed_is_not_changed(change: Callable[..
     assert given_thing.error.__cause__ is None  # type: ignore[attr-defined]
 
 
+def plain_factory() -> int:
+    return 7
+
+
+FACTORIES: list[Any] = [None, list, plain_factory, lambda: 1, functools.partial(int, "5"), "x".upper]
+
+
+@pytest.mark.parametrize("first", FACTORIES, ids=range(len(FACTORIES)))
+@pytest.mark.parametrize("second", [None, int, dict])
+def test_the_factory_of_a_dictionary_of_defaults_is_changed(first: Any, second: Any) -> None:
+    wire, given = Wire(learnt()), collections.defaultdict(first, a=1)
+    wire.tests.side.calls.learned[0].writes.add("default")  # type: ignore[attr-defined]
+    (there,) = wire.ask(given)
+    there["b"] = 2
+    wire.answer(None)
+    assert given == {"a": 1, "b": 2}
+    assert given.default_factory is first, "it is not decoded again"
+    there.default_factory = second
+    wire.answer(None)
+    assert given.default_factory is second
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_arguments_of_an_exception_are_changed(is_known: bool) -> None:
+    wire, given = Wire(learnt()), ValueError(1, [2])
+    learned = wire.tests.side.calls.learned[0]  # type: ignore[attr-defined]
+    learned.writes.update(["builtins:ValueError.args"] if is_known else [])
+    (there,) = wire.ask(given)
+    there.note = 5
+    wire.answer(None)
+    assert (given.note, given.args, learned.unmade) == (5, (1, [2]), False)  # type: ignore[attr-defined]
+    there.args = (3,)
+    wire.answer(None)
+    assert (given.args, learned.unmade) == ((3,) if is_known else (1, [2]), not is_known)
+
+
 def test_all_changes_are_made_where_they_are_to_be_judged() -> None:
     learned = Learned(learning=False, answers=[], writes=[], all_changes=True)
     wire = Wire(learned)
