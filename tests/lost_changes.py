@@ -430,6 +430,11 @@ KEPT: dict[str, Bodies] = {
     },
 }
 """Bodies that change parts of an argument that are no members or attributes."""
+ENDED: dict[str, Bodies] = {
+    "an `__exit__` under another name": {"Lid.leave": "return True"},
+    "a function that `__exit__` asks": {"Cover.end": "return True"},
+}
+"""Bodies that end a block in which a check without an assertion has failed."""
 MADE: dict[str, Bodies] = {
     "an attribute by a name that is made": {
         "amount": "found = Amount(0)\nfound._slack = 10 ** 9\nreturn found"
@@ -469,4 +474,6 @@ HONEST: dict[str, Bodies] = {
     },
     "arguments of an exception": {"told": "return '%s' % error.args[0]"},
     "a default dictionary": {"count": "for word in words: table[word[0]] += [word]"},
+    "the end of a block": {"Lid.leave": "self.__dict__.update(closed=True)"},
+    "an end that is asked for": {"Cover.end": "self.closed = not False\nreturn None"},
 }

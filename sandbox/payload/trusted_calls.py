@@ -106,8 +106,7 @@ class StubCalls:
         request = {"do": "call", "function": function, **_shape(frame)}
         roots = [values[name] for name in request.pop("names")]
         found = self.start_call(function, request, roots)
-        if frame.f_code.co_name == "__exit__":
-            self.report_ended_block(roots, found)
+        self.report_ended_block(roots, found)
         return found
 
     def generate(self, function: int, values: dict[str, Any]) -> Generator[Any, Any, Any]:
@@ -182,10 +181,14 @@ class StubCalls:
                 self.put("note", kind="of_test", what=_exception_text(error), swallowed=True)
 
     def report_ended_block(self, roots: list[Any], answer: object) -> None:
-        """Report the exceptions passed to an `__exit__` that suppresses them by returning a true value."""
+        """Report the exceptions that a call was given after they were raised, if its answer is true.
+
+        It may be an `__exit__`, under this or another name, or a function that this asks, and so end the
+        block of a test in which a check has failed.
+        """
         given = [part for root in roots for part in (root if type(root) is tuple else (root,))]
         for error in given:
-            if isinstance(error, BaseException) and answer:
+            if isinstance(error, BaseException) and error.__traceback__ is not None and _is_true(answer):
                 self.checks.report_once(_exception_text(error))
 
     def report_of_test(self, what: str) -> None:
@@ -451,6 +454,13 @@ def _exception_text(error: BaseException) -> str:
     except Exception:  # from the arguments' own `__repr__`
         arguments = "?"
     return f"{type_name(type(error))}{arguments}"[:_LONGEST_TEXT]
+
+
+def _is_true(answer: object) -> bool:
+    try:
+        return bool(answer)
+    except Exception:  # the library decides about the truth of its objects
+        return True
 
 
 def _was_entered(function: object, error: BaseException) -> bool:

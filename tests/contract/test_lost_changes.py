@@ -53,6 +53,13 @@ def test_other_parts_of_an_argument_are_changed_as_well(tasks: FaultTasks, name:
 
 
 @on_one_backend
+@pytest.mark.parametrize("name", sampled(faults.ENDED, 2))
+def test_a_block_that_is_ended_in_another_way_confirms_nothing(tasks: FaultTasks, name: str) -> None:
+    found = tasks.confirmed(faults.ENDED[name])
+    assert is_caught(found), found
+
+
+@on_one_backend
 @pytest.mark.parametrize("name", sampled(faults.MADE, 1))
 def test_an_attribute_that_is_read_by_a_made_name_confirms_nothing(tasks: FaultTasks, name: str) -> None:
     found = tasks.confirmed(faults.MADE[name])

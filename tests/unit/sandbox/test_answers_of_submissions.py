@@ -205,6 +205,41 @@ def test_only_an_iterator_stops(do: str) -> None:
             calls.result_of(reply, shared, do)
 
 
+class Odd:
+    def __bool__(self) -> bool:
+        raise ValueError("neither true nor false")
+
+
+def raised() -> BaseException:
+    try:
+        raise AssertionError("open")
+    except AssertionError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("roots", "answer", "is_reported"),
+    [
+        ([1, (AssertionError, raised(), None)], True, True),
+        ([raised()], 1, True),
+        ([raised()], Odd(), True),
+        ([raised()], False, False),
+        ([raised()], None, False),
+        ([AssertionError("made by the test")], True, False),
+        ([(None, None, None)], True, False),
+        ([Odd(), 5], Odd(), False),
+    ],
+)
+def test_an_exception_that_a_call_may_end_is_reported(
+    roots: list[Any], answer: object, is_reported: bool
+) -> None:
+    calls: Any = object.__new__(StubCalls)
+    reported: list[str] = []
+    calls.checks = SimpleNamespace(report_once=reported.append)
+    calls.report_ended_block(roots, answer)
+    assert reported == ["builtins:AssertionError('open',)"] * is_reported
+
+
 class FakeCalls:
     asked = (0,)
 
