@@ -34,6 +34,7 @@ _MOST_STARTS = 5
 A submission's process is started only once.
 """
 _KEPT_BYTES = 32 << 20
+"""The limit on the requests and answers that are kept; as objects, they take many times as much memory."""
 _RESULTS = 1 << 40
 """The limit on the report from the tests' process, in bytes; it contains every call with its values."""
 _PLUGIN = "gistpoint_calls.py"
@@ -307,9 +308,9 @@ class Pair:
                 "reason": "too_many_calls",
                 "words": f"there are more than {MOST_CALLS} calls",
             }
-        answer = self._from_submission(request)
+        answer, size = self._from_submission(request)
         asked.state.update(word for word in _listed(answer.get("state")) if isinstance(word, str))
-        self._kept += len(json.dumps(request))
+        self._kept += len(json.dumps(request)) + size
         # Limited, because the exchanges are kept in memory until they are compared.
         if self._kept < _KEPT_BYTES:
             asked.exchanges.append(Exchange(request, answer))
@@ -317,25 +318,27 @@ class Pair:
             asked.unkept = True
         return answer
 
-    def _from_submission(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _from_submission(self, request: dict[str, Any]) -> tuple[dict[str, Any], int]:
+        """Return the answer to a request, and its size in bytes."""
         if self._submission is None:
             # A submission that ends its process gets no second process, since ending it is an answer. The
             # true function's process is started again, so that a slow call does not affect the other
             # tests.
             if self._starts >= (1 if self._order.learned else _MOST_STARTS):
-                return self._gone
+                return self._gone, 0
             self._begin_submission()
         assert self._submission is not None
-        answer = parsed(self._submission.answer_call(request))
+        line = self._submission.answer_call(request)
+        answer = parsed(line)
         if answer is not None:
-            return answer
+            return answer, len(line or b"")
         self._submission.close()
         ended, self._submission = self._submission.ended, None
         if ended is None or ended.stop is Stop.CANCELLED:
             self._gone = {"re": "gone", "reason": "too_slow", "words": "an answer took too long"}
         else:
             self._gone = {"re": "gone", "reason": "sandbox", "words": _last_words(ended)}
-        return self._gone
+        return self._gone, 0
 
 
 def _listed(value: object) -> list[object]:
