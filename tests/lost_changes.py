@@ -430,6 +430,14 @@ KEPT: dict[str, Bodies] = {
     },
 }
 """Bodies that change parts of an argument that are no members or attributes."""
+PAST: dict[str, Bodies] = {
+    "output to a descriptor": {"quiet": "import os\nos.write(1, b'junk\\n')\nreturn n * 2"},
+    "output of a program": {"quiet": "import subprocess\nsubprocess.run(['echo', 'junk'])\nreturn n * 2"},
+    "output to the first stream": {
+        "quiet": "sys.__stdout__.write('junk\\n')\nsys.__stdout__.flush()\nreturn n * 2"
+    },
+}
+"""Bodies that write past the streams."""
 ENDED: dict[str, Bodies] = {
     "an `__exit__` under another name": {"Lid.leave": "return True"},
     "a function that `__exit__` asks": {"Cover.end": "return True"},
@@ -476,4 +484,5 @@ HONEST: dict[str, Bodies] = {
     "a default dictionary": {"count": "for word in words: table[word[0]] += [word]"},
     "the end of a block": {"Lid.leave": "self.__dict__.update(closed=True)"},
     "an end that is asked for": {"Cover.end": "self.closed = not False\nreturn None"},
+    "text in place of output": {"quiet": "str(n)\nreturn n + n"},
 }

@@ -97,6 +97,8 @@ class PairReport:
     calls: int
     seconds: float
     output: str = ""
+    has_written: bool = False
+    """Whether the other process wrote to its output past `sys.stdout` and `sys.stderr`."""
 
     @property
     def is_late(self) -> bool:
@@ -189,6 +191,7 @@ class Pair:
         self._learned: list[dict[str, list[str]]] = []
         self._calls = self._starts = self._kept = 0
         self._submission: SubmissionProcess | None = None
+        self._has_written = False
         self._gone: dict[str, Any] = {}
         """The answer in place of a process that has ended."""
         self._input = _TestInput()
@@ -206,8 +209,7 @@ class Pair:
                 lay_out(tree, base / "tree")
                 ended = self._run(base, run)
         finally:
-            if self._submission is not None:
-                self._submission.close()
+            self._end_submission()
             self._input.close()
         if ended.stop is Stop.CANCELLED:
             raise CancelledError("Stopped at your request.")
@@ -219,6 +221,7 @@ class Pair:
             self._calls,
             time.monotonic() - began,
             ended.output,
+            self._has_written,
         )
 
     def _concluded(self, ended: Ended) -> Conclusion:
@@ -231,6 +234,15 @@ class Pair:
         self._starts += 1
         tree = without(self._order.submitted, self._order.hidden)
         self._submission = SubmissionProcess(self._place, tree, self._order.functions)
+
+    def _end_submission(self) -> Ended | None:
+        """End the process, if there is one, and return how it ended before that; None if it had not."""
+        if self._submission is None:
+            return None
+        self._submission.close()
+        ended, self._submission = self._submission.ended, None
+        self._has_written = self._has_written or bool(ended and ended.output.strip())
+        return ended
 
     def _run(self, base: Path, run: RunContext) -> Ended:
         place, pins = self._place, self._place.pins
@@ -332,8 +344,7 @@ class Pair:
         answer = parsed(line)
         if answer is not None:
             return answer, len(line or b"")
-        self._submission.close()
-        ended, self._submission = self._submission.ended, None
+        ended = self._end_submission()
         if ended is None or ended.stop is Stop.CANCELLED:
             self._gone = {"re": "gone", "reason": "too_slow", "words": "an answer took too long"}
         else:

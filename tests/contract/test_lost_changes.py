@@ -53,6 +53,14 @@ def test_other_parts_of_an_argument_are_changed_as_well(tasks: FaultTasks, name:
 
 
 @on_one_backend
+@pytest.mark.parametrize("name", sampled(faults.PAST, 1))
+def test_output_past_the_streams_is_no_note(tasks: FaultTasks, name: str) -> None:
+    found = tasks.confirmed(faults.PAST[name])
+    assert is_caught(found), found
+    assert any("in its process" in mark for mark in found.marks), found
+
+
+@on_one_backend
 @pytest.mark.parametrize("name", sampled(faults.ENDED, 2))
 def test_a_block_that_is_ended_in_another_way_confirms_nothing(tasks: FaultTasks, name: str) -> None:
     found = tasks.confirmed(faults.ENDED[name])
