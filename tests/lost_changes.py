@@ -485,4 +485,9 @@ HONEST: dict[str, Bodies] = {
     "the end of a block": {"Lid.leave": "self.__dict__.update(closed=True)"},
     "an end that is asked for": {"Cover.end": "self.closed = not False\nreturn None"},
     "text in place of output": {"quiet": "str(n)\nreturn n + n"},
+    "a constant for a new object": {"made_zero": "return Amount(n) if n else ZERO"},
+    "a new object for a constant": {"zero_or": "return Amount(n)"},
+    "an exception of another class of the library": {
+        "config": "try: return json.loads(text)\nexcept ValueError: raise KitKeyError(2, 'bad')"
+    },
 }

@@ -70,6 +70,10 @@ class Thing:
         return "shown"
 
 
+class Plain:
+    pass
+
+
 class Slotted:
     __slots__ = ("left", "right")
 
@@ -751,6 +755,51 @@ def test_a_callable_object_arrives_as_a_function() -> None:
 
     (found,) = Wire(learnt("function elsewhere")).answer(Adding())
     assert type(found) is types.FunctionType
+
+
+class KnownError(Exception):
+    pass
+
+
+class RareError(KnownError, KeyError):
+    pass
+
+
+CONSTANT = Plain()
+FUNCTION = functools.partial(int, "5")
+
+
+def test_an_exception_of_the_library_arrives_as_the_known_one_that_it_extends() -> None:
+    (found,) = Wire(learnt(type_name(KnownError))).answer(RareError(1))
+    assert (type(found), found.args) == (KnownError, (1,))
+    (found,) = Wire(learnt(type_name(TroubleError))).answer(RareError(1))
+    assert type(found) is KeyError
+    (found,) = Wire(learnt(type_name(RareError))).answer(RareError(1))
+    assert type(found) is RareError
+
+
+def test_a_constant_of_the_library_is_an_object_of_its_class() -> None:
+    name = f"{__name__}:CONSTANT"
+    assert travelled(Wire().submission, [CONSTANT])["roots"] == [["n", name]]
+    assert Wire(learnt(type_name(Plain))).answer(CONSTANT)[0] is CONSTANT
+    for known in ((), (type_name(Thing),), (f"{__name__}:FUNCTION",)):
+        with pytest.raises(Unseen):
+            Wire(learnt(*known)).answer(CONSTANT)
+    with pytest.raises(Unseen):
+        Wire(learnt("functools:partial")).answer(FUNCTION)
+    learned = Learned(learning=True, answers=[], writes=[])
+    Wire(learned).answer(CONSTANT)
+    assert {name, type_name(Plain)} <= learned.answers
+    (found,) = Wire(learnt(*learned.answers)).answer(Plain())
+    assert type(found) is Plain
+
+
+@pytest.mark.parametrize("name", ["antigravity:fly", "this:s", f"{__name__}:NONE", f"{__name__}:", "x"])
+def test_no_module_is_imported_for_a_name_that_is_refused(name: str) -> None:
+    before = set(sys.modules)
+    with pytest.raises(Unseen):
+        decoded(Wire(KNOWN).tests, {"roots": [["n", name]], "heap": {}}, 1)
+    assert set(sys.modules) == before
 
 
 def test_defaults_and_members_arrive_as_what_they_extend() -> None:
