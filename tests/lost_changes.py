@@ -459,6 +459,15 @@ ASKED: dict[str, Bodies] = {
     },
 }
 """Bodies that change what a test returns after a question that the true function does not ask."""
+PLACED: dict[str, Bodies] = {
+    "a warning with its own place": {
+        "warned": "warnings.warn('too many: %d' % n, UserWarning, stacklevel=1)\nreturn n * 2"
+    },
+    "a warning with the place of another caller": {
+        "warned": "warnings.warn('too many: %d' % n, UserWarning, stacklevel=3)\nreturn n * 2"
+    },
+}
+"""Bodies with warnings that name another place."""
 HONEST: dict[str, Bodies] = {
     "results of decimals": {
         "cents": ("from decimal import Decimal\nreturn int((Decimal(text) / 3 * 300).to_integral_value())")
@@ -490,4 +499,5 @@ HONEST: dict[str, Bodies] = {
     "an exception of another class of the library": {
         "config": "try: return json.loads(text)\nexcept ValueError: raise KitKeyError(2, 'bad')"
     },
+    "a warning": {"warned": "warnings.warn('too many: %d' % n, stacklevel=2)\nreturn n + n"},
 }

@@ -161,7 +161,7 @@ class SubmissionServer:
         self.shared: dict[int, sides.Shared] = {}
         self.current: list[sides.Shared] = []
         self.out, self.err = _Captured(), _Captured()
-        self.warned: list[list[str]] = []
+        self.warned: list[list[Any]] = []
         self.logged: list[list[Any]] = []
         self.state = ProcessState()
         self.earlier = EarlierCalls(_is_changed)
@@ -339,9 +339,11 @@ class SubmissionServer:
         logging.root.addHandler(handler)
         logging.root.setLevel(1)
 
-    def warn(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+    def warn(
+        self, message: Any, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
+    ) -> None:
         """Capture a warning."""
-        self.warned.append([self.side.category_name(category), str(message)])
+        self.warned.append([self.side.category_name(category), str(message), _level_of(filename, lineno)])
 
     def log(self, record: logging.LogRecord) -> None:
         """Capture a log record."""
@@ -370,6 +372,22 @@ _ACTIONS: dict[str, Callable[[Any, list[Any]], Any]] = {
     "next": lambda iterator, roots: next(iterator) if roots[0] is None else iterator.send(roots[0]),
 }
 """For each kind of request, a function that carries it out on an object that stayed in this process."""
+
+
+def _level_of(file: str, line: int) -> int:
+    """Return which caller a warning names: 0 for that of the submitted function, 1 for the caller of that.
+
+    Returns -1 for the function itself, what it calls, and a place that is none of these.
+    """
+    frame: types.FrameType | None = sys._getframe(2)
+    level = -1
+    while frame is not None:
+        if level >= 0 or frame.f_code.co_filename == _level_of.__code__.co_filename:
+            level += 1
+        if (frame.f_code.co_filename, frame.f_lineno) == (file, line):
+            return level
+        frame = frame.f_back
+    return -1
 
 
 def _is_changed(shared: sides.Shared) -> bool:

@@ -66,6 +66,7 @@ class StubCalls:
     ) -> None:
         self.put = put
         self.answers = answers
+        self.stub: str = order["stub"]
         self.side = TestSide(self, root, order["hidden"], order["unset"])
         self.learned = [
             Learned(
@@ -313,11 +314,10 @@ class StubCalls:
         for stream, name in ((sys.stdout, "out"), (sys.stderr, "err")):
             if reply.get(name) and learned.does(f"writes {name}"):
                 _write(stream, reply[name])
-        for category, text in reply.get("warnings", ()):
+        for category, text, level in reply.get("warnings", ()):
             found = self.side.warning_named(category)
             if found is not None and learned.does(f"warns {category}"):
-                file, line = _place_of_caller()
-                warnings.warn_explicit(text, found, file, line)
+                warnings.warn_explicit(text, found, *_place_of_warning(level, self.stub))
         for name, level, text in reply.get("logs", ()):
             logger = logging.getLogger(name)
             if learned.does(f"logs {level} {name}") and logger.isEnabledFor(level):
@@ -387,7 +387,7 @@ _REPLY_FIELDS: dict[str, type] = {
     "of": int,
 }
 _QUESTION_FIELDS = frozenset(("do", "of", "roots", "heap"))
-_REPLY_ROWS: dict[str, tuple[type, ...]] = {"warnings": (str, str), "logs": (str, int, str)}
+_REPLY_ROWS: dict[str, tuple[type, ...]] = {"warnings": (str, str, int), "logs": (str, int, str)}
 
 
 def _reply(line: bytes) -> dict[str, Any]:
@@ -491,12 +491,15 @@ def _shape(frame: types.FrameType) -> dict[str, Any]:
     return {"module": frame.f_globals.get("__name__", ""), "shape": shape, "names": names}
 
 
-def _place_of_caller() -> tuple[str, int]:
-    """Return the file and line of the innermost frame outside of this module and the stubs."""
+def _place_of_warning(level: int, stub: str) -> tuple[str, int]:
+    """Return the file and line that a warning names, `level` callers above that of a stub, or the stub's."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
-    frame = frame.f_back if frame is not None and frame.f_back is not None else frame
+    # What an answer holds is called without a stub.
+    above = level + 1 if frame is not None and stub in frame.f_code.co_consts else level
+    while above > 0 and frame is not None and frame.f_back is not None:
+        frame, above = frame.f_back, above - 1
     return ("<unknown>", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 

@@ -84,6 +84,13 @@ def test_an_object_that_is_passed_after_another_question_stays_as_it_was(
 
 
 @on_one_backend
+@pytest.mark.parametrize("name", sampled(faults.PLACED, 1))
+def test_a_warning_names_its_place(tasks: FaultTasks, name: str) -> None:
+    found = tasks.confirmed(faults.PLACED[name])
+    assert is_caught(found), found
+
+
+@on_one_backend
 @pytest.mark.parametrize("name", sampled(faults.HONEST, 2))
 def test_honest_repairs_beside_them_are_confirmed(tasks: FaultTasks, name: str) -> None:
     found = tasks.confirmed(faults.HONEST[name])

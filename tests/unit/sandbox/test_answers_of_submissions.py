@@ -28,7 +28,7 @@ from gistpoint.sandbox.confirmation.submission import parsed
 from gistpoint.sandbox.payload import audit_events
 from gistpoint.sandbox.payload.audit_events import what_runs
 from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Shared, Unseen
-from gistpoint.sandbox.payload.trusted_calls import Learned, StubCalls, TestSide, _reply
+from gistpoint.sandbox.payload.trusted_calls import Learned, StubCalls, TestSide, _place_of_warning, _reply
 
 ANSWER: dict[str, Any] = {"re": "value", "roots": [1], "heap": {}}
 NONE = [
@@ -148,7 +148,7 @@ def test_each_process_counts_what_stays_with_it_by_itself() -> None:
 
 @pytest.mark.parametrize("name", ["out", "err", "warnings", "logs"])
 def test_what_an_answer_writes_and_logs_is_compared_and_shown(name: str) -> None:
-    effects = {"out": "x", "err": "x", "warnings": [["a:B", "x"]], "logs": [["a", 1, "x"]]}
+    effects = {"out": "x", "err": "x", "warnings": [["a:B", "x", 0]], "logs": [["a", 1, "x"]]}
     other = {**ANSWER, name: effects[name]}
     assert same_answer(ANSWER, other)
     assert not same_effects(ANSWER, other)
@@ -172,6 +172,8 @@ ODD = [
             {"roots": 1},
             {"warnings": 5},
             {"warnings": [["a"]]},
+            {"warnings": [["a:B", "x"]]},
+            {"warnings": [["a:B", "x", "0"]]},
             {"logs": [["a", "b", "c"]]},
             {"logs": [["a", 1, 2]]},
             {"re": "callback"},
@@ -263,6 +265,27 @@ def test_categories_that_the_true_function_used_and_those_of_python_are_taken() 
     assert side.warning_named("builtins:exec") is None
     assert side.warning_named("ssl:SSLError") is None
     assert side.warning_named("pytest:PytestWarning") is None
+
+
+def test_the_place_of_a_warning_is_that_of_the_same_caller() -> None:
+    assert _place_of_warning(0, chr(120))[0] == _place_of_warning(-7, chr(120))[0] == __file__
+
+    def stub() -> tuple[list[Any], int]:
+        assert "stub"
+        places = [_place_of_warning(-1, "stub"), _place_of_warning(0, "stub")]
+        places += [_place_of_warning(1, "stub"), _place_of_warning(10**30, "stub")]
+        return places, stub.__code__.co_firstlineno + 2
+
+    def caller() -> tuple[list[Any], int]:
+        return stub()
+
+    (own, above, further, outermost), line = caller()
+    first = caller.__code__.co_firstlineno
+    assert own == (__file__, line)
+    assert above == (__file__, first + 1)
+    assert further[0] == __file__
+    assert further[1] > first + 1
+    assert outermost[0] != __file__
 
 
 TOOLS = ["unittest.mock:_ANY", "unittest.mock:MagicMock", "_pytest.python_api:ApproxScalar", "pytest:approx"]
