@@ -15,6 +15,7 @@ from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.names import numbered
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.suspicion.deciding import bound_for_comparisons, called_by_assertions
+from gistpoint.core.suspicion.hiding import hidden_checks
 from gistpoint.core.suspicion.marks import SuspicionMark, marks_of
 from gistpoint.core.suspicion.meaning import Meaning
 from gistpoint.core.suspicion.names import COMPARISONS, OPERATORS
@@ -133,7 +134,13 @@ class _File:
             pieces = self.pieces.get(name, ())
             # The definition itself was there before: only the code inside it defines something new.
             inside = [node for piece in pieces for node in ast.walk(piece) if node not in pieces]
-            found = map(SuspicionMark, bound_for_comparisons(self.meaning, inside, allowed.decides))
+            found = map(
+                SuspicionMark,
+                chain(
+                    bound_for_comparisons(self.meaning, inside, allowed.decides),
+                    hidden_checks(self.meaning, inside),
+                ),
+            )
             return marks_of(self.meaning, pieces, allowed.library, allowed.own).union(found)
         except RecursionError:
             return {SuspicionMark("code that is nested too deeply to be followed")}

@@ -1,4 +1,4 @@
-"""Ordinary names that decide comparisons are marked."""
+"""Ordinary names that decide comparisons, and code that could hide a failed check, are marked."""
 
 from __future__ import annotations
 
@@ -109,6 +109,36 @@ HARMLESS = {
     "what an assertion calls without arguments": _class("object", "def is_ready(self): return True"),
     "a list": _class("UserList", "def shown(self): return len(self)", "from collections import UserList\n"),
 }
+HIDING = {
+    "every exception": "try: values(n)\nexcept: pass",
+    "base exceptions": "try: values(n)\nexcept BaseException: return 5",
+    "assertions among others": "try: values(n)\nexcept (KeyError, AssertionError): return 5",
+    "assertions by another name": "kind = AssertionError\ntry: values(n)\nexcept kind: return 5",
+    "exceptions of a block": "try:\n    yield 1\nexcept Exception: pass",
+    "exceptions of a block that is delegated": "try:\n    yield from values\nexcept Exception: pass",
+    "a jump out of a finally": "try:\n    yield 1\nfinally:\n    return",
+    "suppressed assertions": "import contextlib\nwith contextlib.suppress(AssertionError): values(n)",
+    "an answer that suppresses them": "import contextlib\nreturn contextlib.suppress(BaseException)",
+    "suppressed exceptions by any name": "import contextlib\nreturn contextlib.suppress(*values)",
+    "suppressed exceptions of a block": "from contextlib import suppress\nwith suppress(Exception):\n    yield 1",
+    "the end of a block": "class A:\n    def __enter__(self): return 1\n"
+    "    def __exit__(self, *error): return True\nreturn A()",
+    "the end of a stack": "import contextlib\nfound = contextlib.ExitStack()\n"
+    "found.push(lambda *error: True)\nreturn found",
+}
+SHOWING = {
+    "raised again": "try: values(n)\nexcept BaseException:\n    n = 2\n    raise",
+    "raised as another": "try:\n    yield 1\nexcept Exception as error:\n    raise ValueError from error",
+    "one kind": "try:\n    yield 1\nexcept KeyError: pass",
+    "most kinds without a block": "try: return values(n)\nexcept Exception: return None",
+    "a block in another function": "try:\n    def g(): yield 1\nexcept Exception: pass",
+    "a jump in a try": "try: return 1\nfinally: n = 2",
+    "suppressed of one kind": "import contextlib\nwith contextlib.suppress(KeyError): return values[n]",
+    "an end that answers nothing": "class A:\n    def __enter__(self): return 1\n"
+    "    def __exit__(self, *error):\n        self.x = 1\n        return False\nreturn A()",
+    "a stack of functions": "import contextlib\nfound = contextlib.ExitStack()\nfound.callback(len)\nreturn found",
+    "a push without a stack": "values.append(n)\nreturn values.append",
+}
 
 
 @pytest.mark.parametrize("name", DECIDING)
@@ -117,9 +147,15 @@ def test_an_ordinary_name_that_decides_a_comparison_is_marked(read: Read, name: 
     assert read(DECIDING[name], DECIDING[name]) == (), "the original does the same"
 
 
-@pytest.mark.parametrize("name", HARMLESS)
-def test_what_decides_nothing_is_not(read: Read, name: str) -> None:
-    assert read(HARMLESS[name]) == ()
+@pytest.mark.parametrize("name", HIDING)
+def test_what_could_hide_a_failed_check_is_marked(read: Read, name: str) -> None:
+    assert read(HIDING[name])
+    assert read(HIDING[name], HIDING[name]) == (), "the original does the same"
+
+
+@pytest.mark.parametrize("name", [*HARMLESS, *SHOWING])
+def test_what_decides_and_hides_nothing_is_not(read: Read, name: str) -> None:
+    assert read({**HARMLESS, **SHOWING}[name]) == ()
 
 
 def test_the_names_by_which_classes_compare_are_found_in_their_code() -> None:
