@@ -31,7 +31,7 @@ import pytest
 
 if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.payload.audit_events import is_of_tools, may_run_text, texts_of, what_runs
-    from gistpoint.sandbox.payload.failed_checks import FailedChecks
+    from gistpoint.sandbox.payload.failed_checks import FailedChecks, rewrite_all
     from gistpoint.sandbox.payload.plain_data import Decoder, Encoder
     from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Shared, Unseen, type_name
     from gistpoint.sandbox.payload.results_plugin import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING or "." in __name__:
     )
     from gistpoint.sandbox.payload.trusted_side import Elsewhere, Learned, TestSide
 else:
-    from gistpoint_checks import FailedChecks
+    from gistpoint_checks import FailedChecks, rewrite_all
     from gistpoint_events import is_of_tools, may_run_text, texts_of, what_runs
     from gistpoint_plain import Decoder, Encoder
     from gistpoint_results import Registering, Results, close_input, moved_up, opened_channel, taken_order
@@ -564,6 +564,7 @@ class RewritingRun(Registering):
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self) -> None:
         """Register the hidden files for assertion rewriting; without it, their failures aren't reported."""
+        rewrite_all()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # modules that are already imported are not test files
             pytest.register_assert_rewrite(*_module_names(self.hidden))
