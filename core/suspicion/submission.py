@@ -14,6 +14,8 @@ from gistpoint.core.code.bindings import names_bound_in
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.names import numbered
 from gistpoint.core.code.parsing import parse
+from gistpoint.core.suspicion.deciding import bound_for_comparisons, called_by_assertions
+from gistpoint.core.suspicion.hiding import hidden_checks
 from gistpoint.core.suspicion.marks import SuspicionMark, marks_of
 from gistpoint.core.suspicion.meaning import Meaning
 from gistpoint.core.suspicion.names import COMPARISONS, OPERATORS
@@ -37,7 +39,7 @@ def marks(
     tests = _Tests(given, test_files)
     files = {path: _File.read(submitted, path) for path in _python_files(submitted)}
     own = frozenset(chain.from_iterable(file.own for file in files.values()))
-    allowed = _Allowed(LibraryWords(original, test_files), own)
+    allowed = _Allowed(LibraryWords(original, test_files), own, tests)
     texts: set[str] = set()
     for path, now in files.items():
         found = _new_marks(path, now, _File.read(given, path), _File.read(original, path), tests, allowed)
@@ -85,6 +87,11 @@ class _Allowed:
 
     library: LibraryWords
     own: frozenset[str]
+    tests: _Tests
+
+    def decides(self, name: str) -> bool:
+        """Whether comparisons of the library, or assertions of the tests, ask for a method with this name."""
+        return self.library.compares_by(name) or name in self.tests.judging
 
 
 class _File:
@@ -124,7 +131,17 @@ class _File:
 
     def marks(self, name: str, allowed: _Allowed) -> set[SuspicionMark]:
         try:
-            return marks_of(self.meaning, self.pieces.get(name, ()), allowed.library, allowed.own)
+            pieces = self.pieces.get(name, ())
+            # The definition itself was there before: only the code inside it defines something new.
+            inside = [node for piece in pieces for node in ast.walk(piece) if node not in pieces]
+            found = map(
+                SuspicionMark,
+                chain(
+                    bound_for_comparisons(self.meaning, inside, allowed.decides),
+                    hidden_checks(self.meaning, inside),
+                ),
+            )
+            return marks_of(self.meaning, pieces, allowed.library, allowed.own).union(found)
         except RecursionError:
             return {SuspicionMark("code that is nested too deeply to be followed")}
 
@@ -159,6 +176,12 @@ class _Tests:
             if self.tree.is_file(path):
                 found.update(re.findall(r"\w+", self.tree.read(path).decode("utf-8", "replace")))
         return frozenset(found)
+
+    @cached_property
+    def judging(self) -> frozenset[str]:
+        """The methods that assertions in the test files call with an argument, such as `equals`."""
+        files = (_File.read(self.tree, path) for path in self.files if path.endswith(".py"))
+        return frozenset(chain.from_iterable(called_by_assertions(file.tree) for file in files))
 
 
 def _new_marks(

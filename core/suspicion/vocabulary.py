@@ -8,6 +8,7 @@ from functools import cached_property
 
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.code.testfiles import is_protected
+from gistpoint.core.suspicion.deciding import compared_by
 from gistpoint.core.suspicion.meaning import Meaning, canonical, imported_path
 from gistpoint.core.suspicion.names import STANDARD
 from gistpoint.core.trees import SourceTree
@@ -22,6 +23,7 @@ class _FileWords:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             tree = ast.Module([], [])
         meaning = Meaning(tree)
+        self.compared, self.members, self.stored = compared_by(tree)
         self.names: set[str] = set()
         self.paths: set[str] = set()
         for node, _ in meaning.nodes:
@@ -38,6 +40,7 @@ class LibraryWords:
         self._read: dict[str, _FileWords] = {}
         self._names: dict[str, bool] = {}
         self._paths: dict[str, bool] = {}
+        self._compared: dict[str, bool] = {}
 
     @cached_property
     def _sources(self) -> dict[str, bytes]:
@@ -56,6 +59,20 @@ class LibraryWords:
             word = path.rpartition(".")[2]
             self._paths[path] = self._any_file(word, lambda words: path in words.paths)
         return self._paths[path]
+
+    def compares_by(self, name: str) -> bool:
+        """Whether comparisons of the library's classes ask for a member of a class with this name.
+
+        A name that the library sets as an attribute holds data, which any code may set.
+        """
+        if name not in self._compared:
+            is_data = self._any_file(name, lambda words: name in words.stored)
+            self._compared[name] = (
+                not is_data
+                and self._any_file(name, lambda words: name in words.compared)
+                and self._any_file(name, lambda words: name in words.members)
+            )
+        return self._compared[name]
 
     def is_module(self, path: str) -> bool:
         """Whether a path, which may be relative, names a module of the tree."""

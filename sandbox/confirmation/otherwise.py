@@ -28,7 +28,6 @@ from gistpoint.core.confirmation.showing import (
     same_effects,
     same_without_order,
 )
-from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
 
 Message = Mapping[str, Any]
@@ -41,10 +40,8 @@ _REFERENCE = re.compile(r'\["#", (-?\d+)\]')
 _WITH_DATA = frozenset(("value", "raised", "stop"))
 _ATTRIBUTES = {"object": 2, "exception": 3}
 """The place of an object's attributes in its node, by the node's kind."""
-_READS_ALL = re.compile(
-    r"__dict__|__getstate__|\b__getattr|\b(vars|dir|getmembers|asdict)\(|\b(get|has)attr\([^,()]+,(?!\s*[\"'])"
-)
-"""Code that reads attributes without naming them, such as `getattr(self, name)`."""
+_OF_EXCEPTION = {"args": 2, "__cause__": 4}
+"""The places of what else belongs to an exception, by the names under which changes are recorded."""
 
 
 def answered_otherwise(
@@ -232,6 +229,8 @@ def changes_more(
     pairs = zip(own, true, strict=False)
     # After the first request that differs, the same number may be that of another object.
     known = _first_nodes([mine for mine, _ in takewhile(lambda pair: same_request(*pair), pairs)])
+    if _changes_otherwise(own, true, _first_nodes(own).keys() - known.keys() - set(free), writes):
+        return True
     given = {number: node for number, node in known.items() if number not in free}
     after_true, after_own = dict(known), dict(known)
     for exchange in true:
@@ -251,6 +250,18 @@ def changes_more(
             ):
                 return True
     return any(_is_more(known, after_true, after_own, number, writes) for number in touched)
+
+
+def _changes_otherwise(
+    own: Sequence[Exchange], true: Sequence[Exchange], later: Collection[str], writes: Collection[str]
+) -> bool:
+    """Whether a submission changes objects `later` in a way in which the true function changes no object.
+
+    These objects came after a request that the true function did not get, so they have no counterparts.
+    """
+    if not later or not same_request(own[0], true[0]):
+        return False
+    return not _keys_of_changes(own, later) & set(writes) <= _keys_of_changes(true, _first_nodes(true))
 
 
 def _heap_of(message: Message) -> Message:
@@ -336,13 +347,33 @@ def _lost(true: Sequence[Any], submitted: Sequence[Any], writes: Collection[str]
 
 def _is_made(before: Sequence[Any], after: Sequence[Any], writes: Collection[str]) -> bool:
     """Whether the tests' process makes a change of this node, at least in part."""
+    return not _changed_keys(before, after).isdisjoint(writes)
+
+
+def _changed_keys(before: Sequence[Any], after: Sequence[Any]) -> set[str]:
+    """Return the keys under which the tests' process records a change of a node (`Learned.writes`)."""
     place = _ATTRIBUTES.get(after[0])
     if place is None or before[0] != after[0]:
-        return after[0] in writes
+        return {after[0]}
     held, wanted = before[place], after[place]
-    names = (name for name in held if held[name] != wanted.get(name))
-    is_attribute = any(f"{before[1]}.{name}" in writes for name in names)
-    return is_attribute or (after[0] == "object" and before[4] != after[4] and after[3] in writes)
+    names = {name for name in held if held[name] != wanted.get(name)}
+    if after[0] == "exception":
+        names.update(name for name, at in _OF_EXCEPTION.items() if before[at] != after[at])
+    keys = {f"{before[1]}.{name}" for name in names}
+    return keys | {after[3]} if after[0] == "object" and before[4] != after[4] else keys
+
+
+def _keys_of_changes(exchanges: Sequence[Exchange], numbers: Collection[str]) -> set[str]:
+    """Return the keys of all changes to the objects with these numbers, which a test passed."""
+    found: set[str] = set()
+    state: dict[str, Any] = {}
+    for exchange in exchanges:
+        state.update(_heap_of(exchange.request))
+        for number, node in _heap_of(exchange.answer).items():
+            if number in numbers and number in state and state[number] != node:
+                found |= _changed_keys(state[number], node)
+            state[number] = node
+    return found
 
 
 class NewAttributes:
@@ -403,23 +434,3 @@ def _objects(heap: Message, without: Message) -> Iterator[tuple[str, Sequence[An
     return (
         (number, node) for number, node in heap.items() if node[0] in _ATTRIBUTES and number not in without
     )
-
-
-def readable(tree: SourceTree, attributes: Collection[str]) -> list[str]:
-    """Return those of the attributes that code in `tree`, including its tests, could read.
-
-    It could if the name occurs anywhere in it, if any code reads attributes without naming them, or if the
-    name is one of Python's own.
-    """
-    if not attributes:
-        return []
-    sources = [tree.read(path).decode("utf-8", "replace") for path in tree.files() if path.endswith(".py")]
-    # Any module counts, because a class may inherit from one elsewhere, and functions elsewhere take its
-    # objects.
-    if any(map(_READS_ALL.search, sources)):
-        return sorted(attributes)
-
-    def is_named(name: str) -> bool:
-        return name.startswith("__") or any(map(re.compile(rf"\b{re.escape(name)}\b").search, sources))
-
-    return [attribute for attribute in sorted(attributes) if is_named(attribute.rpartition(".")[2])]

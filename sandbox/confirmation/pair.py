@@ -34,6 +34,7 @@ _MOST_STARTS = 5
 A submission's process is started only once.
 """
 _KEPT_BYTES = 32 << 20
+"""The limit on the requests and answers that are kept; as objects, they take many times as much memory."""
 _RESULTS = 1 << 40
 """The limit on the report from the tests' process, in bytes; it contains every call with its values."""
 _PLUGIN = "gistpoint_calls.py"
@@ -96,6 +97,8 @@ class PairReport:
     calls: int
     seconds: float
     output: str = ""
+    has_written: bool = False
+    """Whether the other process wrote to its output past `sys.stdout` and `sys.stderr`."""
 
     @property
     def is_late(self) -> bool:
@@ -188,6 +191,7 @@ class Pair:
         self._learned: list[dict[str, list[str]]] = []
         self._calls = self._starts = self._kept = 0
         self._submission: SubmissionProcess | None = None
+        self._has_written = False
         self._gone: dict[str, Any] = {}
         """The answer in place of a process that has ended."""
         self._input = _TestInput()
@@ -205,8 +209,7 @@ class Pair:
                 lay_out(tree, base / "tree")
                 ended = self._run(base, run)
         finally:
-            if self._submission is not None:
-                self._submission.close()
+            self._end_submission()
             self._input.close()
         if ended.stop is Stop.CANCELLED:
             raise CancelledError("Stopped at your request.")
@@ -218,6 +221,7 @@ class Pair:
             self._calls,
             time.monotonic() - began,
             ended.output,
+            self._has_written,
         )
 
     def _concluded(self, ended: Ended) -> Conclusion:
@@ -231,8 +235,19 @@ class Pair:
         tree = without(self._order.submitted, self._order.hidden)
         self._submission = SubmissionProcess(self._place, tree, self._order.functions)
 
+    def _end_submission(self) -> Ended | None:
+        """End the process, if there is one, and return how it ended before that; None if it had not."""
+        if self._submission is None:
+            return None
+        self._submission.close()
+        ended, self._submission = self._submission.ended, None
+        self._has_written = self._has_written or bool(ended and ended.output.strip())
+        return ended
+
     def _run(self, base: Path, run: RunContext) -> Ended:
-        place, pins = self._place, self._place.pins
+        place = self._place
+        # The last one counts. Without rewriting, no failed assertion would be noticed (decision 135).
+        pins = replace(place.pins, pytest_args=(*place.pins.pytest_args, "--assert=rewrite"))
         program = pytest_control(base / "control", pins, _FILES)
         self._input.put(packed(self._test_order()))
 
@@ -307,9 +322,9 @@ class Pair:
                 "reason": "too_many_calls",
                 "words": f"there are more than {MOST_CALLS} calls",
             }
-        answer = self._from_submission(request)
+        answer, size = self._from_submission(request)
         asked.state.update(word for word in _listed(answer.get("state")) if isinstance(word, str))
-        self._kept += len(json.dumps(request))
+        self._kept += len(json.dumps(request)) + size
         # Limited, because the exchanges are kept in memory until they are compared.
         if self._kept < _KEPT_BYTES:
             asked.exchanges.append(Exchange(request, answer))
@@ -317,25 +332,26 @@ class Pair:
             asked.unkept = True
         return answer
 
-    def _from_submission(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _from_submission(self, request: dict[str, Any]) -> tuple[dict[str, Any], int]:
+        """Return the answer to a request, and its size in bytes."""
         if self._submission is None:
             # A submission that ends its process gets no second process, since ending it is an answer. The
             # true function's process is started again, so that a slow call does not affect the other
             # tests.
             if self._starts >= (1 if self._order.learned else _MOST_STARTS):
-                return self._gone
+                return self._gone, 0
             self._begin_submission()
         assert self._submission is not None
-        answer = parsed(self._submission.answer_call(request))
+        line = self._submission.answer_call(request)
+        answer = parsed(line)
         if answer is not None:
-            return answer
-        self._submission.close()
-        ended, self._submission = self._submission.ended, None
+            return answer, len(line or b"")
+        ended = self._end_submission()
         if ended is None or ended.stop is Stop.CANCELLED:
             self._gone = {"re": "gone", "reason": "too_slow", "words": "an answer took too long"}
         else:
             self._gone = {"re": "gone", "reason": "sandbox", "words": _last_words(ended)}
-        return self._gone
+        return self._gone, 0
 
 
 def _listed(value: object) -> list[object]:

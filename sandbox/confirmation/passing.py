@@ -41,9 +41,9 @@ from gistpoint.sandbox.confirmation.otherwise import (
     RAISES,
     answered_otherwise,
     changing,
-    readable,
 )
 from gistpoint.sandbox.confirmation.pair import PairReport
+from gistpoint.sandbox.confirmation.readable import readable
 from gistpoint.sandbox.confirmation.true_answers import OtherAnswer, TrueAnswers
 
 _COMPARED_TESTS = 3
@@ -205,7 +205,7 @@ class PassCheck:
             contradicted = self._with_all_changes(functions, learned, unmade)
             if contradicted is not None:
                 return contradicted
-        for check in (self._swallowing, self._too_large, self._changing_process):
+        for check in (self._swallowing, self._too_large, self._changing_process, self._writing_past):
             fault = check(functions, learned, tests, report)
             if fault is not None:
                 return fault
@@ -364,6 +364,23 @@ class PassCheck:
                 detail = f"A call of {id} changes or shares {others[0]}, which the true function does not."
                 return unconfirmed(Unconfirmable.STATE_OUTSIDE, detail[:500], (_CHANGES_PROCESS,))
         return None
+
+    def _writing_past(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        tests: Sequence[str],
+        report: PairReport,
+    ) -> Confirmation | None:
+        """Return why output was lost that the true function does not have; None if none was.
+
+        What is written to a descriptor, or by a program that is started, does not arrive in the tests'
+        process, where a test could check that nothing is written.
+        """
+        if not report.has_written or self._true_run(functions, tests, learned).has_written:
+            return None
+        detail = "It writes to its output past sys.stdout and sys.stderr, which the true function does not."
+        return unconfirmed(Unconfirmable.STATE_OUTSIDE, detail, (_CHANGES_PROCESS,))
 
     def _check_controls(self, tests: Sequence[str], learned: Sequence[Mapping[str, Sequence[str]]]) -> None:
         """Raise `NoControlError` if a function of the task has no control.

@@ -43,6 +43,8 @@ _BEGIN_S = 30.0
 _LIFE_S = 86_400.0
 _RESULTS = 1 << 31
 _TICK_S = 0.05
+_MOST_UNREAD = 100
+"""The maximum number of lines that wait to be read; an honest process writes one for each request."""
 _ENDING_S = 30.0
 _SERVER = "submission_server.py"
 FILES = {
@@ -163,11 +165,18 @@ class SubmissionProcess:
                     requests=self._reading,
                     shows=tools_of(pins, place.environment),
                 )
-                self.ended = place.backend.run(command, on_line=self._lines.put, cancel=self._cancel)
+                self.ended = place.backend.run(command, on_line=self._take, cancel=self._cancel)
         except Exception as error:  # passed on to the thread that waits for an answer
             self.ended = Ended(Stop.NOT_STARTED, None, "", 0.0, reason=str(error))
         finally:
             self._lines.put(None)
+
+    def _take(self, line: bytes) -> None:
+        """Keep a line until it is read; end a process that writes more lines than it was asked for."""
+        if self._lines.qsize() < _MOST_UNREAD:
+            self._lines.put(line)
+        else:
+            self._cancel.cancel()
 
     def _order(self) -> dict[str, object]:
         return {"functions": [[function.path, function.qualname] for function in self._functions]}

@@ -106,6 +106,13 @@ class FailedChecks:
             self.report(what)
 
 
+def rewrite_all() -> None:
+    """Make pytest rewrite the modules whose docstrings ask it not to: only then it reports failures."""
+    rewriter = getattr(sys.modules.get("_pytest.assertion.rewrite"), "AssertionRewriter", None)
+    if hasattr(rewriter, "is_rewrite_disabled"):
+        rewriter.is_rewrite_disabled = staticmethod(lambda docstring: False)  # type: ignore[union-attr]
+
+
 def _entry(*arguments: Any, _reporting: Callable[..., Any], **keywords: Any) -> Any:
     """Call the reporting function in place of a check, whose code this function's code replaces."""
     __tracebackhide__ = True

@@ -33,6 +33,8 @@ else:
 MOST_NODES = 20_000
 MOST_CHARACTERS = 700_000
 """The limit on one message, in characters; a line of the result pipe can hold a mebibyte."""
+_STAND_INS = ("a", "e")
+"""The tags of the values that may take the place of a name that the other side refuses."""
 _DEPTH = 60
 _SMALL = 1 << 62
 
@@ -412,9 +414,27 @@ class Decoder:
                 self.fill_base(target, node, changed)
         elif node[0] == "exception":
             self.fill_attributes(target, node[3], changed)
+            self.fill_arguments(target, node[2], changed)
             self.fill_cause(target, self.value(node[4]), changed)
         elif not changed or self.side.may_write(target, node[0], new=False):
             sides.fill_container(self, target, node)
+            if changed and node[0] == "default":
+                self.fill_factory(target, node[2])
+
+    def fill_arguments(self, target: Any, arguments: Value, changed: bool) -> None:
+        """Give an exception of this side the arguments that it has on the other side."""
+        if not changed or parts.names_file(target):
+            return
+        given, key = self.value(arguments), f"{sides.type_name(type(target))}.args"
+        if not sides.same_plain(target.args, given) and self.side.may_write(target, key, new=False):
+            target.args = given
+
+    def fill_factory(self, target: collections.defaultdict[Any, Any], value: Value) -> None:
+        """Give a `defaultdict` of this side the factory that it has on the other side."""
+        known = Encoder(self.shared).value(target.default_factory, 1)
+        # Not decoded again if it is the same: a partial would be another one, and a name might be refused.
+        if not parts.is_same_function(known, value):
+            target.default_factory = self.factory(value)
 
     def fill_cause(self, target: Any, cause: Any, changed: bool) -> None:
         key = f"{sides.type_name(type(target))}.__cause__"
@@ -461,7 +481,7 @@ class Decoder:
     def fill_base(self, target: Any, node: list[Any], changed: bool) -> None:
         if changed and not self.side.may_write(target, node[3], new=False):
             return
-        _BASE_FILLERS[node[3]](self, target, node[4])
+        parts.BASE_FILLERS[node[3]](self, target, node[4])
 
     def parts(self, values: list[Value]) -> list[Any]:
         return [self.value(part) for part in values]
@@ -490,7 +510,8 @@ class Decoder:
         try:
             self.side.answered(name)
         except sides.Unseen:
-            if type(otherwise) is not list:
+            # Any other value would be read in one way here, and in another by the comparison of answers.
+            if type(otherwise) is not list or not otherwise or otherwise[0] not in _STAND_INS:
                 raise
             return self.value(otherwise)
         return None
@@ -537,26 +558,6 @@ class Decoder:
         return functools.partial(self.value(function), *self.value(arguments), **dict(self.value(keywords)))
 
 
-def _fill_set(decoder: Decoder, target: Any, contents: Value) -> None:
-    set.clear(target)
-    set.update(target, decoder.parts(contents))
-
-
-def _fill_deque(decoder: Decoder, target: Any, contents: Value) -> None:
-    collections.deque.clear(target)
-    collections.deque.extend(target, decoder.parts(contents))
-
-
-_BASE_FILLERS: dict[str, Callable[[Decoder, Any, Value], None]] = {
-    "dict": lambda decoder, target, contents: sides.refill_dict(dict, target, decoder.pairs(contents)),
-    "list": lambda decoder, target, contents: list.__setitem__(target, slice(None), decoder.parts(contents)),
-    "bytearray": lambda decoder, target, contents: bytearray.__setitem__(
-        target, slice(None), base64.b64decode(contents)
-    ),
-    "set": _fill_set,
-    "deque": _fill_deque,
-}
-"""Functions that fill an object of a class that extends a built-in type, by the name of that type."""
 _SHELLS: dict[str, Callable[[Decoder, list[Any]], Any]] = {
     "object": Decoder.shell_of_class,
     "exception": Decoder.exception,
@@ -582,7 +583,7 @@ _DECODERS: dict[str, Callable[..., Any]] = {
     "m": Decoder.method,
     "x": Decoder.by_parts,
     "p": Decoder.partial,
-    "re": lambda decoder, text, flags: re.compile(decoder.value(text), flags),
+    "re": lambda decoder, text, flags: parts.pattern(decoder.value(text), flags),
     "l": lambda decoder, name: logging.getLogger(name),
     "mp": lambda decoder, number: types.MappingProxyType(decoder.value(number)),
     "v": Decoder.view,

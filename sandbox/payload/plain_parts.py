@@ -8,6 +8,8 @@ from __future__ import annotations
 import base64
 import collections
 import json
+import re
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -56,3 +58,40 @@ BASE_CONTENTS: dict[Any, Callable[[Any, Any], Any]] = {
     ).decode("ascii"),
 }
 """Functions that return the contents of an object, by its mutable built-in base class."""
+
+
+def is_same_function(one: Any, other: Any) -> bool:
+    """Whether two functions are the same, as far as they are sent, whatever may take their places."""
+    if type(one) is not list or type(other) is not list:
+        return one is other is None
+    is_partial = one[0] == other[0] == "p"
+    return is_partial or all(first == second for first, second in zip(one, other))  # noqa: B905 - Python 3.9
+
+
+def pattern(text: Any, flags: int) -> re.Pattern[Any]:
+    """Return a pattern, without the warnings and the output that compiling it may cause."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return re.compile(text, flags & ~re.DEBUG)
+
+
+def _fill_set(decoder: Any, target: Any, contents: Any) -> None:
+    set.clear(target)
+    set.update(target, decoder.parts(contents))
+
+
+def _fill_deque(decoder: Any, target: Any, contents: Any) -> None:
+    collections.deque.clear(target)
+    collections.deque.extend(target, decoder.parts(contents))
+
+
+BASE_FILLERS: dict[str, Callable[[Any, Any, Any], None]] = {
+    "dict": lambda decoder, target, contents: sides.refill_dict(dict, target, decoder.pairs(contents)),
+    "list": lambda decoder, target, contents: list.__setitem__(target, slice(None), decoder.parts(contents)),
+    "bytearray": lambda decoder, target, contents: bytearray.__setitem__(
+        target, slice(None), base64.b64decode(contents)
+    ),
+    "set": _fill_set,
+    "deque": _fill_deque,
+}
+"""Functions that fill an object of a class that extends a built-in type, by the name of that type."""

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.payload import plain_data as plain
     from gistpoint.sandbox.payload import plain_sides as sides
-    from gistpoint.sandbox.payload.process_state import ProcessState
+    from gistpoint.sandbox.payload.process_state import EarlierCalls, ProcessState, locked
     from gistpoint.sandbox.payload.raw_functions import the_function
 else:
 
@@ -47,12 +47,15 @@ else:
     sys.modules["gistpoint_parts"] = _sibling("gistpoint_parts.py")
     plain = _sibling("gistpoint_plain.py")
     the_function = _sibling("gistpoint_functions.py").the_function
-    ProcessState = _sibling("gistpoint_state.py").ProcessState
+    _state = _sibling("gistpoint_state.py")
+    EarlierCalls, ProcessState, locked = _state.EarlierCalls, _state.ProcessState, _state.locked
 
 _LOWEST = 3
 _ABSENT = frozenset(("pytest", "_pytest", "conftest"))
 _MOST_SHARED = 200
 _SAME_OBJECT = "an object that it answered with before"
+_CHANGED = "an object of an earlier call"
+_LOCK = "a lock that it was given"
 _PLAIN_DATA = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset))
 
 
@@ -158,9 +161,10 @@ class SubmissionServer:
         self.shared: dict[int, sides.Shared] = {}
         self.current: list[sides.Shared] = []
         self.out, self.err = _Captured(), _Captured()
-        self.warned: list[list[str]] = []
+        self.warned: list[list[Any]] = []
         self.logged: list[list[Any]] = []
         self.state = ProcessState()
+        self.earlier = EarlierCalls(_is_changed)
 
     def serve(self) -> None:
         """Answer requests until standard input ends."""
@@ -215,7 +219,7 @@ class SubmissionServer:
         kind = "value"
         if request["do"] == "call":
             self.function_of(request)  # the changes of an import are not effects of the call
-        before = self.state.read()
+        before, held = self.state.read(), locked(shared.objects.values())
         try:
             value = self.carry_out(request, roots)
         except StopIteration as ended:
@@ -227,10 +231,24 @@ class SubmissionServer:
         except BaseException as error:
             kind, value = "raised", error
         changed = self.state.changed(before)
-        if self.state.is_shared(value, lambda found: id(found) in shared.numbers):
-            changed.append(_SAME_OBJECT)
         answer = {"re": kind, **plain.Encoder(shared).message([value])}
+        changed += self.changes_of_objects(request["call"], shared, held)
         return {**answer, "state": changed} if changed else answer
+
+    def changes_of_objects(self, call: int, shared: sides.Shared, held: set[int]) -> list[str]:
+        """Return what a call did to objects that the tests' process can't see, in words.
+
+        `held` are the ids of the locks that were held before.
+        """
+        # The numbers of objects that this process made have its sign.
+        made = [value for number, value in shared.objects.items() if number * self.side.step > 0]
+        found = {
+            _SAME_OBJECT: self.state.is_shared(made, call),
+            _CHANGED: self.earlier.are_changed(call),
+            _LOCK: locked(shared.objects.values()) != held,
+        }
+        self.earlier.add(call, shared)
+        return [words for words, is_so in found.items() if is_so]
 
     def carry_out(self, request: dict[str, Any], roots: list[Any]) -> Any:
         """Carry out a request, and return the result; raises whatever the submitted code raises.
@@ -321,9 +339,11 @@ class SubmissionServer:
         logging.root.addHandler(handler)
         logging.root.setLevel(1)
 
-    def warn(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+    def warn(
+        self, message: Any, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
+    ) -> None:
         """Capture a warning."""
-        self.warned.append([self.side.category_name(category), str(message)])
+        self.warned.append([self.side.category_name(category), str(message), _level_of(filename, lineno)])
 
     def log(self, record: logging.LogRecord) -> None:
         """Capture a log record."""
@@ -352,6 +372,34 @@ _ACTIONS: dict[str, Callable[[Any, list[Any]], Any]] = {
     "next": lambda iterator, roots: next(iterator) if roots[0] is None else iterator.send(roots[0]),
 }
 """For each kind of request, a function that carries it out on an object that stayed in this process."""
+
+
+def _level_of(file: str, line: int) -> int:
+    """Return which caller a warning names: 0 for that of the submitted function, 1 for the caller of that.
+
+    Returns -1 for the function itself, what it calls, and a place that is none of these.
+    """
+    frame: types.FrameType | None = sys._getframe(2)
+    level = -1
+    while frame is not None:
+        if level >= 0 or frame.f_code.co_filename == _level_of.__code__.co_filename:
+            level += 1
+        if (frame.f_code.co_filename, frame.f_lineno) == (file, line):
+            return level
+        frame = frame.f_back
+    return -1
+
+
+def _is_changed(shared: sides.Shared) -> bool:
+    """Whether objects of a call differ from what was last sent; False if they can't be compared."""
+    # Their nodes are new objects each time that they are sent.
+    if any(mark in text for text in shared.last.values() for mark in ('["mp"', '["v"')):
+        return False
+    try:
+        sent = plain.Encoder(shared).message(())["heap"]
+    except (sides.CannotTravelError, Exception):  # the submission may have made anything of them
+        return False
+    return any(int(number) in shared.objects for number in sent)
 
 
 def _called(function: Callable[..., Any], shape: list[Any], values: list[Any]) -> Any:

@@ -31,7 +31,7 @@ import pytest
 
 if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.payload.audit_events import is_of_tools, may_run_text, texts_of, what_runs
-    from gistpoint.sandbox.payload.failed_checks import FailedChecks
+    from gistpoint.sandbox.payload.failed_checks import FailedChecks, rewrite_all
     from gistpoint.sandbox.payload.plain_data import Decoder, Encoder
     from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Shared, Unseen, type_name
     from gistpoint.sandbox.payload.results_plugin import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING or "." in __name__:
     )
     from gistpoint.sandbox.payload.trusted_side import Elsewhere, Learned, TestSide
 else:
-    from gistpoint_checks import FailedChecks
+    from gistpoint_checks import FailedChecks, rewrite_all
     from gistpoint_events import is_of_tools, may_run_text, texts_of, what_runs
     from gistpoint_plain import Decoder, Encoder
     from gistpoint_results import Registering, Results, close_input, moved_up, opened_channel, taken_order
@@ -66,6 +66,7 @@ class StubCalls:
     ) -> None:
         self.put = put
         self.answers = answers
+        self.stub: str = order["stub"]
         self.side = TestSide(self, root, order["hidden"], order["unset"])
         self.learned = [
             Learned(
@@ -106,8 +107,7 @@ class StubCalls:
         request = {"do": "call", "function": function, **_shape(frame)}
         roots = [values[name] for name in request.pop("names")]
         found = self.start_call(function, request, roots)
-        if frame.f_code.co_name == "__exit__":
-            self.report_ended_block(roots, found)
+        self.report_ended_block(roots, found)
         return found
 
     def generate(self, function: int, values: dict[str, Any]) -> Generator[Any, Any, Any]:
@@ -149,7 +149,7 @@ class StubCalls:
                 self.note_of_test(roots[0])
             try:
                 self.send(request, roots, shared)
-                found = self.result_of(self.reply(shared), shared)
+                found = self.result_of(self.reply(shared), shared, request["do"])
                 self.report_swallowed(None)
                 return found
             except CannotTravelError as error:
@@ -182,10 +182,14 @@ class StubCalls:
                 self.put("note", kind="of_test", what=_exception_text(error), swallowed=True)
 
     def report_ended_block(self, roots: list[Any], answer: object) -> None:
-        """Report the exceptions passed to an `__exit__` that suppresses them by returning a true value."""
+        """Report the exceptions that a call was given after they were raised, if its answer is true.
+
+        It may be an `__exit__`, under this or another name, or a function that this asks, and so end the
+        block of a test in which a check has failed.
+        """
         given = [part for root in roots for part in (root if type(root) is tuple else (root,))]
         for error in given:
-            if isinstance(error, BaseException) and answer:
+            if isinstance(error, BaseException) and error.__traceback__ is not None and _is_true(answer):
                 self.checks.report_once(_exception_text(error))
 
     def report_of_test(self, what: str) -> None:
@@ -220,8 +224,14 @@ class StubCalls:
                 return reply
             self.called_back(reply, shared)
 
-    def result_of(self, reply: dict[str, Any], shared: Shared) -> Any:
+    def result_of(self, reply: dict[str, Any], shared: Shared, do: str) -> Any:
+        """Return the value in the reply to a request that asked to `do` something, or raise what it raised.
+
+        Only an iterator can stop.
+        """
         kind = reply["re"]
+        if kind == "stop" and do not in ("next", "throw"):
+            raise CannotTravelError("what is no iterator stops")
         if kind in ("value", "raised", "stop"):
             (value,) = decoded(shared, reply, 1)
             self.remember(value)
@@ -304,11 +314,10 @@ class StubCalls:
         for stream, name in ((sys.stdout, "out"), (sys.stderr, "err")):
             if reply.get(name) and learned.does(f"writes {name}"):
                 _write(stream, reply[name])
-        for category, text in reply.get("warnings", ()):
+        for category, text, level in reply.get("warnings", ()):
             found = self.side.warning_named(category)
             if found is not None and learned.does(f"warns {category}"):
-                file, line = _place_of_caller()
-                warnings.warn_explicit(text, found, file, line)
+                warnings.warn_explicit(text, found, *_place_of_warning(level, self.stub))
         for name, level, text in reply.get("logs", ()):
             logger = logging.getLogger(name)
             if learned.does(f"logs {level} {name}") and logger.isEnabledFor(level):
@@ -378,7 +387,7 @@ _REPLY_FIELDS: dict[str, type] = {
     "of": int,
 }
 _QUESTION_FIELDS = frozenset(("do", "of", "roots", "heap"))
-_REPLY_ROWS: dict[str, tuple[type, ...]] = {"warnings": (str, str), "logs": (str, int, str)}
+_REPLY_ROWS: dict[str, tuple[type, ...]] = {"warnings": (str, str, int), "logs": (str, int, str)}
 
 
 def _reply(line: bytes) -> dict[str, Any]:
@@ -447,6 +456,13 @@ def _exception_text(error: BaseException) -> str:
     return f"{type_name(type(error))}{arguments}"[:_LONGEST_TEXT]
 
 
+def _is_true(answer: object) -> bool:
+    try:
+        return bool(answer)
+    except Exception:  # the library decides about the truth of its objects
+        return True
+
+
 def _was_entered(function: object, error: BaseException) -> bool:
     """Whether a function of the tests had begun when it raised, and did not merely refuse its arguments."""
     if not isinstance(function, (types.FunctionType, types.MethodType)):
@@ -475,12 +491,15 @@ def _shape(frame: types.FrameType) -> dict[str, Any]:
     return {"module": frame.f_globals.get("__name__", ""), "shape": shape, "names": names}
 
 
-def _place_of_caller() -> tuple[str, int]:
-    """Return the file and line of the innermost frame outside of this module and the stubs."""
+def _place_of_warning(level: int, stub: str) -> tuple[str, int]:
+    """Return the file and line that a warning names, `level` callers above that of a stub, or the stub's."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
-    frame = frame.f_back if frame is not None and frame.f_back is not None else frame
+    # What an answer holds is called without a stub.
+    above = level + 1 if frame is not None and stub in frame.f_code.co_consts else level
+    while above > 0 and frame is not None and frame.f_back is not None:
+        frame, above = frame.f_back, above - 1
     return ("<unknown>", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
@@ -545,6 +564,7 @@ class RewritingRun(Registering):
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self) -> None:
         """Register the hidden files for assertion rewriting; without it, their failures aren't reported."""
+        rewrite_all()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # modules that are already imported are not test files
             pytest.register_assert_rewrite(*_module_names(self.hidden))

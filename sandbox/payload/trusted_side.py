@@ -162,8 +162,23 @@ class TestSide(ProcessSide):
         return not is_of_tools and self.learned.holds(name)
 
     def answered(self, name: str) -> None:
-        if not self.holds(name):
+        constant = self.constant(name)
+        if self.learned.learning and constant is not None:
+            # A repair may as well answer with a new object of the same class.
+            self.holds(type_name(type(constant)))
+        if not self.holds(name) and (constant is None or not self.holds(type_name(type(constant)))):
             raise Unseen(f"the answer holds {name}")
+
+    def constant(self, name: str) -> object | None:
+        """Return the object of a class of the library that a module of the tree has under a name.
+
+        Returns None if there is none, or if the object belongs to the tests or can be called.
+        """
+        found = _present(name)
+        kind = type(found)
+        is_object = found is not None and not callable(found) and kind.__module__ != "builtins"
+        is_known = is_object and self.singletons.name(found) == name and bool(self.name(kind))
+        return found if is_known and not self.hides(name.partition(":")[0]) else None
 
     def kind_named(self, name: str, base: str) -> type | None:
         if self.holds(name):
@@ -175,12 +190,23 @@ class TestSide(ProcessSide):
     def exception_named(self, name: str, base: str) -> type:
         if self.holds(name):
             return super().exception_named(name, base)
+        seen = self.seen_base(name)
+        if seen is not None:
+            return seen
         # A class that no answer of the true function contained arrives as the built-in that it extends.
         known = name if name.startswith("builtins:") else f"builtins:{base}"
         found = resolved(known) if base or known == name else None
         if isinstance(found, type) and issubclass(found, Exception):
             return found
         raise Unseen(f"it raises {name}")
+
+    def seen_base(self, name: str) -> type[Exception] | None:
+        """Return the first exception class of true answers that the class with this name extends, if any."""
+        found = _present(name)
+        for part in mro_of(found)[1:] if isinstance(found, type) else ():
+            if issubclass(part, Exception) and part.__module__ != "builtins" and self.holds(type_name(part)):
+                return part
+        return None
 
     def warning_named(self, name: str) -> type[Warning] | None:
         """Return the category of a warning; None if it belongs to the tools, or is not a category.
@@ -266,6 +292,17 @@ class TestSide(ProcessSide):
 
 class Elsewhere:
     """A placeholder for an object that can't leave the other process; it can only be passed back."""
+
+
+def _present(name: str) -> object | None:
+    """Return the object with the name `module:qualname` without importing anything; None if there is none."""
+    module, _, path = name.partition(":")
+    found: object = sys.modules.get(module)
+    for part in path.split("."):
+        # Not by `getattr`, which could run code of the library.
+        held = vars(found) if isinstance(found, (type, types.ModuleType)) else {}
+        found = held.get(part)
+    return found
 
 
 _BASES = frozenset(base.__name__ for base in PLAIN_BASES)

@@ -633,7 +633,7 @@ FORGED: dict[str, tuple[str, list[str]]] = {
             raw('{"re": "callback", "do": "next"}'),
             value("10", beside=', "out": 5'),
             value("10", beside=', "logs": [[5, "x", []]]'),
-            value("10", beside=', "warnings": [["antigravity:", "x"]]'),
+            value("10", beside=', "warnings": [["antigravity:", "x", 0]]'),
             raw("{" + '"re": "value", "roots": [1' + "0" * 5000 + '], "heap": {}}'),
         ],
     ),
@@ -713,7 +713,7 @@ FORGED: dict[str, tuple[str, list[str]]] = {
             "warnings.warn('x', W)\nreturn 0",
             "import logging\nlogging.getLogger('_pytest').critical('%s' * 9)\nreturn 0",
             "import sys\nsys.stdout.write('\\x1b]0;x\\x07' * 99)\nsys.stderr = None\nreturn 0",
-            value("0", beside=', "warnings": [["this:", "x"]]'),
+            value("0", beside=', "warnings": [["this:", "x", 0]]'),
         ],
     ),
     "says of its answers that they can't be asked for again": (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import hidden_failures as faults
@@ -34,6 +36,30 @@ def tasks(
 @pytest.mark.parametrize("name", [*sampled(faults.ENDED, 2), "a check in a helper of the tests"])
 def test_a_check_that_fails_counts_whatever_ends_its_block(tasks: FaultTasks, name: str) -> None:
     found = tasks.confirmed(faults.ENDED[name])
+    assert is_caught(found), found
+    assert any("exception of a test" in mark for mark in found.marks), found
+
+
+PLAIN = {
+    "by an argument": {"pytest.ini": "[pytest]\naddopts = --assert=plain\n"},
+    "by a docstring": {
+        "pytest.ini": "[pytest]\n",
+        "tests/test_kit.py": f'"PYTEST_DONT_REWRITE"\n{faults.TESTS}',
+    },
+}
+
+
+@on_one_backend
+@pytest.mark.parametrize("how", PLAIN)
+def test_a_check_that_the_suite_does_not_let_pytest_rewrite_counts(
+    how: str, backend: Backend, environments: EnvironmentStore, tmp_path: Path
+) -> None:
+    files = {**faults.FILES, **PLAIN[how]}
+    del files["tests/test_doc.py"]
+    plain = SimpleNamespace(FILES=files, HEADERS=faults.HEADERS, CORRUPTED=faults.CORRUPTED)
+    found = fault_tasks(plain, "render", backend, environments, tmp_path).confirmed(
+        {"Door.close": "return True"}
+    )
     assert is_caught(found), found
     assert any("exception of a test" in mark for mark in found.marks), found
 

@@ -27,8 +27,8 @@ from gistpoint.sandbox.confirmation.repeating import PlainCall, plain_calls
 from gistpoint.sandbox.confirmation.submission import parsed
 from gistpoint.sandbox.payload import audit_events
 from gistpoint.sandbox.payload.audit_events import what_runs
-from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Unseen
-from gistpoint.sandbox.payload.trusted_calls import Learned, TestSide, _reply
+from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Shared, Unseen
+from gistpoint.sandbox.payload.trusted_calls import Learned, StubCalls, TestSide, _place_of_warning, _reply
 
 ANSWER: dict[str, Any] = {"re": "value", "roots": [1], "heap": {}}
 NONE = [
@@ -148,7 +148,7 @@ def test_each_process_counts_what_stays_with_it_by_itself() -> None:
 
 @pytest.mark.parametrize("name", ["out", "err", "warnings", "logs"])
 def test_what_an_answer_writes_and_logs_is_compared_and_shown(name: str) -> None:
-    effects = {"out": "x", "err": "x", "warnings": [["a:B", "x"]], "logs": [["a", 1, "x"]]}
+    effects = {"out": "x", "err": "x", "warnings": [["a:B", "x", 0]], "logs": [["a", 1, "x"]]}
     other = {**ANSWER, name: effects[name]}
     assert same_answer(ANSWER, other)
     assert not same_effects(ANSWER, other)
@@ -172,6 +172,8 @@ ODD = [
             {"roots": 1},
             {"warnings": 5},
             {"warnings": [["a"]]},
+            {"warnings": [["a:B", "x"]]},
+            {"warnings": [["a:B", "x", "0"]]},
             {"logs": [["a", "b", "c"]]},
             {"logs": [["a", 1, 2]]},
             {"re": "callback"},
@@ -190,6 +192,54 @@ def test_the_tests_process_takes_no_odd_reply(line: bytes) -> None:
     with pytest.raises(CannotTravelError):
         _reply(line)
     assert _reply(json.dumps(ANSWER).encode()) == ANSWER
+
+
+@pytest.mark.parametrize("do", ["call", "apply", "close", "next", "throw"])
+def test_only_an_iterator_stops(do: str) -> None:
+    calls: Any = object.__new__(StubCalls)
+    calls.learning = False
+    shared = Shared(TestSide(cast(Any, FakeCalls()), "/", []))
+    reply = {"re": "stop", "roots": [5], "heap": {}}
+    if do in ("next", "throw"):
+        assert calls.result_of(reply, shared, do).value == 5
+    else:
+        with pytest.raises(CannotTravelError):
+            calls.result_of(reply, shared, do)
+
+
+class Odd:
+    def __bool__(self) -> bool:
+        raise ValueError("neither true nor false")
+
+
+def raised() -> BaseException:
+    try:
+        raise AssertionError("open")
+    except AssertionError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("roots", "answer", "is_reported"),
+    [
+        ([1, (AssertionError, raised(), None)], True, True),
+        ([raised()], 1, True),
+        ([raised()], Odd(), True),
+        ([raised()], False, False),
+        ([raised()], None, False),
+        ([AssertionError("made by the test")], True, False),
+        ([(None, None, None)], True, False),
+        ([Odd(), 5], Odd(), False),
+    ],
+)
+def test_an_exception_that_a_call_may_end_is_reported(
+    roots: list[Any], answer: object, is_reported: bool
+) -> None:
+    calls: Any = object.__new__(StubCalls)
+    reported: list[str] = []
+    calls.checks = SimpleNamespace(report_once=reported.append)
+    calls.report_ended_block(roots, answer)
+    assert reported == ["builtins:AssertionError('open',)"] * is_reported
 
 
 class FakeCalls:
@@ -215,6 +265,27 @@ def test_categories_that_the_true_function_used_and_those_of_python_are_taken() 
     assert side.warning_named("builtins:exec") is None
     assert side.warning_named("ssl:SSLError") is None
     assert side.warning_named("pytest:PytestWarning") is None
+
+
+def test_the_place_of_a_warning_is_that_of_the_same_caller() -> None:
+    assert _place_of_warning(0, chr(120))[0] == _place_of_warning(-7, chr(120))[0] == __file__
+
+    def stub() -> tuple[list[Any], int]:
+        assert "stub"
+        places = [_place_of_warning(-1, "stub"), _place_of_warning(0, "stub")]
+        places += [_place_of_warning(1, "stub"), _place_of_warning(10**30, "stub")]
+        return places, stub.__code__.co_firstlineno + 2
+
+    def caller() -> tuple[list[Any], int]:
+        return stub()
+
+    (own, above, further, outermost), line = caller()
+    first = caller.__code__.co_firstlineno
+    assert own == (__file__, line)
+    assert above == (__file__, first + 1)
+    assert further[0] == __file__
+    assert further[1] > first + 1
+    assert outermost[0] != __file__
 
 
 TOOLS = ["unittest.mock:_ANY", "unittest.mock:MagicMock", "_pytest.python_api:ApproxScalar", "pytest:approx"]

@@ -19,10 +19,10 @@ from gistpoint.sandbox.confirmation.otherwise import (
     changing,
     mark_alone,
     mark_of,
-    readable,
     same_request,
 )
 from gistpoint.sandbox.confirmation.pair import Exchange
+from gistpoint.sandbox.confirmation.readable import readable
 
 OWN = ["object", "shop:Money", {"amount": 1}, "", None]
 GIVEN = {"roots": [["#", 1], ["#", 2]], "heap": {"1": ["list", [1]], "2": OWN, "3": ["list", []]}}
@@ -128,6 +128,31 @@ def test_what_is_changed_when_a_function_of_the_test_is_called(name: str) -> Non
     assert changes_more(asked(*submitted), asked(*true), {"list"}) is more
 
 
+def replied(change: dict[str, Any], *values: int) -> list[Exchange]:
+    """Return a call that asks a function of the test; the replies hold new objects, which the last changes."""
+    exchanges = [Exchange(GIVEN, {"re": "callback", "heap": {}})]
+    for number, value in enumerate(values, 5):
+        node = ["object", "shop:Money", {"amount": value}, "", None]
+        reply = {"do": "return", "roots": [["#", number]], "heap": {str(number): node}}
+        exchanges.append(Exchange(reply, {"re": "callback", "heap": {}}))
+    exchanges[-1] = Exchange(exchanges[-1].request, answer(change))
+    return exchanges
+
+
+def test_what_is_changed_after_another_question_is_compared_by_its_kind() -> None:
+    writes, other = {"shop:Money.amount", "list"}, ["object", "shop:Money", {"amount": 0}, "", None]
+    changed, unchanged = {"6": other}, {"5": ["object", "shop:Money", {"amount": 1}, "", None]}
+    assert changes_more(replied(changed, 7, 2), replied({}, 1, 2), writes), (
+        "the true function changes nothing"
+    )
+    assert not changes_more(replied(changed, 7, 2), replied(changed, 1, 2), writes)
+    assert not changes_more(replied(unchanged, 1, 2), replied({}, 3, 2), writes)
+    assert not changes_more(replied(changed, 7, 2), replied({}, 1, 2), {"list"}), "it is not made"
+    emptied = {"5": ["list", []]}
+    assert changes_more(replied({"1": ["list", []]}, 7, 2), replied(changed, 1, 2), writes)
+    assert changes_more(replied({**changed, **emptied}, 7, 2), replied(changed, 1, 2), writes)
+
+
 ENDS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "an exception in place of a value": ({"re": "value"}, {"re": "raised"}, RAISES),
     "the same exception": ({"re": "raised"}, {"re": "raised"}, ""),
@@ -195,6 +220,15 @@ READERS: dict[str, str] = {
     "by their dictionary": "one.__dict__",
     "by their names": "[name for name in dir(one)]",
     "by the standard library": "inspect.getmembers(one)",
+    "by a name that begins with a text": "getattr(one, 'sl' + name)",
+    "by a name that is filled in": "getattr(one, 'sl%s' % name)",
+    "of what a call returns": "getattr(one.of(1), name)",
+    "by a function that is passed on": "[*map(getattr, [one], [name])]",
+    "all by a function that is passed on": "[*map(vars, [one])]",
+    "by a getter": "operator.attrgetter('sl' + name)(one)",
+    "by one of several names of a getter": "operator.attrgetter('amount', name)(one)",
+    "by a method's name": "operator.methodcaller(name)(one)",
+    "all by a data class": "dataclasses.astuple(one)",
 }
 
 
@@ -205,8 +239,22 @@ def test_an_attribute_can_be_read_by_any_module(reader: str, tmp_path: Path) -> 
     assert readable(tree_of(files, tmp_path), set()) == []
 
 
+def test_an_attribute_can_be_read_by_a_template_and_by_an_import_under_another_name(tmp_path: Path) -> None:
+    for number, files in enumerate(
+        (
+            {"shop.html": "{{ one.slack }}"},
+            {"base.py": "from operator import attrgetter as get\nread = get(f'{1}ck')\n"},
+            {"base.py": "def read(one):\n  return getattr(one, 'a')\n print 'Python 2: getattr'\n"},
+        )
+    ):
+        (tmp_path / str(number)).mkdir()
+        tree = tree_of({"shop.py": "class Money: pass\n", **files}, tmp_path / str(number))
+        assert readable(tree, {"shop:Money.slack"}) == ["shop:Money.slack"], files
+
+
 def test_an_attribute_that_no_code_names_is_only_read_by_the_submission(tmp_path: Path) -> None:
-    files = {"shop.py": "class Money:\n    def known(self): return getattr(self, 'amount', 0)\n"}
+    known = "getattr(self, 'amount', 0) + attrgetter('amount')(self.of(1))"
+    files = {"shop.py": f"class Money:\n    def known(self): return {known}\n", "a.html": "{{ one.amount }}"}
     tree = tree_of(files, tmp_path)
     assert readable(tree, {"shop:Money.slack", "shop:Money.__len__"}) == ["shop:Money.__len__"]
 
@@ -234,6 +282,16 @@ def test_a_later_run_with_other_answers_to_the_same_calls_is_found() -> None:
     assert list(changing(first, [run(1, 3)], ())) == ["test"]
     assert list(changing(first, [run(1, 3)], {"test"})) == []
     assert list(changing(first, [run(5, 2, given={**GIVEN, "roots": []})], ())) == []
+
+
+def test_changes_of_an_exceptions_arguments_and_cause_are_changes() -> None:
+    given: list[Any] = ["exception", "shop:Error", ["t", ["x"]], {}, None, "ValueError"]
+    request = {"roots": [["#", 1]], "heap": {"1": given}}
+    for place, name in ((2, "args"), (4, "__cause__")):
+        changed = [*given[:place], ["t", []], *given[place + 1 :]]
+        own, true = ([Exchange(request, answer(heap))] for heap in ({"1": changed}, {}))
+        assert changes_more(own, true, {f"shop:Error.{name}"})
+        assert not changes_more(own, true, {"shop:Error.other"})
 
 
 ERROR = ["exception", "shop:Error", ["t", ["x"]], {"code": 1}, None, "ValueError"]

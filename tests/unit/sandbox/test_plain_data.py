@@ -70,6 +70,10 @@ class Thing:
         return "shown"
 
 
+class Plain:
+    pass
+
+
 class Slotted:
     __slots__ = ("left", "right")
 
@@ -525,6 +529,15 @@ HOSTILE: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "bad fraction": ([["x", "fractions.Fraction", ["t", ["x"]]]], {}),
     "bad decimal": ([["x", "decimal.Decimal", ["t", ["x"]]]], {}),
     "unknown constant": ([["k", "exit"]], {}),
+    "constant in place of a name": ([["n", "x:y", ["k", "NotImplemented"]]], {}),
+    "constant in place of a method": ([["m", ["#", 3], "method", ["k", "NotImplemented"]]], {}),
+    "constant in place of a getter": (
+        [["x", "operator.itemgetter", ["t", [1]], ["k", "NotImplemented"]]],
+        {},
+    ),
+    "constant in place of a partial": ([["p", 1, ["t", []], ["t", []], ["k", "NotImplemented"]]], {}),
+    "constant in place of a member": ([["e", "x:y", ["k", "NotImplemented"], "int"]], {}),
+    "nothing in place of a name": ([["n", "x:y", []]], {}),
     "node without contents": ([["#", -5]], {"-5": ["object"]}),
     "hidden method": ([["#", -5]], {"-5": [*OBJECT, {"method": 1}, "", None]}),
     "hidden property": ([["#", -5]], {"-5": [*OBJECT, {"shown": 1}, "", None]}),
@@ -548,6 +561,14 @@ def test_a_forged_message_is_refused_and_changes_nothing(name: str) -> None:
         decoded(wire.tests, {"roots": roots, "heap": heap}, 1)
     assert (items, held, vars(given_thing), Counting.made) == ([1], {"a": 1}, {"value": 1}, made)
     assert type(given_thing) is Thing
+
+
+@pytest.mark.parametrize("flags", [0, re.DEBUG, re.DEBUG | re.IGNORECASE])
+def test_a_pattern_arrives_without_warnings_and_output(flags: int, capsys: Any, recwarn: Any) -> None:
+    re.purge()
+    (found,) = decoded(Wire(KNOWN).tests, {"roots": [["re", "[[a]", flags]], "heap": {}}, 1)
+    assert (found.pattern, found.flags & re.DEBUG, found.flags & re.IGNORECASE) == ("[[a]", 0, flags & re.I)
+    assert (capsys.readouterr().out, len(recwarn)) == ("", 0)
 
 
 def test_forged_values_that_are_deep_are_refused() -> None:
@@ -591,6 +612,42 @@ def test_what_the_true_function_never_changed_is_not_changed(change: Callable[..
     assert set(vars(given_thing)) == attributes
     assert (items, held, given_thing.value, list(given_thing.row)) == ([1], {"a": 1}, 1, [1])  # type: ignore[attr-defined]
     assert given_thing.error.__cause__ is None  # type: ignore[attr-defined]
+
+
+def plain_factory() -> int:
+    return 7
+
+
+FACTORIES: list[Any] = [None, list, plain_factory, lambda: 1, functools.partial(int, "5"), "x".upper]
+
+
+@pytest.mark.parametrize("first", FACTORIES, ids=range(len(FACTORIES)))
+@pytest.mark.parametrize("second", [None, int, dict])
+def test_the_factory_of_a_dictionary_of_defaults_is_changed(first: Any, second: Any) -> None:
+    wire, given = Wire(learnt()), collections.defaultdict(first, a=1)
+    wire.tests.side.calls.learned[0].writes.add("default")  # type: ignore[attr-defined]
+    (there,) = wire.ask(given)
+    there["b"] = 2
+    wire.answer(None)
+    assert given == {"a": 1, "b": 2}
+    assert given.default_factory is first, "it is not decoded again"
+    there.default_factory = second
+    wire.answer(None)
+    assert given.default_factory is second
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_arguments_of_an_exception_are_changed(is_known: bool) -> None:
+    wire, given = Wire(learnt()), ValueError(1, [2])
+    learned = wire.tests.side.calls.learned[0]  # type: ignore[attr-defined]
+    learned.writes.update(["builtins:ValueError.args"] if is_known else [])
+    (there,) = wire.ask(given)
+    there.note = 5
+    wire.answer(None)
+    assert (given.note, given.args, learned.unmade) == (5, (1, [2]), False)  # type: ignore[attr-defined]
+    there.args = (3,)
+    wire.answer(None)
+    assert (given.args, learned.unmade) == ((3,) if is_known else (1, [2]), not is_known)
 
 
 def test_all_changes_are_made_where_they_are_to_be_judged() -> None:
@@ -698,6 +755,51 @@ def test_a_callable_object_arrives_as_a_function() -> None:
 
     (found,) = Wire(learnt("function elsewhere")).answer(Adding())
     assert type(found) is types.FunctionType
+
+
+class KnownError(Exception):
+    pass
+
+
+class RareError(KnownError, KeyError):
+    pass
+
+
+CONSTANT = Plain()
+FUNCTION = functools.partial(int, "5")
+
+
+def test_an_exception_of_the_library_arrives_as_the_known_one_that_it_extends() -> None:
+    (found,) = Wire(learnt(type_name(KnownError))).answer(RareError(1))
+    assert (type(found), found.args) == (KnownError, (1,))
+    (found,) = Wire(learnt(type_name(TroubleError))).answer(RareError(1))
+    assert type(found) is KeyError
+    (found,) = Wire(learnt(type_name(RareError))).answer(RareError(1))
+    assert type(found) is RareError
+
+
+def test_a_constant_of_the_library_is_an_object_of_its_class() -> None:
+    name = f"{__name__}:CONSTANT"
+    assert travelled(Wire().submission, [CONSTANT])["roots"] == [["n", name]]
+    assert Wire(learnt(type_name(Plain))).answer(CONSTANT)[0] is CONSTANT
+    for known in ((), (type_name(Thing),), (f"{__name__}:FUNCTION",)):
+        with pytest.raises(Unseen):
+            Wire(learnt(*known)).answer(CONSTANT)
+    with pytest.raises(Unseen):
+        Wire(learnt("functools:partial")).answer(FUNCTION)
+    learned = Learned(learning=True, answers=[], writes=[])
+    Wire(learned).answer(CONSTANT)
+    assert {name, type_name(Plain)} <= learned.answers
+    (found,) = Wire(learnt(*learned.answers)).answer(Plain())
+    assert type(found) is Plain
+
+
+@pytest.mark.parametrize("name", ["antigravity:fly", "this:s", f"{__name__}:NONE", f"{__name__}:", "x"])
+def test_no_module_is_imported_for_a_name_that_is_refused(name: str) -> None:
+    before = set(sys.modules)
+    with pytest.raises(Unseen):
+        decoded(Wire(KNOWN).tests, {"roots": [["n", name]], "heap": {}}, 1)
+    assert set(sys.modules) == before
 
 
 def test_defaults_and_members_arrive_as_what_they_extend() -> None:

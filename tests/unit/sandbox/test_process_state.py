@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import dataclasses
 import decimal
+import io
 import json
 import locale
 import os
@@ -11,13 +14,15 @@ import random
 import signal
 import sys
 import threading
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from gistpoint.sandbox.payload.process_state import _READ, ProcessState
+from gistpoint.sandbox.payload.process_state import _READ, EarlierCalls, ProcessState
 from gistpoint.sandbox.payload.submission_server import SubmissionServer
 
 
@@ -48,6 +53,8 @@ def _changes() -> dict[str, contextlib.AbstractContextManager[None]]:
         sys.getprofile(),
     )
     environ, numbers = os.environ, locale.setlocale(locale.LC_ALL)
+    mask = os.umask(0o22)
+    os.umask(mask)
     return {
         "the environment": _done(
             lambda: environ.update(GISTPOINT_TEST_STATE="x"), lambda: environ.pop("GISTPOINT_TEST_STATE")
@@ -75,6 +82,10 @@ def _changes() -> dict[str, contextlib.AbstractContextManager[None]]:
             lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN),
             lambda: signal.signal(signal.SIGUSR1, handler),
         ),
+        "the standard streams": _done(
+            lambda: setattr(sys, "stdin", None), lambda: setattr(sys, "stdin", sys.__stdin__)
+        ),
+        "the mode of new files": _done(lambda: os.umask(0o12), lambda: os.umask(mask)),
     }
 
 
@@ -98,37 +109,117 @@ def test_state_that_can_not_be_read_any_more_is_a_change(monkeypatch: pytest.Mon
     assert state.changed(before) == ["the state of random"]
 
 
-def test_an_object_that_was_an_answer_before_is_shared_unless_it_was_given() -> None:
+def test_results_of_decimals_leave_no_change() -> None:
     state = ProcessState()
-    one: list[int] = []
-    assert not state.is_shared(one, lambda value: False)
-    assert state.is_shared(one, lambda value: False)
-    assert not state.is_shared([], lambda value: False)
-    assert not state.is_shared(one, lambda value: True), "it came with the request"
-    assert not any(
-        state.is_shared(value, lambda found: False) for value in ((), (), "x", "x", 5, 5, None, None)
-    )
+    with decimal.localcontext(decimal.Context(prec=5)):
+        before = state.read()
+        assert str(decimal.Decimal(1) / 3) == "0.33333"
+        assert decimal.getcontext().flags[decimal.Inexact]
+        assert state.changed(before) == []
+        decimal.getcontext().traps[decimal.Inexact] = True
+        assert state.changed(before) == ["the decimal context"]
+
+
+class Bag:
+    def __init__(self) -> None:
+        self.items: list[int] = []
+
+
+class Value:
+    def __hash__(self) -> int:
+        return 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    value: int = 1
+
+
+SHARED: list[Callable[[], object]] = [
+    list, dict, set, bytearray, collections.deque, collections.Counter, types.SimpleNamespace, io.StringIO, Bag,
+]  # fmt: skip
+NOT_SHARED: list[Callable[[], object]] = [
+    lambda: (), lambda: "x", lambda: 5, Value, Frozen, ValueError, threading.Lock,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", SHARED)
+def test_an_object_in_an_answer_to_an_earlier_call_is_shared(make: Callable[[], object]) -> None:
+    state, one = ProcessState(), make()
+    assert not state.is_shared([one], 1)
+    assert not state.is_shared([one, make()], 1), "the same call answers again"
+    assert state.is_shared([make(), one], 2)
+    assert not state.is_shared([make()], 3)
+
+
+@pytest.mark.parametrize("make", NOT_SHARED)
+def test_what_nobody_changes_is_not_shared(make: Callable[[], object]) -> None:
+    state, one = ProcessState(), make()
+    assert not any(state.is_shared([one], call) for call in range(3))
+
+
+def test_objects_of_earlier_calls_are_watched_within_bounds() -> None:
+    looked: list[int] = []
+    calls = EarlierCalls(lambda shared: bool(looked.append(shared.call)))
+    for call in range(300):
+        calls.add(call, SimpleNamespace(call=call, objects=dict.fromkeys(range(10))))
+        calls.are_changed(call)
+        assert call not in looked
+        looked.clear()
+    assert len(calls.calls) == 20
+    calls.add(400, SimpleNamespace(objects=dict.fromkeys(range(51))))
+    assert 400 not in calls.calls
+    assert sum(calls.number % 16 == 0 for calls.number in range(200, 300)) < 10
+
+
+def answers_of(*bodies: Callable[..., object], roots: list[list[Any]] | None = None) -> list[Any]:
+    """Return what the answers to calls of the bodies say about the state of the process."""
+    reading, writing = os.pipe()
+    server = SubmissionServer({"functions": []}, "/", None, writing)  # type: ignore[arg-type]
+    server.found = dict(enumerate(bodies))
+    answers = []
+    for number in range(len(bodies)):
+        given = roots[number] if roots else []
+        server.handle({"do": "call", "function": number, "call": number, "shape": [len(given), [], False, False],
+                       "roots": given, "heap": {"1": ["list", [5]], "2": ["lock", "lock"]}})  # fmt: skip
+        answers.append(json.loads(os.read(reading, 10_000)))
+    assert [answer["re"] for answer in answers] == ["value"] * len(bodies), answers
+    return [answer.get("state") for answer in answers]
+
+
+AGAIN, EARLIER, LOCK = (
+    ["an object that it answered with before"],
+    ["an object of an earlier call"],
+    ["a lock that it was given"],
+)
 
 
 def test_the_process_of_a_submission_reports_what_a_call_leaves_behind() -> None:
-    reading, writing = os.pipe()
     shared: list[int] = []
-    bodies: list[Callable[[], object]] = [
-        lambda: [1], lambda: [1], lambda: shared, lambda: shared, lambda: random.seed(5),
-    ]  # fmt: skip
-    server = SubmissionServer({"functions": []}, "/", None, writing)  # type: ignore[arg-type]
-    server.found = dict(enumerate(bodies))
     kept = random.getstate()
-    answers = []
-    for number in range(len(bodies)):
-        server.handle({"do": "call", "function": number, "call": number, "shape": [0, [], False, False],
-                       "roots": [], "heap": {}})  # fmt: skip
-        answers.append(json.loads(os.read(reading, 10_000)))
+    found = answers_of(
+        lambda: [1],
+        lambda: [1],
+        lambda: shared,
+        lambda: shared,
+        lambda: (1, {"x": shared}),
+        lambda: random.seed(5),
+    )
     random.setstate(kept)
-    assert [answer["re"] for answer in answers] == ["value"] * 5, answers
-    assert [answer.get("state") for answer in answers] == [
-        None, None, None, ["an object that it answered with before"], ["the state of random"],
-    ]  # fmt: skip
+    assert found == [None, None, None, AGAIN, AGAIN, ["the state of random"]]
+
+
+def test_the_process_of_a_submission_reports_what_a_call_does_to_objects_of_another() -> None:
+    one: list[int] = [1]
+    known: list[Any] = []
+    list_given, lock_given = [["#", 1]], [["#", 2]]
+    assert answers_of(lambda: (one,), lambda: one.clear(), lambda: 5) == [None, EARLIER, None]
+    found = answers_of(known.append, lambda x: x.clear(), lambda x: known[0].clear(), roots=[list_given] * 3)
+    assert found == [None, None, EARLIER], "a call may change what it is given itself"
+    found = answers_of(
+        lambda lock: lock.acquire() and None, lambda lock: lock.locked(), roots=[lock_given] * 2
+    )
+    assert found == [LOCK, None]
 
 
 def test_values_that_can_not_be_made_end_no_process() -> None:

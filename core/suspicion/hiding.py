@@ -1,0 +1,98 @@
+"""Marks for code that could hide a failed check of a test, by catching its exception or ending its block."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from gistpoint.core.suspicion.meaning import Meaning
+
+_ALL = frozenset({"builtins.BaseException", "builtins.AssertionError"})
+_MOST = frozenset({"builtins.Exception"})
+_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_EXITS = ("__exit__", "__aexit__")
+_STACKS = frozenset({"contextlib.ExitStack", "contextlib.AsyncExitStack"})
+_PUSHES = ("push", "push_async_exit")
+
+
+def hidden_checks(meaning: Meaning, nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield a description of each place in a piece of code that could hide a failed assertion.
+
+    These are handlers that catch assertions and raise nothing, or that catch most exceptions of the caller of
+    a generator; jumps out of a `finally`; and methods and functions that end a `with` block.
+    """
+    known = list(nodes)
+    has_stack = any(
+        isinstance(node, ast.Name | ast.Attribute) and _STACKS & set(meaning.paths(node)) for node in known
+    )
+    for node in known:
+        match node:
+            case ast.Try():
+                yield from _caught(meaning, node)
+            case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body) if _yields(body):
+                for item in items:
+                    yield from _suppressed(meaning, item.context_expr, _ALL | _MOST)
+            case ast.Call(func=function):
+                yield from _suppressed(meaning, node, _ALL)
+                if has_stack and isinstance(function, ast.Attribute) and function.attr in _PUSHES:
+                    yield f"{function.attr} of an ExitStack"
+            case ast.ClassDef(body=body):
+                yield from filter(None, map(_exit_that_answers, body))
+
+
+def _exit_that_answers(member: ast.stmt) -> str:
+    """Return a description of an `__exit__` that may end its block; empty for any other member of a class."""
+    match member:
+        case ast.FunctionDef(name=name, body=body) | ast.AsyncFunctionDef(name=name, body=body) if (
+            name in _EXITS and any(map(_may_be_true, _own(body)))
+        ):
+            return f"{name} of a new class that ends a block"
+    return ""
+
+
+def _caught(meaning: Meaning, node: ast.Try) -> Iterator[str]:
+    if any(isinstance(part, ast.Return | ast.Break | ast.Continue) for part in _own(node.finalbody)):
+        yield "a finally that is left by a jump"
+    for handler in node.handlers:
+        kinds = [handler.type] if handler.type is not None else []
+        is_broad = not kinds or _is_one_of(meaning, kinds, _ALL)
+        is_broad = is_broad or (_yields(node.body) and _is_one_of(meaning, kinds, _MOST))
+        if is_broad and not any(isinstance(part, ast.Raise) for part in _own(handler.body)):
+            yield "an except that catches failed assertions"
+
+
+def _suppressed(meaning: Meaning, node: ast.expr, broad: frozenset[str]) -> Iterator[str]:
+    if not isinstance(node, ast.Call) or "contextlib.suppress" not in meaning.paths(node.func):
+        return
+    if any(isinstance(part, ast.Starred) for part in node.args) or _is_one_of(meaning, node.args, broad):
+        yield "a suppress of failed assertions"
+
+
+def _is_one_of(meaning: Meaning, kinds: Iterable[ast.expr], paths: frozenset[str]) -> bool:
+    """Whether one of the expressions names one of the classes, also by way of a local name."""
+    parts = [part for kind in kinds for part in ast.walk(kind) if isinstance(part, ast.Name | ast.Attribute)]
+    values = [
+        binding.value for part in parts if isinstance(part, ast.Name) for binding in meaning.bindings(part)
+    ]
+    return any(paths & set(meaning.paths(part)) for part in (*parts, *filter(None, values)))
+
+
+def _own(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the nodes of some statements, without those of functions and classes inside them."""
+    waiting = list(body)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, _NESTED):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _yields(body: list[ast.stmt]) -> bool:
+    return any(isinstance(part, ast.Yield | ast.YieldFrom) for part in _own(body))
+
+
+def _may_be_true(node: ast.AST) -> bool:
+    """Whether a node returns something other than a literal None or False."""
+    if not isinstance(node, ast.Return) or node.value is None:
+        return False
+    return not (isinstance(node.value, ast.Constant) and not node.value.value)
