@@ -141,3 +141,19 @@ def test_a_median_that_is_not_reached_is_said_so() -> None:
     median = run(study_data(rows)).numbers["people/remove/median"]
     assert median.value is None
     assert median.note.startswith("not reached")
+
+
+@pytest.mark.parametrize("competing", [False, True])
+@pytest.mark.parametrize("last", [SOLVED, CENSORED])
+@pytest.mark.parametrize("others", [SOLVED, CENSORED])
+def test_a_curve_that_ends_at_one_does_not_say_that_all_are_solved(
+    others: int, last: int, *, competing: bool
+) -> None:
+    """The product over those at risk is 0 if the longest attempt is solved, whatever ended before it."""
+    rows = [attempt_row(f"P{n % 4}", f"t{n}", n > 3 or others == SOLVED, minutes=5 + n) for n in range(12)]
+    rows.append(attempt_row("P0", "t12", last == SOLVED, minutes=30))
+    number = run(study_data(rows)).numbers[f"people/remove/end_{'b' if competing else 'a'}"]
+    assert number.value is not None
+    assert (number.value == 1) == (last == SOLVED)
+    assert ("all attempts are solved" in number.note) == (others == last == SOLVED)
+    assert ("lasted longer" in number.note) == (others == CENSORED and last == SOLVED)
