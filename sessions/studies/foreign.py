@@ -8,6 +8,7 @@ from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.study.declaration import DeclaredSolver, Study, StudyTask
+from gistpoint.core.study.exclusions import NO_VERDICT
 from gistpoint.core.study.measuring import CENSORED, DERIVED, RECORDED, utc_text
 from gistpoint.core.study.rows import AttemptRow, CallRow, FlagRow, SubmissionRow
 from gistpoint.core.tasks.model import Task
@@ -72,7 +73,7 @@ def foreign_row(
         condition_key=_key(run.format, budgets, solver),
         role="baseline",
         counted=judged,
-        exclusion="" if judged else "no_verdict",
+        exclusion="" if judged else NO_VERDICT,
         end="solved" if solved else run.exit_status[:200],
         solved=solved,
         verdict_from=_origin(run, judged=judged),
