@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from scipy.stats import spearmanr
 from study_rows import World, attempt_row, study_data
 
@@ -87,6 +88,16 @@ def test_looks_before_the_first_submission_count() -> None:
     assert looks(attempt_row("A", calls=calls("view", "search"))) == (1, 1)
     refused = (CallRow(number=1, tool="read", kind="view", refused=True), *calls("view")[:0])
     assert looks(attempt_row("A", calls=refused)) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", ["view", "search", "execute", "submit"])
+@pytest.mark.parametrize("place", range(6))
+def test_a_refused_call_changes_no_count_of_looks(kind: str, place: int) -> None:
+    """A refused submission is none: what a solver looks at after it was still before the first one."""
+    made = list(calls("view", "search", "view", "execute", "submit", "view"))
+    made.insert(place, CallRow(number=0, tool=kind, kind=kind, refused=True))
+    numbered = tuple(replace(call, number=n) for n, call in enumerate(made, start=1))
+    assert looks(attempt_row("A", calls=numbered)) == (2, 1)
 
 
 def test_the_effect_of_looking_is_found_within_tasks() -> None:
