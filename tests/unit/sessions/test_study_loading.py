@@ -184,7 +184,13 @@ def test_runs_of_a_simulated_model_are_in_no_study_of_people(tmp_path: Path) -> 
         held.load()
 
 
-def _results(held: Held, problems: list[str]) -> None:
+_USED: list[dict[str, Any]] = [
+    {"tool": "read_file", "args": {"file_path": "shop/prices.py"}},
+    {"tool": "submit_attempt", "args": {"func_code": REPAIR}},
+]
+
+
+def _results(held: Held, problems: list[str], used: list[dict[str, Any]] = _USED) -> None:
     """Write a results file of Breakpoint with one solved run for each problem."""
     lines: list[dict[str, Any]] = [{"total_problems": len(problems), "success_rate": 1.0}]
     lines += [
@@ -194,10 +200,7 @@ def _results(held: Held, problems: list[str]) -> None:
             "metadata": {
                 "repo_path": "shop",
                 "file_path": "shop/prices.py",
-                "tool_usage": [
-                    {"tool": "read_file", "args": {"file_path": "shop/prices.py"}},
-                    {"tool": "submit_attempt", "args": {"func_code": REPAIR}},
-                ],
+                "tool_usage": used,
                 "test_info": {"success": True},
                 "right_function": True,
                 "num_corruptions": 1,
@@ -226,6 +229,19 @@ def test_a_run_of_another_program(tmp_path: Path) -> None:
     assert any("is ambiguous" in text for text in why)
     assert any("does not belong to this study" in text for text in why)
     assert len(found.runs) == 3
+
+
+@pytest.mark.parametrize("used", [_USED[:0], _USED[:1], _USED])
+def test_a_file_without_calls_does_not_say_that_nothing_was_found(
+    tmp_path: Path, used: list[dict[str, Any]]
+) -> None:
+    held = Held.at(tmp_path, solver=[SOLVER])
+    discovery, remove = held.tasks
+    _results(held, [discovery.id, remove.id], used)
+    rows = held.load().solvers[0].rows
+    assert len(rows) == 2
+    for row in rows:
+        assert (row.number("found") is None) == (not used)
 
 
 def test_every_journal_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
