@@ -47,15 +47,15 @@ def share_over_tasks(rows: Sequence[AttemptRow]) -> Number:
 def _over_tasks(units: Units, values: Floats) -> Spread:
     def estimate(kept: Kept) -> float:
         # Tasks are weighted equally, as in the paper's tables; a task without a row in a refit is left out.
-        means = _means(units, kept, values)
+        means = kept_means(units, kept, values)
         means = means[np.isfinite(means)]
         return float(means.mean()) if len(means) else np.nan
 
     return jackknife(units, estimate)
 
 
-def _means(units: Units, kept: Kept, values: Floats) -> Floats:
-    """Return the mean of each task's kept values; NaN where none is kept."""
+def kept_means(units: Units, kept: Kept, values: Floats) -> Floats:
+    """Return the mean of each task's kept values, in the order of the tasks' ids; NaN where none is kept."""
     size = int(units.tasks.max()) + 1
     counts = np.bincount(units.tasks[kept], minlength=size)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -110,7 +110,7 @@ def difference_within_tasks(
     units = Units.of(both)
 
     def estimate(kept: Kept) -> float:
-        gaps = _means(units, kept & of_first, values) - _means(units, kept & ~of_first, values)
+        gaps = kept_means(units, kept & of_first, values) - kept_means(units, kept & ~of_first, values)
         gaps = gaps[np.isfinite(gaps)]
         return float(gaps.mean()) if len(gaps) else np.nan
 

@@ -6,6 +6,7 @@ from math import exp, log
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from study_rows import attempt_row, declared, study_data
 
@@ -170,6 +171,28 @@ def test_the_hard_subset_is_set_against_its_own_repositories() -> None:
         for source in sources
     )
     assert baseline.value == pytest.approx(100 * by_hand)
+
+
+@pytest.mark.parametrize("more", [{}, {0: 3}, {1: 3}, {0: 2, 1: 5}])
+def test_the_baseline_of_the_hard_subset_and_the_difference_add_up(more: dict[int, int]) -> None:
+    """However unequally tasks are attempted: `more` attempts, by whether the task is solved."""
+    rows, metrics = [], {}
+    for n in range(80):
+        solved, source = n % 3 != 0, "ab"[n % 5 == 0]
+        metrics[f"t{n:02}"] = {"calls": float(n + 1), "files": float(n % 50 + 1)}
+        for p in range(1 + more.get(int(solved), 0)):
+            rows.append(
+                attempt_row(f"P{p}", f"t{n:02}", solved, mode="gist", fidelity=float(solved), source=source)
+            )
+    numbers = run("gi-hard", study_data(rows, metrics=metrics)).numbers
+    hard, baseline, gap = (numbers[f"people/{name}"].value for name in ("hard", "baseline", "difference"))
+    assert hard is not None
+    assert baseline is not None
+    assert gap == pytest.approx(hard - baseline)
+    one, other = hard_subset(*({t: m[name] for t, m in metrics.items()} for name in ("calls", "files")))
+    of = {row.task: (row.source, row.solved) for row in rows}
+    rate = {s: np.mean([y for where, y in of.values() if where == s]) for s in "ab"}
+    assert baseline == pytest.approx(100 * np.mean([rate[of[task][0]] for task in one | other]))
 
 
 def test_fifty_nine_tasks_have_no_hard_subset() -> None:
