@@ -32,16 +32,19 @@ def mean_over_tasks(rows: Sequence[AttemptRow], measure: Measure) -> Number:
     )
 
 
-def share_over_tasks(rows: Sequence[AttemptRow]) -> Number:
-    """Return the mean over tasks of the shares solved within tasks, in percent.
+def share_over_tasks(
+    rows: Sequence[AttemptRow], succeeded: Callable[[AttemptRow], bool] = lambda row: row.solved
+) -> Number:
+    """Return the mean over tasks of the shares of rows within tasks that succeeded, in percent.
 
-    `iid` is Wilson's interval over rows. If all or none are solved, both intervals are exact, as for
+    `iid` is Wilson's interval over rows. If all or none succeeded, both intervals are exact, as for
     `intervals.share`; the number has no value if there are too few rows.
     """
-    if len(rows) < LEAST_ATTEMPTS_OF_RATE or len({row.solved for row in rows}) == 1:
-        return percent(share(rows))
-    values = np.array([float(row.solved) for row in rows])
-    return percent(_over_tasks(Units.of(rows), values).number(Scale.PROBABILITY, iid=share(rows).iid))
+    over_rows = share(rows, succeeded)
+    values = np.array([float(succeeded(row)) for row in rows])
+    if len(rows) < LEAST_ATTEMPTS_OF_RATE or np.ptp(values) == 0:
+        return percent(over_rows)
+    return percent(_over_tasks(Units.of(rows), values).number(Scale.PROBABILITY, iid=over_rows.iid))
 
 
 def _over_tasks(units: Units, values: Floats) -> Spread:
