@@ -24,10 +24,11 @@ from gistpoint.core.study.checklist_evidence import (
     operation_words,
     span,
 )
-from gistpoint.core.study.declaration import Assistance, QuestionKind
+from gistpoint.core.study.declaration import Assistance, QuestionKind, StudyTask
 from gistpoint.core.study.operations import PowerRecorded, StudyOperation, StudyOperationKind
 from gistpoint.core.study.prose import children
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.study.soundness import training_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,12 @@ def _filled(forms: Iterable[str], evidence: ChecklistEvidence) -> int:
 
 def _tasks(rows: Iterable[AttemptRow]) -> int:
     return len({row.task for row in rows})
+
+
+def _counted_tasks(evidence: ChecklistEvidence) -> list[StudyTask]:
+    """Return the study's tasks without those for training, which no estimate uses."""
+    training = training_tasks(evidence.data.study, evidence.data.tasks)
+    return [task for task in evidence.data.tasks.values() if task.id not in training]
 
 
 def _unlimited(evidence: ChecklistEvidence) -> list[AttemptRow]:
@@ -212,8 +219,8 @@ FIGURES: Mapping[str, Callable[[ChecklistEvidence], Any]] = {
     "criteria": lambda e: e.facts.get("people/criteria", ""),
     "recruitment": lambda e: e.facts.get("people/recruitment", ""),
     "no_models": lambda e: not e.models,
-    "tasks": lambda e: len(e.data.tasks),
-    "tasks_with_tools": lambda e: sum(bool(task.tools) for task in e.data.tasks.values()),
+    "tasks": lambda e: len(_counted_tasks(e)),
+    "tasks_with_tools": lambda e: sum(bool(task.tools) for task in _counted_tasks(e)),
     "opened": partial(_operation, StudyOperationKind.OPENED),
     "models_tasks": lambda e: _tasks(e.models),
     "models_attempts": lambda e: len(e.models),
@@ -223,7 +230,7 @@ FIGURES: Mapping[str, Callable[[ChecklistEvidence], Any]] = {
     "persons": lambda e: e.persons,
     "people_tasks": lambda e: _tasks(e.people),
     "people_attempts": lambda e: len(e.people),
-    "people_all_tasks": lambda e: _tasks(e.people) == len(e.data.tasks),
+    "people_all_tasks": lambda e: _tasks(e.people) == len(_counted_tasks(e)),
     "attempts_by_task": lambda e: _span(row.task for row in e.people),
     "attempts_by_person": lambda e: _span(row.participant for row in e.people),
     "design": lambda e: e.data.study.design,

@@ -11,10 +11,10 @@ from study_rows import attempt_row, declared, study_data
 from gistpoint.core.study.checklist import ChecklistAnswer, answers, checklist
 from gistpoint.core.study.checklist_evidence import Estimated
 from gistpoint.core.study.checklist_rules import RULES
-from gistpoint.core.study.declaration import Participants, Pay, Protocol, Quality, Texts
+from gistpoint.core.study.declaration import Participants, Pay, Protocol, Quality, Texts, Training
 from gistpoint.core.study.facts import study_facts
 from gistpoint.core.study.operations import StudyOperation
-from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.study.rows import AttemptRow, FlagRow
 from gistpoint.core.tasks.rules import Face, rules_text
 
 NOTHING = Estimated()
@@ -41,6 +41,41 @@ def test_it_has_the_71_items_46_of_them_from_the_log() -> None:
     assert Counter(item.number[0] for item in items) == {"0": 10, "1": 12, "2": 18, "3": 13, "4": 8, "5": 10}
     assert {item.rule for item in items if item.rule} == set(RULES)
     assert all(item.rule for item in items if item.source == "log")
+
+
+@pytest.mark.parametrize("ended", ["solved", "gave_up", "infrastructure"])
+@pytest.mark.parametrize("training", [1, 3])
+def test_training_changes_no_number_of_the_checklist_or_the_methods(training: int, ended: str) -> None:
+    """Training tasks are no items of the evaluation, and attempts at them are not excluded from it."""
+    names = [f"training{n}" for n in range(training)]
+    rows = [attempt_row("P1", f"t{n}", mode="remove") for n in range(4)]
+    exclusion = "infrastructure" if ended == "infrastructure" else "role_training"
+    trained = [
+        attempt_row(
+            "P1", name, role="training", counted=False, exclusion=exclusion, end=ended, source="other",
+            mode="discovery", flags=(FlagRow(flag="fast"),),
+        )
+        for name in names
+    ]  # fmt: skip
+    alone, trained_first = (
+        study_data(of, study=declared(training=Training(tasks=tuple(names)))) for of in (rows, rows + trained)
+    )
+    numbers = [
+        {key: value for key, value in study_facts(data).items() if not key.startswith("design/")}
+        for data in (alone, trained_first)
+    ]
+    assert numbers[1].pop("attempts/training") == training
+    assert numbers[0].pop("attempts/training") == 0
+    assert numbers[0] == numbers[1]
+    items = [
+        {answer.item.number: answer.answer for answer in answers(data, study_facts(data), NOTHING)}
+        for data in (alone, trained_first)
+    ]
+    assert {number for number, answer in items[0].items() if answer != items[1][number]} == {TRAINED}
+
+
+TRAINED = "2.6"
+"""The item on training, which alone may differ."""
 
 
 def test_an_empty_study_claims_nothing() -> None:
