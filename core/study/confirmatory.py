@@ -9,7 +9,11 @@ _SHARES = {
         "solved",
         "An attempt that was given up or ended at a limit counts as not solved.",
     ),
-    PrimaryOutcome.FIDELITY: ("fidelity", "Mocked gists have no fidelity and are left out."),
+    PrimaryOutcome.FIDELITY: (
+        "fidelity",
+        "An attempt that handed in no gist, because it was given up or ended at a limit, has the fidelity 0."
+        " Mocked gists have no fidelity and are left out.",
+    ),
 }
 
 
