@@ -17,6 +17,13 @@ _SHARES = {
 }
 
 
+LIMITS_OF_TIMES = (
+    "Times of attempts that ended at a limit are censored at that time. In curves of times, giving up and"
+    " skipping count once as censored and once as a competing event, as two bounds; in regressions of times"
+    " and of rates of solving, and in the minutes of tasks, they count as censored."
+)
+
+
 def confirmatory_model(study: Study) -> str:
     """Return the model of the primary outcome, with its formula, its covariates and the treatment of limits.
 

@@ -10,7 +10,7 @@ from statistics import median
 
 from gistpoint import __version__
 from gistpoint.core.attempts.identity import Role
-from gistpoint.core.study.confirmatory import confirmatory_model
+from gistpoint.core.study.confirmatory import LIMITS_OF_TIMES, confirmatory_model
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Assistance, Condition, Study, StudyTask
 from gistpoint.core.study.ledger import Ledger
@@ -54,6 +54,7 @@ def declared_facts(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, Fa
         "protocol/question": study.protocol.question,
         "protocol/primary": _OUTCOMES[study.protocol.primary],
         "protocol/model": confirmatory_model(study),
+        "protocol/limits": LIMITS_OF_TIMES,
         "protocol/primary_time": _CLOCKS[study.protocol.primary_time],
         "protocol/contrast": " and ".join(study.protocol.primary_contrast),
         "protocol/preregistration": study.protocol.preregistration,
@@ -89,7 +90,7 @@ def declared_facts(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, Fa
         "interval/level": 95,
         "interval/least": 3,
         "interval/method": "the two-way delete-one jackknife over persons and tasks"
-        " (of rates on the logit scale)",
+        " (of rates on the logit scale; of ratios of times with the variance by their model as the least)",
         "interval/sources": "Cameron, Gelbach and Miller 2011; MacKinnon, Nielsen and Webb 2024",
     }
     facts |= {f"hypotheses/{n}": sentence for n, sentence in enumerate(study.protocol.hypotheses, start=1)}
