@@ -266,9 +266,9 @@ def reasons_of(data: StudyData, row: AttemptRow) -> frozenset[str]:
     rules = {flag.flag for flag in row.flags} & set(data.study.quality.exclude_on)
     excluded = data.ledger.notes(row.attempt).excluded
     by_people = {excluded.reason or "excluded"} if excluded is not None else set()
-    if reviewers_exclude(
-        (one for one in data.decisions if one.attempt == row.attempt), data.study.quality.rule
-    ):
+    # A rejected pass changes whether the attempt is solved, not whether it counts.
+    judged = (one for one in data.decisions if one.attempt == row.attempt and not one.of_pass)
+    if reviewers_exclude(judged, data.study.quality.rule):
         by_people.add("reviewers")
     # An attempt that the design also leaves out would stay excluded even without the rule.
     found = rules | by_people

@@ -131,6 +131,7 @@ def test_what_reviewers_decide_of_an_attempt(tmp_path: Path) -> None:
         reviewer.verdict(attempt_key(attempt), RunVerdict.EXCLUDE, reasons=(ExcludeReason.SHORTCUT,))
     row = held.row(attempt)
     assert (row.counted, row.solved) == (True, False)
+    assert [given.of_pass for given in held.load().data.decisions] == [True, True]
 
 
 def test_corrected_times_of_reviewers_count_and_disputed_ones_are_reported(tmp_path: Path) -> None:

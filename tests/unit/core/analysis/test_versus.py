@@ -25,7 +25,7 @@ from gistpoint.core.analysis.versus import (
     sign_test,
 )
 from gistpoint.core.study.data import ReviewDecision, ReviewerDecision, StudyData
-from gistpoint.core.study.declaration import Assistance, Condition, PrimaryOutcome, Protocol, Study
+from gistpoint.core.study.declaration import Assistance, Condition, PrimaryOutcome, Protocol, Quality, Study
 from gistpoint.core.study.operations import StudyOperation
 from gistpoint.core.study.rows import AttemptRow, FlagRow
 
@@ -315,6 +315,26 @@ def test_those_without_whom_there_is_no_estimate_are_counted() -> None:
     least, greatest = (found[f"without one person: {which}"] for which in ("least", "greatest"))
     assert least == greatest
     assert (least.persons, least.note) == (3, "without 3 of them there is no estimate")
+
+
+@pytest.mark.parametrize("rejections", [0, 1, 2])
+@pytest.mark.parametrize("of_pass", [False, True])
+def test_a_rejected_pass_is_no_reason_of_an_exclusion(rejections: int, *, of_pass: bool) -> None:
+    """Without the rule, such an attempt counts again, unless reviewers exclude the attempt itself."""
+    flagged = {"counted": False, "exclusion": "exposed", "flags": (FlagRow(flag="exposed"),)}
+    other = {"counted": False, "exclusion": "fast", "flags": (FlagRow(flag="fast"),)}
+    rows = [attempt_row(p, f"t{n}", n % 2 == 0) for p in "ABCD" for n in range(4)]
+    rows += [attempt_row("E", "t0", **flagged), attempt_row("F", "t0", **other)]
+    decisions = tuple(
+        ReviewerDecision("E-t0-alone", f"R{n}", ReviewDecision.EXCLUDE, of_pass=of_pass)
+        for n in range(rejections)
+    )
+    study = declared(quality=Quality(exclude_on=("exposed", "fast")))
+    data = study_data(rows, study=study, decisions=decisions)
+    excluded_by_people = bool(rejections) and not of_pass
+    assert reasons_of(data, rows[-2]) == {"exposed", *(["reviewers"] if excluded_by_people else [])}
+    names = [variant.name for variant in variants(data)]
+    assert ("without the rule exposed" in names) == (not excluded_by_people)
 
 
 def test_those_who_did_not_use_the_chat_are_left_out_in_one_variant() -> None:
