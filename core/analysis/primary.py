@@ -39,8 +39,8 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Assistance, PrimaryOutcome, PrimaryTime
 from gistpoint.core.study.measuring import excluded_by_design, reviewers_exclude
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.study.soundness import PEOPLE_OF_ALL
 
-PEOPLE = "people"
 Estimate = Number | Shortfall
 
 
@@ -102,7 +102,7 @@ def _side(rows: Iterable[AttemptRow], name: str) -> list[AttemptRow]:
     known = list(rows)
     of_solver = [row for row in known if row.solver == name]
     people = [row for row in known if not row.solver]
-    if of_solver or name == PEOPLE:
+    if of_solver or name == PEOPLE_OF_ALL:
         return of_solver or people
     return under(people, name)
 
