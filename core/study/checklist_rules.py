@@ -122,23 +122,12 @@ def _solver_samples(evidence: ChecklistEvidence) -> str:
     return "; ".join(spans)
 
 
-def _power_first(evidence: ChecklistEvidence) -> bool:
-    """Return whether power was computed before the study was opened, according to the log."""
-    power, opened = (
-        evidence.operation(StudyOperationKind.POWER),
-        evidence.operation(StudyOperationKind.OPENED),
-    )
-    if power is None:
-        return False
-    return opened is None or power.utc_ms <= opened.utc_ms
-
-
 _LONGEST = 1000
 """The maximum number of characters in an answer that is assembled from figures."""
 
 
 def _effect(evidence: ChecklistEvidence) -> str:
-    operation = evidence.operation(StudyOperationKind.POWER)
+    operation = evidence.power
     power = None if operation is None else operation.read(PowerRecorded)
     if power is None or not power.figures:
         return ""
@@ -248,8 +237,8 @@ FIGURES: Mapping[str, Callable[[ChecklistEvidence], Any]] = {
     "budgets": partial(_compared, "tool_use_budget", "words"),
     "limited_people_alone": lambda e: not e.models and len(_unlimited(e)) < len(e.people),
     "limited_alike": lambda e: not _unlimited(e) and e.compared("tool_use_budget").all_equal,
-    "power": partial(_operation, StudyOperationKind.POWER),
-    "power_first": _power_first,
+    "power": lambda e: _named(e.power),
+    "power_first": lambda e: e.power is not None and e.is_before_opening(e.power),
     "power_in_words": lambda e: e.data.study.protocol.power,
     "effect": _effect,
     "address": lambda e: e.data.study.protocol.preregistration,

@@ -12,8 +12,9 @@ from gistpoint.core.study.checklist import ChecklistAnswer, answers, checklist
 from gistpoint.core.study.checklist_evidence import Estimated
 from gistpoint.core.study.checklist_rules import RULES
 from gistpoint.core.study.declaration import Participants, Pay, Protocol, Quality, Texts, Training
-from gistpoint.core.study.facts import study_facts
-from gistpoint.core.study.operations import StudyOperation
+from gistpoint.core.study.facts import power_facts, study_facts
+from gistpoint.core.study.ledger import Ledger
+from gistpoint.core.study.operations import PowerRecorded, StudyOperation
 from gistpoint.core.study.rows import AttemptRow, FlagRow
 from gistpoint.core.tasks.rules import Face, rules_text
 
@@ -151,6 +152,25 @@ def test_a_preregistration_counts_only_if_the_study_was_opened_before_the_first_
     assert late.answer == "Yes"
     assert "opened-1" in late.evidence
     assert answered(operations=(opened,))["1.10"].open
+
+
+@pytest.mark.parametrize(
+    ("times", "last"), [((50,), 50), ((50, 60), 60), ((50, 60, 150), 60), ((150, 160), 160)]
+)
+def test_the_power_of_the_checklist_is_that_of_the_preregistration(times: tuple[int, ...], last: int) -> None:
+    """Of several analyses, the last one before the opening counts."""
+    made = tuple(
+        operation("power", time, what="a rate", figures=[{"people": time, "half_width": 0.15}])
+        for time in times
+    )
+    opened = operation("opened", 100, protocol="abc")
+    found = answered(operations=(*made, opened))
+    assert found["1.8.1"].answer == f"a rate: people {last}, half width 0.15"
+    assert found["1.8"].answer == ("Yes" if last < 100 else "Partial")
+    if last < 100:
+        before = Ledger([one for one in made if one.utc_ms < 100]).study.last(PowerRecorded)
+        facts = power_facts(before)
+        assert str(facts["power/figures/1"]) in found["1.8.1"].answer
 
 
 def test_power_in_words_is_half_an_answer_and_figures_before_opening_a_whole_one() -> None:
