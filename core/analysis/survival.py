@@ -18,6 +18,7 @@ from gistpoint.core.analysis.findings import Curve, Findings, Number, Plot
 from gistpoint.core.analysis.intervals import Z_95, Floats, Integers, Kept, Scale, Spread, Units, jackknife
 from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_SURVIVAL,
+    PRIMARY_MINUTES,
     PooledRows,
     by_mode,
     groups,
@@ -242,7 +243,7 @@ def _plot(mode: str, fit: Sequence[tuple[PooledRows, Times]]) -> Plot:
     return Plot(
         f"time-km-{mode}",
         f"Solved over time, {mode}",
-        "minutes of the solver's own time",
+        PRIMARY_MINUTES,
         "share solved",
         tuple(marks),
         "Kaplan-Meier, who gave up as censored; dashed: giving up as never solving. Bands: 95% intervals"
