@@ -123,13 +123,25 @@ def _arms(
         rates, p = map(share_over_tasks, rows), exact_mcnemar(more, less)
         table.row(name, "fidelity", *rates, gap, f"{more} and {less}", p)
         for metric, measure in compared or _RATES:
-            measured = [[row for row in side if measure(row) is not None] for side in rows]
+            measured = _measured_on_both(rows, measure)
             difference = difference_within_tasks(measured[0], measured[1], measure)
             if difference.value is not None:
                 means = [mean_over_tasks(side, measure) for side in measured]
                 table.row(name, metric, *means, found.number(f"{name}/{metric}", difference), None, None)
     found.settings(used)
     return found.findings()
+
+
+def _measured_on_both(
+    sides: Sequence[Sequence[AttemptRow]], measure: Callable[[AttemptRow], float | None]
+) -> list[list[AttemptRow]]:
+    """Return each side's rows with a value, at tasks where both sides have one.
+
+    Otherwise the means of the sides would be over other tasks than their difference.
+    """
+    known = [[row for row in side if measure(row) is not None] for side in sides]
+    both = frozenset.intersection(*(frozenset(row.task for row in side) for side in known))
+    return [[row for row in side if row.task in both] for side in known]
 
 
 _RATES: tuple[tuple[str, Callable[[AttemptRow], float | None]], ...] = (

@@ -244,6 +244,39 @@ def test_a_named_parameter_is_compared_with_conditions_that_are_alike_but_for_it
     assert found.numbers["model-x: one and all/pass rate"].value == pytest.approx(-50)
 
 
+@pytest.mark.parametrize("missing", [0, 3, 6])
+@pytest.mark.parametrize("mocked", [0, 2])
+@pytest.mark.parametrize("again", [0, 2])
+def test_the_means_of_two_sides_and_their_difference_add_up(missing: int, mocked: int, again: int) -> None:
+    """Also if some gists have no rate of lines, because they were mocked or never ran."""
+    study = declared(condition=(Condition(id="agentic"), Condition(id="static", tools=(), people=False)))
+    rows = [
+        gist(f"t{n}", True, condition="agentic", attempt=f"a{n}-{k}", line_existence=40.0 + 5 * n + k)
+        for n in range(12)
+        for k in range(1 + again * (n < 4))
+    ]
+    rows += [
+        gist(
+            f"t{n}",
+            False,
+            condition="static",
+            attempt=f"s{n}",
+            line_existence=None if n < missing else 90.0 - n * n / 4,
+            mocked=n >= 12 - mocked,
+        )
+        for n in range(12)
+    ]
+    (table,) = run("gi-static", study_data(rows, study=study)).tables
+    for line in table.rows:
+        first, second, gap = (number(cell) for cell in line[2:5])
+        assert first.tasks == second.tasks == gap.tasks
+        assert first.value is not None
+        assert second.value is not None
+        assert gap.value == pytest.approx(first.value - second.value)
+    assert len(table.rows) == 2
+    assert number(table.rows[1][2]).tasks == 12 - missing - mocked
+
+
 def test_two_shared_tasks_are_too_few() -> None:
     study = declared(condition=(Condition(id="base"), Condition(id="given", give_test=True)))
     rows = [gist(f"t{n}", True, condition=c) for n in range(2) for c in ("base", "given")]
