@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 
 import numpy as np
@@ -106,14 +106,15 @@ def _arms(
     )
     table = found.table(title, columns, note)
     used: list[PooledRows] = []
-    for one, other in product(measuring(data, FIDELITY), repeat=2):
+    groups = measuring(data, FIDELITY)
+    for one, other in product(groups, repeat=2):
         first, second = data.study.condition_of(one.condition), data.study.condition_of(other.condition)
         if first is None or second is None:
             continue
         if one.who != other.who or not differs(first, second):
             continue
         used += [one, other]
-        name = f"{one.who}: {one.condition} and {other.condition}"
+        name = f"{one.who}: {_condition_of(one, groups)} and {_condition_of(other, groups)}"
         shared = shared_tasks([one, other])
         if found.too_few(f"{title} ({name})", ("shared tasks", LEAST_TASKS, len(shared))):
             continue
@@ -130,6 +131,13 @@ def _arms(
                 table.row(name, metric, *means, found.number(f"{name}/{metric}", difference), None, None)
     found.settings(used)
     return found.findings()
+
+
+def _condition_of(group: PooledRows, groups: Iterable[PooledRows]) -> str:
+    """Return the name of a group's condition, with a number if its solver has several settings there."""
+    alike = [other.key for other in groups if (other.who, other.condition) == (group.who, group.condition)]
+    number = f" (settings {alike.index(group.key) + 1})" if len(alike) > 1 else ""
+    return f"{group.condition}{number}"
 
 
 def _measured_on_both(

@@ -277,6 +277,30 @@ def test_the_means_of_two_sides_and_their_difference_add_up(missing: int, mocked
     assert number(table.rows[1][2]).tasks == 12 - missing - mocked
 
 
+@pytest.mark.parametrize("settings", [1, 2, 3])
+def test_every_comparison_of_conditions_has_a_name_of_its_own(settings: int) -> None:
+    """Also if a solver has several settings under a condition: none of the numbers replaces another."""
+    study = declared(condition=(Condition(id="agentic"), Condition(id="static", tools=(), people=False)))
+    rows = [
+        gist(
+            f"t{n}",
+            n < (8 if condition == "agentic" else 2) + setting,
+            condition=condition,
+            condition_key=f"{condition} | temperature {setting}",
+            attempt=f"{condition}{setting}{n}",
+        )
+        for n in range(12)
+        for condition in ("agentic", "static")
+        for setting in range(settings)
+    ]
+    found = run("gi-static", study_data(rows, study=study))
+    lines = [line for line in found.tables[0].rows if line[1] == "fidelity"]
+    assert len({line[0] for line in lines}) == len(lines) == settings**2
+    for line in lines:
+        assert found.numbers[f"{line[0]}/fidelity"] == line[4]
+    assert ("model-x: static and agentic/fidelity" in found.numbers) == (settings == 1)
+
+
 def test_two_shared_tasks_are_too_few() -> None:
     study = declared(condition=(Condition(id="base"), Condition(id="given", give_test=True)))
     rows = [gist(f"t{n}", True, condition=c) for n in range(2) for c in ("base", "given")]
