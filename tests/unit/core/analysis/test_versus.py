@@ -171,9 +171,8 @@ def test_fidelity_leaves_mocked_gists_out() -> None:
 
 def gist(person: str, task: str, handed_in: float | None, **changes: Any) -> AttemptRow:
     """Return an attempt at a gist with a fidelity, or one that handed nothing in and was given up."""
-    measures = {} if handed_in is None else {"fidelity": handed_in}
-    end = {"end": "gave_up"} if handed_in is None else {}
-    return attempt_row(person, task, handed_in == 1, mode="gist", **(measures | end | changes))
+    known: dict[str, Any] = {"end": "gave_up"} if handed_in is None else {"fidelity": handed_in}
+    return attempt_row(person, task, handed_in == 1, mode="gist", **(known | changes))
 
 
 @pytest.mark.parametrize("end", ["gave_up", "skipped", "time_cap", "final_wrong"])
@@ -321,8 +320,8 @@ def test_those_without_whom_there_is_no_estimate_are_counted() -> None:
 @pytest.mark.parametrize("of_pass", [False, True])
 def test_a_rejected_pass_is_no_reason_of_an_exclusion(rejections: int, *, of_pass: bool) -> None:
     """Without the rule, such an attempt counts again, unless reviewers exclude the attempt itself."""
-    flagged = {"counted": False, "exclusion": "exposed", "flags": (FlagRow(flag="exposed"),)}
-    other = {"counted": False, "exclusion": "fast", "flags": (FlagRow(flag="fast"),)}
+    flagged: dict[str, Any] = {"counted": False, "exclusion": "exposed", "flags": (FlagRow(flag="exposed"),)}
+    other: dict[str, Any] = {"counted": False, "exclusion": "fast", "flags": (FlagRow(flag="fast"),)}
     rows = [attempt_row(p, f"t{n}", n % 2 == 0) for p in "ABCD" for n in range(4)]
     rows += [attempt_row("E", "t0", **flagged), attempt_row("F", "t0", **other)]
     decisions = tuple(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from study_rows import World, attempt_row, declared, study_data
 
@@ -123,7 +125,7 @@ def test_what_has_too_few_persons_has_no_interval_as_the_texts_say(
     persons: int, outcome: PrimaryOutcome
 ) -> None:
     gists = outcome is PrimaryOutcome.FIDELITY
-    measures = {"mode": "gist", "fidelity": 1.0} if gists else {}
+    measures: dict[str, Any] = {"mode": "gist", "fidelity": 1.0} if gists else {}
     rows = [
         attempt_row(
             f"P{n % persons}", f"t{n % 8}", n % 4 > 0 or gists, minutes=5 + n, attempt=f"{n}",
