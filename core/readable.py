@@ -31,6 +31,14 @@ def thousands(number: float, *, exact: bool = False) -> str:
     return f"{number:.0f}" if number < (1000 if exact else 501) else f"{number / 1e3:,.{1 if exact else 0}f}k"
 
 
+def percent_words(share: float) -> str:
+    """Return a share as a whole percentage; `0%` and `100%` only if it is exactly 0 or 1."""
+    words = f"{100 * share:.0f}%"
+    if words == "0%" and share > 0:
+        return "less than 1%"
+    return "more than 99%" if words == "100%" and share < 1 else words
+
+
 def stamp(utc_ms: int) -> str:
     """Return a time with its zone, in local time: `2026-01-31 09:05 CET`; empty for 0."""
     return _local(utc_ms).strftime("%Y-%m-%d %H:%M %Z") if utc_ms else ""

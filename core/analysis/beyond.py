@@ -7,14 +7,18 @@ from collections.abc import Mapping, Sequence
 
 from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot
-from gistpoint.core.analysis.intervals import Scale, Units, jackknife_of_mean, mean, share
+from gistpoint.core.analysis.intervals import Scale, Units, mean, share, share_of
 from gistpoint.core.analysis.pooling import (
+    LEAST_ATTEMPTS_OF_RATE,
     PooledRows,
     groups,
+    persons_of,
     solved_of,
+    tasks_of,
 )
 from gistpoint.core.study.data import MergeDecision, MergeReading, RepairEquivalence, StudyData
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.text import plural
 
 EQUIVALENT, DIFFERS = "equivalent", "differs"
 ORIGINALS = "originals"
@@ -90,8 +94,16 @@ def _merges(readings: Sequence[MergeReading]) -> float:
 
 
 def _merged(rows: Sequence[AttemptRow], readings: dict[str, list[MergeReading]]) -> Number:
-    """Return the mean over repairs of the share of their readings that decide to merge."""
+    """Return the mean over repairs of the share of their readings that decide to merge.
+
+    It has no value if there are fewer repairs than a rate needs.
+    """
     shares = [_merges(readings[row.attempt]) for row in rows]
+    if len(rows) < LEAST_ATTEMPTS_OF_RATE:
+        read = [one.decision for row in rows for one in readings[row.attempt]]
+        counts = f"{read.count(MergeDecision.MERGE)} of {plural(len(read), 'reading')}"
+        note = f"{counts}: no rate from fewer than {LEAST_ATTEMPTS_OF_RATE} repairs"
+        return Number(None, persons=persons_of(rows), tasks=tasks_of(rows), rows=len(rows), note=note)
     # If the readings of each repair agree, `share` returns the exact interval if all or none were merged.
     if set(shares) <= {0.0, 1.0}:
         return share(rows, lambda row: _merges(readings[row.attempt]) == 1.0)
@@ -101,8 +113,7 @@ def _merged(rows: Sequence[AttemptRow], readings: dict[str, list[MergeReading]])
 def _of_originals(readings: Sequence[MergeReading]) -> Number:
     """Return the share of readings of originals that decide to merge; the persons are the readers."""
     units = Units.named([one.reader for one in readings], [one.task for one in readings])
-    merged = [float(one.decision is MergeDecision.MERGE) for one in readings]
-    return jackknife_of_mean(units, merged).number(Scale.PROBABILITY)
+    return share_of(units, [one.decision is MergeDecision.MERGE for one in readings], "readings")
 
 
 def _add_examples(found: FindingsBuilder, data: StudyData, verdicts: dict[str, RepairEquivalence]) -> None:

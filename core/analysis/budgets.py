@@ -12,7 +12,13 @@ from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.difficulty_curves import budget_series
 from gistpoint.core.analysis.findings import Curve, Findings, Number, Plot, Points
 from gistpoint.core.analysis.intervals import share
-from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_SURVIVAL, PooledRows, primary_minutes, solved_of
+from gistpoint.core.analysis.pooling import (
+    LEAST_SOLVED_OF_SURVIVAL,
+    PRIMARY_MINUTES,
+    PooledRows,
+    primary_minutes,
+    solved_of,
+)
 from gistpoint.core.analysis.rates import BY_TESTS_ALONE, share_by_tests
 from gistpoint.core.analysis.samples import FOUND, measuring
 from gistpoint.core.analysis.task_means import difference_within_tasks, discordant, exact_mcnemar
@@ -104,8 +110,9 @@ def success_by_submission(data: StudyData) -> Findings:
         title = f"Solved by the n-th submission: {mode}"
         found.plot(Plot(f"bp-8-{mode}", title, "submission", "share solved", tuple(marks)))
     for mode, marks in by_time.items():
-        title = f"Solved by active time: {mode}"
-        found.plot(Plot(f"bp-8-time-{mode}", title, "minutes", "share of all attempts", tuple(marks)))
+        title = f"Solved by time: {mode}"
+        identity = f"bp-8-time-{mode}"
+        found.plot(Plot(identity, title, PRIMARY_MINUTES, "share of all attempts", tuple(marks)))
     if found.has_rows:
         found.settings(groups)
     found.note(*unknown)

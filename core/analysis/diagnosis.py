@@ -32,8 +32,9 @@ NOTE = (
 MOMENTS_NOTE = (
     "Active minutes and tool calls until a corrupted function was first shown, marked as a suspect,"
     " and touched: geometric means of the attempts that got there, whose number is given; the others"
-    " have no time, so these means are too low as a measure of all attempts. 1 is added to the number"
-    " of calls before taking logarithms, because it can be 0, and subtracted again afterwards."
+    " have no time, so these means are too low as a measure of all attempts. Times below one second count as"
+    " one second. 1 is added to the number of calls before taking logarithms, because it can be 0, and"
+    " subtracted again afterwards."
 )
 
 

@@ -24,8 +24,9 @@ STEP = 10.0
 
 def looks(row: AttemptRow) -> tuple[int, int]:
     """Return the numbers of views and of searches before the first submission, without refused calls."""
-    first = min((call.number for call in row.calls if call.kind == SUBMIT), default=inf)
-    before = [call.kind for call in row.calls if not call.refused and call.number < first]
+    made = [call for call in row.calls if not call.refused]
+    first = min((call.number for call in made if call.kind == SUBMIT), default=inf)
+    before = [call.kind for call in made if call.number < first]
     return before.count(VIEW), before.count(SEARCH)
 
 
@@ -48,7 +49,8 @@ def exploration(data: StudyData) -> Findings:
         "Exploration before the first submission, and success",
         ("who", "mode", "attempts", "odds per call", f"odds per {STEP:.0f} points more searches"),
         "Ratios of the odds of solving. Information calls are views and searches; the share of searches is"
-        " among them. Each task's mean is a covariate (Mundlak 1978), so the ratios are within tasks.",
+        " among them, so attempts without any are left out. Each task's mean is a covariate (Mundlak 1978),"
+        " so the ratios are within tasks.",
     )
     for group in groups(data):
         looked = _with_looks(group.rows)

@@ -18,7 +18,7 @@ from gistpoint.core.analysis.pooling import (
 )
 from gistpoint.core.attempts.results import Standing
 from gistpoint.core.study.data import StudyData
-from gistpoint.core.study.exclusions import exclusion_words
+from gistpoint.core.study.exclusions import NO_VERDICT, exclusion_words
 from gistpoint.core.study.ledger import Person
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.study.soundness import training_tasks
@@ -126,7 +126,7 @@ def _add_conditions(found: FindingsBuilder, data: StudyData, people: Iterable[Pe
 _BY_TESTS = ("by the tests alone", "of these not asked")
 _MISSING = ("without an outcome", "solved if these had failed", "solved if these had solved")
 """The columns of runs that did not end because of the model: the bounds of its rate (decision 150)."""
-_WITHOUT_OUTCOME = ("unfinished", "mixed")
+_WITHOUT_OUTCOME = ("unfinished", "mixed", NO_VERDICT)
 
 
 def _outcomes(rows: Sequence[AttemptRow]) -> tuple[int, int, int]:

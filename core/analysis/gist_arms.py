@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 
 import numpy as np
@@ -106,14 +106,15 @@ def _arms(
     )
     table = found.table(title, columns, note)
     used: list[PooledRows] = []
-    for one, other in product(measuring(data, FIDELITY), repeat=2):
+    groups = measuring(data, FIDELITY)
+    for one, other in product(groups, repeat=2):
         first, second = data.study.condition_of(one.condition), data.study.condition_of(other.condition)
         if first is None or second is None:
             continue
         if one.who != other.who or not differs(first, second):
             continue
         used += [one, other]
-        name = f"{one.who}: {one.condition} and {other.condition}"
+        name = f"{one.who}: {_condition_of(one, groups)} and {_condition_of(other, groups)}"
         shared = shared_tasks([one, other])
         if found.too_few(f"{title} ({name})", ("shared tasks", LEAST_TASKS, len(shared))):
             continue
@@ -123,13 +124,32 @@ def _arms(
         rates, p = map(share_over_tasks, rows), exact_mcnemar(more, less)
         table.row(name, "fidelity", *rates, gap, f"{more} and {less}", p)
         for metric, measure in compared or _RATES:
-            measured = [[row for row in side if measure(row) is not None] for side in rows]
+            measured = _measured_on_both(rows, measure)
             difference = difference_within_tasks(measured[0], measured[1], measure)
             if difference.value is not None:
                 means = [mean_over_tasks(side, measure) for side in measured]
                 table.row(name, metric, *means, found.number(f"{name}/{metric}", difference), None, None)
     found.settings(used)
     return found.findings()
+
+
+def _condition_of(group: PooledRows, groups: Iterable[PooledRows]) -> str:
+    """Return the name of a group's condition, with a number if its solver has several settings there."""
+    alike = [other.key for other in groups if (other.who, other.condition) == (group.who, group.condition)]
+    number = f" (settings {alike.index(group.key) + 1})" if len(alike) > 1 else ""
+    return f"{group.condition}{number}"
+
+
+def _measured_on_both(
+    sides: Sequence[Sequence[AttemptRow]], measure: Callable[[AttemptRow], float | None]
+) -> list[list[AttemptRow]]:
+    """Return each side's rows with a value, at tasks where both sides have one.
+
+    Otherwise the means of the sides would be over other tasks than their difference.
+    """
+    known = [[row for row in side if measure(row) is not None] for side in sides]
+    both = frozenset.intersection(*(frozenset(row.task for row in side) for side in known))
+    return [[row for row in side if row.task in both] for side in known]
 
 
 _RATES: tuple[tuple[str, Callable[[AttemptRow], float | None]], ...] = (

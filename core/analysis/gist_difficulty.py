@@ -15,7 +15,7 @@ from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife
 from gistpoint.core.analysis.pooling import regression_needs, tasks_of
 from gistpoint.core.analysis.regression import regress
 from gistpoint.core.analysis.samples import FIDELITY, measuring
-from gistpoint.core.analysis.task_means import percent, share_over_tasks
+from gistpoint.core.analysis.task_means import kept_means, percent, share_over_tasks
 from gistpoint.core.metrics.bars import TOP, hard_subset
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
@@ -31,10 +31,10 @@ CURVE_NOTE = (
     " jackknife; points are means of equal parts of the tasks, at most ten. The paper shows bins and no fit."
 )
 HARD_NOTE = (
-    "The hard subset consists of the 30 tasks of the whole set with the most calls and the 30 that touch"
-    " the most files; ties are broken by name. The baseline is the solver's rate in each"
-    " repository, weighted as in the subset. (The paper reports 57 tasks, but its repositories add up"
-    " to 30 + 28 + 6 = 64.)"
+    "The hard subset consists of the 30 attempted tasks with the most calls and the 30 that touch the most"
+    " files; ties are broken by name. The baseline is the solver's rate in each repository, weighted as in"
+    " the subset; all rates are means over tasks. (The paper reports 57 tasks, but its repositories add up to"
+    " 30 + 28 + 6 = 64.)"
 )
 
 
@@ -142,24 +142,29 @@ def hard_gists(data: StudyData) -> Findings:
 def against_repositories(rows: Sequence[AttemptRow], hard: set[str]) -> tuple[Number, Number]:
     """Return the hard subset's expected rate by its repositories, and its actual rate minus that.
 
-    The expected rate is the sum over repositories of their share of the subset's attempts times their rate
-    over all attempts. Both numbers are fractions of 1 and have jackknife intervals.
+    The expected rate is the sum over repositories of their share of the subset's tasks times their rate over
+    all of their tasks. Rates are means over tasks, as in `share_over_tasks`, so that the actual rate minus
+    the expected one is the difference. Both numbers are fractions of 1 and have jackknife intervals.
     """
     units = Units.of(rows)
     solved = np.array([float(row.solved) for row in rows])
-    of_hard = np.array([row.task in hard for row in rows])
-    names = sorted({row.source for row in rows})
-    source = np.array([names.index(row.source) for row in rows])
+    sources = {row.task: row.source for row in rows}
+    tasks = sorted(sources)
+    names = sorted(set(sources.values()))
+    source = np.array([names.index(sources[task]) for task in tasks])
+    of_hard = np.array([task in hard for task in tasks])
 
     def estimate(kept: Kept) -> list[float]:
-        chosen = kept & of_hard
+        rates = kept_means(units, kept, solved)
+        known = np.isfinite(rates)
+        chosen = known & of_hard
         if not chosen.any():
             return [np.nan, np.nan]
-        counts = np.bincount(source[kept], minlength=len(names))
-        sums = np.bincount(source[kept], weights=solved[kept], minlength=len(names))
+        counts = np.bincount(source[known], minlength=len(names))
+        sums = np.bincount(source[known], weights=rates[known], minlength=len(names))
         weights = np.bincount(source[chosen], minlength=len(names)) / chosen.sum()
         expected = float((weights * sums / np.maximum(counts, 1)).sum())
-        return [expected, float(solved[chosen].mean()) - expected]
+        return [expected, float(rates[chosen].mean()) - expected]
 
     spread = jackknife(units, estimate)
     return spread.number(Scale.PROBABILITY, 0), spread.number(Scale.DIFFERENCE, 1)

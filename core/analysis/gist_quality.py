@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot
-from gistpoint.core.analysis.intervals import share
 from gistpoint.core.analysis.pooling import PooledRows
 from gistpoint.core.analysis.samples import FIDELITY, measuring
 from gistpoint.core.analysis.task_means import (
@@ -114,7 +113,7 @@ def conditions(data: StudyData) -> Findings:
         for group in members:
             fidelity, existence, execution = _line_rates(group.rows).values()
             found.number(f"{group.label}/fidelity", fidelity)
-            limited = percent(share(group.rows, lambda row: row.end in _LIMITS))
+            limited = share_over_tasks(group.rows, lambda row: row.end in _LIMITS)
             difference: Number | str = "base"
             if group is not base:
                 gap = percent(difference_within_tasks(group.rows, base.rows))

@@ -449,11 +449,15 @@ def share(
     for min(persons, tasks) trials, and `iid` is the exact one for as many trials as rows.
     The number has no value if there are fewer rows than `LEAST_ATTEMPTS_OF_RATE`; the note has their count.
     """
-    units = Units.of(rows)
-    outcomes = [float(succeeded(row)) for row in rows]
-    count, total = int(sum(outcomes)), len(rows)
-    if not rows:
-        return Number(None, note="no attempts")
+    return share_of(Units.of(rows), [succeeded(row) for row in rows])
+
+
+def share_of(units: Units, succeeded: Sequence[bool], unit: str = "attempts") -> Number:
+    """Return the share of outcomes that are true, as `share`; `unit` names the outcomes in a note."""
+    outcomes = [float(one) for one in succeeded]
+    count, total = int(sum(outcomes)), len(outcomes)
+    if not outcomes:
+        return Number(None, note=f"no {unit}")
     if total < LEAST_ATTEMPTS_OF_RATE:
         # One solved attempt is not a rate of 100%, and must not get a bar of full height.
         return Number(
@@ -461,7 +465,7 @@ def share(
             persons=units.person_count,
             tasks=units.task_count,
             rows=total,
-            note=f"{count} of {total}: no rate from fewer than {LEAST_ATTEMPTS_OF_RATE} attempts",
+            note=f"{count} of {total}: no rate from fewer than {LEAST_ATTEMPTS_OF_RATE} {unit}",
         )
     if 0 < count < total:
         return jackknife_of_mean(units, outcomes).number(Scale.PROBABILITY, iid=wilson(count, total))

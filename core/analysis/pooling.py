@@ -207,6 +207,10 @@ def having(rows: Iterable[AttemptRow], measure: str) -> list[AttemptRow]:
     return [row for row in rows if row.number(measure) is not None]
 
 
+PRIMARY_MINUTES = "minutes on the primary clock"
+"""The label of an axis of primary times: the study declares whether they include waiting for tools."""
+
+
 def primary_minutes(row: AttemptRow) -> float:
     """Return the primary time of an attempt in minutes; 0 if it has none."""
     return (row.primary_s or 0.0) / 60

@@ -23,7 +23,12 @@ from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.study.declaration import ConditionsPer, PrimaryOutcome, Study, StudyTask
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.simulating import LOGITS_PER_PROBIT
-from gistpoint.core.study.soundness import training_tasks
+from gistpoint.core.study.soundness import (
+    CORRECT_CONTRAST,
+    PEOPLE_OF_ALL,
+    times_without_people,
+    training_tasks,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -73,7 +78,28 @@ class PowerDesign(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int = 1
     """The number of runs of each model at each task."""
     between: bool = False
-    """Whether each person works under only one of the two conditions."""
+    """Whether each person works under only one of the conditions."""
+    conditions: int = 1
+    """The number of conditions among which people's attempts are divided."""
+    used: int = 1
+    """The number of conditions whose attempts the estimate uses."""
+
+    @property
+    def of_people(self) -> tuple[int, int]:
+        """The number of people whose attempts the estimate uses, and of such attempts of each."""
+        if self.models:
+            return 0, 0
+        if self.between:
+            return self.people * self.used // self.conditions, self.each
+        each = self.each * self.used // self.conditions
+        # With fewer tasks than conditions, only some of the people have a task under one that is used.
+        return (self.people, each) if each else (self.people * self.each * self.used // self.conditions, 1)
+
+    @property
+    def attempts(self) -> int:
+        """The number of attempts of people that the estimate uses; of models, if only models are compared."""
+        people, each = self.of_people
+        return 2 * self.tasks * self.repeats if self.models else people * each
 
     @property
     def of_times(self) -> bool:
@@ -109,6 +135,7 @@ class PowerFigure(msgspec.Struct, frozen=True, kw_only=True):
     each: int
     tasks: int
     attempts: int
+    """The attempts of people that the estimate uses; those of models, if only models are compared."""
     half_width: float | None
     """The mean half-width of the 95% interval: a difference of shares, or a factor of times.
 
@@ -123,7 +150,8 @@ class PowerFigure(msgspec.Struct, frozen=True, kw_only=True):
 def design_of(study: Study, tasks: Sequence[StudyTask], people: int, repeats: int = 1) -> PowerDesign:
     """Return the declared design of a study for a number of people, and of runs of a model at each task.
 
-    Raises `StudyError` if the study has no tasks besides those for training.
+    Raises `StudyError` if the study has no tasks besides those for training, or if the report can't make the
+    primary estimate because it compares times with those of a model.
     """
     by_id = {task.id: task for task in tasks}
     counted = len(by_id.keys() - {*training_tasks(study, by_id)})
@@ -132,18 +160,28 @@ def design_of(study: Study, tasks: Sequence[StudyTask], people: int, repeats: in
     contrast = study.protocol.primary_contrast
     outcome = study.protocol.primary
     compared_models = sum(solver.name in contrast for solver in study.solver)
-    has_ratio = outcome is PrimaryOutcome.TIME_RATIO and len(study.conditions_of_people) > 1
+    if fault := times_without_people(study):
+        raise StudyError(fault, hint=CORRECT_CONTRAST)
+    conditions = [condition.id for condition in study.conditions_of_people]
+    has_ratio = outcome is PrimaryOutcome.TIME_RATIO and len(conditions) > 1
     compared = has_ratio or len(contrast) == 2
+    # Without a contrast, the estimate is that of the first condition; a ratio of times compares it with the
+    # second.
+    named = contrast or conditions[: 2 if has_ratio else 1]
+    used = len(conditions) if PEOPLE_OF_ALL in named else sum(name in conditions for name in named)
+    of_models = compared_models == 2
     return PowerDesign(
-        people=people,
-        each=min(study.design.tasks_per_person, counted),
+        people=0 if of_models else people,
+        each=0 if of_models else min(study.design.tasks_per_person, counted),
         tasks=counted,
         outcome=outcome,
         contrast=compared,
         with_model=compared_models > 0,
-        models=compared_models == 2,
+        models=of_models,
         repeats=repeats,
         between=study.design.conditions is ConditionsPer.BETWEEN,
+        conditions=len(conditions),
+        used=used,
     )
 
 
@@ -180,7 +218,7 @@ def power_of(
         people=design.people,
         each=design.each,
         tasks=design.tasks,
-        attempts=design.people * design.each,
+        attempts=design.attempts,
         half_width=float(np.exp(mean)) if mean is not None and design.of_times else mean,
         estimated=len(halves) / draws,
         power=detected / draws if assumed.effect is not None and design.contrast else None,
@@ -209,11 +247,12 @@ class _Drawing:
     def analysed(self, draw: np.random.Generator) -> Spread | None:
         """Return the estimate of one draw; None if the report's model could not be fitted."""
         design, assumed = self.design, self.assumed
-        persons = np.repeat(np.arange(design.people), design.each)
-        places = np.arange(design.people * design.each)
+        people, each = design.of_people
+        persons = np.repeat(np.arange(people), each)
+        places = np.arange(people * each)
         tasks = draw.permutation(design.tasks)[places % design.tasks]
         side = persons % 2 if design.between else (places // design.tasks + places % design.tasks) % 2
-        skill = draw.normal(0, assumed.ability, design.people)[persons]
+        skill = draw.normal(0, assumed.ability, people)[persons]
         ease = draw.normal(0, assumed.task, design.tasks)
         latent = skill + ease[tasks]
         units = Units(persons, tasks)
@@ -267,7 +306,7 @@ class _Drawing:
         columns = [np.ones(len(logs))]
         if design.contrast:
             # The report's covariate: the place of a task in the person's order, which has no effect here.
-            places = np.argsort(draw.random((design.people, design.each)), axis=1).ravel()
+            places = np.argsort(draw.random(design.of_people), axis=1).ravel()
             columns += [side.astype(float), places - places.mean()]
         sums = np.eye(len(columns))[len(columns) > 1 :][:1]
         found = effects_on_times(units, np.column_stack(columns), np.minimum(logs, limit), logs < limit, sums)

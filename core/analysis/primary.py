@@ -13,7 +13,7 @@ from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.contrast import contrast_of
 from gistpoint.core.analysis.crossed_times import effects_on_times
 from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot, Shortfall
-from gistpoint.core.analysis.intervals import Scale, Units, mean, share
+from gistpoint.core.analysis.intervals import Scale, Units, share
 from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_TIMES,
     WITHOUT_ROW,
@@ -23,6 +23,7 @@ from gistpoint.core.analysis.pooling import (
     too_few,
     under,
 )
+from gistpoint.core.analysis.samples import FIDELITY
 from gistpoint.core.analysis.timeratios import (
     TimeRegression,
     condition_ratio,
@@ -32,13 +33,14 @@ from gistpoint.core.analysis.timeratios import (
 )
 from gistpoint.core.analysis.versus import Measure, solved
 from gistpoint.core.attempts.results import by_tests_words
+from gistpoint.core.kinds.registry import modes_measuring
 from gistpoint.core.study.confirmatory import confirmatory_model
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Assistance, PrimaryOutcome, PrimaryTime
 from gistpoint.core.study.measuring import excluded_by_design, reviewers_exclude
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.study.soundness import PEOPLE_OF_ALL
 
-PEOPLE = "people"
 Estimate = Number | Shortfall
 
 
@@ -64,7 +66,8 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
     rows = [row for row in data.rows if countable(row)]
     if measure is _fidelity:
         # The fidelity of a mocked gist is undefined, whatever its run shows (decision 86).
-        rows = [row for row in rows if row.number("fidelity") is not None and not row.is_true("mocked")]
+        of_gists = modes_measuring(FIDELITY)
+        rows = [row for row in rows if row.mode in of_gists and not row.is_true("mocked")]
     if len(names) == 2:
         first, second = (_side(rows, name) for name in names)
         return contrast_of(f"{names[0]} minus {names[1]}", first, second, measure, interval=interval)
@@ -72,18 +75,17 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
 
 
 def _fidelity(row: AttemptRow) -> float:
-    return float(row.number("fidelity") or 0.0)
+    # An attempt that handed in no gist has failed: without it, giving up would raise the mean (decision 203).
+    # A recorded run of another program has no measures, but a verdict.
+    measured = row.number(FIDELITY)
+    return float(row.solved) if measured is None else measured
 
 
 def _alone(data: StudyData, rows: Sequence[AttemptRow], measure: Measure) -> Estimate:
     in_first = _in_first_condition(data, rows)
     if short := too_few("The primary estimate", ("counted attempt of people", 1, len(in_first))):
         return short
-    return (
-        share(in_first)
-        if measure is solved
-        else mean(in_first, [measure(row) for row in in_first], Scale.PROBABILITY)
-    )
+    return share(in_first, lambda row: measure(row) == 1)
 
 
 def _in_first_condition(data: StudyData, rows: Iterable[AttemptRow]) -> list[AttemptRow]:
@@ -100,7 +102,7 @@ def _side(rows: Iterable[AttemptRow], name: str) -> list[AttemptRow]:
     known = list(rows)
     of_solver = [row for row in known if row.solver == name]
     people = [row for row in known if not row.solver]
-    if of_solver or name == PEOPLE:
+    if of_solver or name == PEOPLE_OF_ALL:
         return of_solver or people
     return under(people, name)
 
@@ -264,9 +266,9 @@ def reasons_of(data: StudyData, row: AttemptRow) -> frozenset[str]:
     rules = {flag.flag for flag in row.flags} & set(data.study.quality.exclude_on)
     excluded = data.ledger.notes(row.attempt).excluded
     by_people = {excluded.reason or "excluded"} if excluded is not None else set()
-    if reviewers_exclude(
-        (one for one in data.decisions if one.attempt == row.attempt), data.study.quality.rule
-    ):
+    # A rejected pass changes whether the attempt is solved, not whether it counts.
+    judged = (one for one in data.decisions if one.attempt == row.attempt and not one.of_pass)
+    if reviewers_exclude(judged, data.study.quality.rule):
         by_people.add("reviewers")
     # An attempt that the design also leaves out would stay excluded even without the rule.
     found = rules | by_people

@@ -67,12 +67,17 @@ def iid_words(number: Number) -> str:
     return f"{number.iid_label} [{value_words(number.iid[0])}, {value_words(number.iid[1])}]"
 
 
+def intervals_words(number: Number) -> list[str]:
+    """Return the intervals of a number that exist: that over persons and tasks, and the one beside it."""
+    return [words for words in (interval_words(number), iid_words(number)) if words]
+
+
 def number_words(number: Number) -> str:
-    """Return an estimate on one line, with its interval, extent and note."""
+    """Return an estimate on one line, with its intervals, extent and note."""
     extent = Extent(number.persons, number.tasks, number.rows).words
     parts = [
         value_words(number.value),
-        interval_words(number),
+        *intervals_words(number),
         f"({extent})" if extent else "",
         visible_line(number.note),
     ]

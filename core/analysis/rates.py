@@ -53,6 +53,7 @@ def solve_rates(data: StudyData) -> Findings:
             found.note(f"{mode}: no task was attempted by all, so none of its rates are on the same tasks.")
         for group in members:
             key, on_shared = f"{group.label}/{mode}", group.on(shared).rows
+            found.note(_part_of_shared(group.on(shared), len(shared)))
             rate = found.number(f"{key}/all", share(group.rows))
             by_tests.row(group.label, mode, *_by_tests(group, found))
             same = found.number(f"{key}/same", share(on_shared)) if on_shared else ""
@@ -67,6 +68,19 @@ def solve_rates(data: StudyData) -> Findings:
         if any(key.endswith(f"/{name}") for key in found.numbers):
             found.plot(_bars(f"bp-2-{name}", f"Share solved, {title}", all_groups, found.numbers, name))
     return found.findings()
+
+
+def _part_of_shared(group: PooledRows, shared: int) -> str:
+    """Return a note if a solver's settings divide the shared tasks, so that rates are not on the same ones.
+
+    Empty otherwise, and if the group has none of the tasks.
+    """
+    if not 0 < len(group.tasks) < shared:
+        return ""
+    return (
+        f"{group.label}, {group.mode}: these settings had {len(group.tasks)} of the {shared} tasks that all"
+        f" attempted, so the share under '{SAME}' is on those alone."
+    )
 
 
 BY_TESTS_ALONE = "share, by the tests alone"

@@ -18,6 +18,7 @@ from gistpoint.core.analysis.findings import Curve, Findings, Number, Plot
 from gistpoint.core.analysis.intervals import Z_95, Floats, Integers, Kept, Scale, Spread, Units, jackknife
 from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_SURVIVAL,
+    PRIMARY_MINUTES,
     PooledRows,
     by_mode,
     groups,
@@ -77,11 +78,13 @@ def steps(minutes: Floats, ends: Integers) -> tuple[Floats, Floats, Floats, Floa
     ended = np.bincount(place, weights=ends != CENSORED, minlength=len(times))
     survival: Floats = np.cumprod(1 - solved / at_risk, dtype=np.float64)
     nobody_ended = np.concatenate([[1.0], np.cumprod(1 - ended / at_risk)[:-1]]) if len(times) else survival
-    incidence = np.cumsum(nobody_ended * solved / at_risk)
+    left = 1 - np.cumsum(nobody_ended * solved / at_risk)
+    # The rounding errors of a sum would be taken for a share that is not yet solved, with an interval.
+    left = np.where(left > 1e-12, left, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         greenwood = np.cumsum(solved / (at_risk * (at_risk - solved)))
     has_solved = solved > 0
-    return times[has_solved], survival[has_solved], greenwood[has_solved], 1 - incidence[has_solved]
+    return times[has_solved], survival[has_solved], greenwood[has_solved], left[has_solved]
 
 
 def _at(times: Floats, values: Floats, when: ArrayLike, before: float = 1.0) -> Floats:
@@ -187,9 +190,8 @@ def _numbers(times: Times) -> dict[str, Number]:
     for name, competing in (("a", False), ("b", True)):
         number = band(times, np.array([end]), competing=competing).number(Scale.LOG_MINUS_LOG)
         left = float(not_yet_solved(times.minutes, times.ends, end, competing=competing))
-        found[f"end_{name}"] = _solved_share(
-            number, left, None if competing else greenwood_interval(times, end)
-        )
+        iid = None if competing else greenwood_interval(times, end)
+        found[f"end_{name}"] = _solved_share(number, left, iid, everybody=bool(times.solved.all()))
     return found
 
 
@@ -207,9 +209,18 @@ def greenwood_interval(times: Times, when: float) -> tuple[float, float] | None:
     return 1 - float(high), 1 - float(low)
 
 
-def _solved_share(left: Number, value: float, iid: tuple[float, float] | None) -> Number:
-    """Return the share solved, with its interval, from the share not yet solved."""
-    note = left.note or ("" if left.low is not None else "no interval: all attempts are solved")
+ALL_SOLVED = "no interval: all attempts are solved"
+NONE_LASTED_LONGER = "no interval: no attempt lasted longer than the last solved one, so the curve ends at 1"
+
+
+def _solved_share(left: Number, value: float, iid: tuple[float, float] | None, *, everybody: bool) -> Number:
+    """Return the share solved, with its interval, from the share not yet solved.
+
+    `everybody` says whether all attempts are solved: the curve also ends at 1 if those that are not solved
+    ended earlier than the last solved one.
+    """
+    why = ALL_SOLVED if everybody else NONE_LASTED_LONGER
+    note = left.note or ("" if left.low is not None else why)
     low, high = (None, None) if left.low is None or left.high is None else (1 - left.high, 1 - left.low)
     return Number(1 - value, low, high, left.persons, left.tasks, left.rows, iid, note)
 
@@ -232,7 +243,7 @@ def _plot(mode: str, fit: Sequence[tuple[PooledRows, Times]]) -> Plot:
     return Plot(
         f"time-km-{mode}",
         f"Solved over time, {mode}",
-        "minutes of the solver's own time",
+        PRIMARY_MINUTES,
         "share solved",
         tuple(marks),
         "Kaplan-Meier, who gave up as censored; dashed: giving up as never solving. Bands: 95% intervals"

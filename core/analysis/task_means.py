@@ -32,30 +32,33 @@ def mean_over_tasks(rows: Sequence[AttemptRow], measure: Measure) -> Number:
     )
 
 
-def share_over_tasks(rows: Sequence[AttemptRow]) -> Number:
-    """Return the mean over tasks of the shares solved within tasks, in percent.
+def share_over_tasks(
+    rows: Sequence[AttemptRow], succeeded: Callable[[AttemptRow], bool] = lambda row: row.solved
+) -> Number:
+    """Return the mean over tasks of the shares of rows within tasks that succeeded, in percent.
 
-    `iid` is Wilson's interval over rows. If all or none are solved, both intervals are exact, as for
+    `iid` is Wilson's interval over rows. If all or none succeeded, both intervals are exact, as for
     `intervals.share`; the number has no value if there are too few rows.
     """
-    if len(rows) < LEAST_ATTEMPTS_OF_RATE or len({row.solved for row in rows}) == 1:
-        return percent(share(rows))
-    values = np.array([float(row.solved) for row in rows])
-    return percent(_over_tasks(Units.of(rows), values).number(Scale.PROBABILITY, iid=share(rows).iid))
+    over_rows = share(rows, succeeded)
+    values = np.array([float(succeeded(row)) for row in rows])
+    if len(rows) < LEAST_ATTEMPTS_OF_RATE or np.ptp(values) == 0:
+        return percent(over_rows)
+    return percent(_over_tasks(Units.of(rows), values).number(Scale.PROBABILITY, iid=over_rows.iid))
 
 
 def _over_tasks(units: Units, values: Floats) -> Spread:
     def estimate(kept: Kept) -> float:
         # Tasks are weighted equally, as in the paper's tables; a task without a row in a refit is left out.
-        means = _means(units, kept, values)
+        means = kept_means(units, kept, values)
         means = means[np.isfinite(means)]
         return float(means.mean()) if len(means) else np.nan
 
     return jackknife(units, estimate)
 
 
-def _means(units: Units, kept: Kept, values: Floats) -> Floats:
-    """Return the mean of each task's kept values; NaN where none is kept."""
+def kept_means(units: Units, kept: Kept, values: Floats) -> Floats:
+    """Return the mean of each task's kept values, in the order of the tasks' ids; NaN where none is kept."""
     size = int(units.tasks.max()) + 1
     counts = np.bincount(units.tasks[kept], minlength=size)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -110,7 +113,7 @@ def difference_within_tasks(
     units = Units.of(both)
 
     def estimate(kept: Kept) -> float:
-        gaps = _means(units, kept & of_first, values) - _means(units, kept & ~of_first, values)
+        gaps = kept_means(units, kept & of_first, values) - kept_means(units, kept & ~of_first, values)
         gaps = gaps[np.isfinite(gaps)]
         return float(gaps.mean()) if len(gaps) else np.nan
 

@@ -102,6 +102,20 @@ class ChecklistEvidence:
         """Return the first operation of a kind; None if there is none."""
         return next((operation for operation in self.data.ledger.operations if operation.kind == kind), None)
 
+    def is_before_opening(self, operation: StudyOperation) -> bool:
+        """Return whether an operation was recorded before the study was opened, if it was."""
+        opened = self.operation(StudyOperationKind.OPENED)
+        return opened is None or operation.utc_ms <= opened.utc_ms
+
+    @cached_property
+    def power(self) -> StudyOperation | None:
+        """The last power analysis before the study was opened, which the pre-registration prints.
+
+        It is the last one of all if none was made before; None if there is none.
+        """
+        made = [one for one in self.data.ledger.operations if one.kind == StudyOperationKind.POWER]
+        return next(reversed(list(filter(self.is_before_opening, made)) or made), None)
+
     def answered(self, questionnaire: str) -> int:
         """Return how many times a questionnaire was filled in."""
         count = 0

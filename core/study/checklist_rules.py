@@ -24,10 +24,11 @@ from gistpoint.core.study.checklist_evidence import (
     operation_words,
     span,
 )
-from gistpoint.core.study.declaration import Assistance, QuestionKind
+from gistpoint.core.study.declaration import Assistance, QuestionKind, StudyTask
 from gistpoint.core.study.operations import PowerRecorded, StudyOperation, StudyOperationKind
 from gistpoint.core.study.prose import children
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.study.soundness import training_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,12 @@ def _tasks(rows: Iterable[AttemptRow]) -> int:
     return len({row.task for row in rows})
 
 
+def _counted_tasks(evidence: ChecklistEvidence) -> list[StudyTask]:
+    """Return the study's tasks without those for training, which no estimate uses."""
+    training = training_tasks(evidence.data.study, evidence.data.tasks)
+    return [task for task in evidence.data.tasks.values() if task.id not in training]
+
+
 def _unlimited(evidence: ChecklistEvidence) -> list[AttemptRow]:
     rows = (*evidence.people, *evidence.models)
     return [row for row in rows if not row.tool_use_budget and not row.time_limit_s]
@@ -115,23 +122,12 @@ def _solver_samples(evidence: ChecklistEvidence) -> str:
     return "; ".join(spans)
 
 
-def _power_first(evidence: ChecklistEvidence) -> bool:
-    """Return whether power was computed before the study was opened, according to the log."""
-    power, opened = (
-        evidence.operation(StudyOperationKind.POWER),
-        evidence.operation(StudyOperationKind.OPENED),
-    )
-    if power is None:
-        return False
-    return opened is None or power.utc_ms <= opened.utc_ms
-
-
 _LONGEST = 1000
 """The maximum number of characters in an answer that is assembled from figures."""
 
 
 def _effect(evidence: ChecklistEvidence) -> str:
-    operation = evidence.operation(StudyOperationKind.POWER)
+    operation = evidence.power
     power = None if operation is None else operation.read(PowerRecorded)
     if power is None or not power.figures:
         return ""
@@ -212,8 +208,8 @@ FIGURES: Mapping[str, Callable[[ChecklistEvidence], Any]] = {
     "criteria": lambda e: e.facts.get("people/criteria", ""),
     "recruitment": lambda e: e.facts.get("people/recruitment", ""),
     "no_models": lambda e: not e.models,
-    "tasks": lambda e: len(e.data.tasks),
-    "tasks_with_tools": lambda e: sum(bool(task.tools) for task in e.data.tasks.values()),
+    "tasks": lambda e: len(_counted_tasks(e)),
+    "tasks_with_tools": lambda e: sum(bool(task.tools) for task in _counted_tasks(e)),
     "opened": partial(_operation, StudyOperationKind.OPENED),
     "models_tasks": lambda e: _tasks(e.models),
     "models_attempts": lambda e: len(e.models),
@@ -223,7 +219,7 @@ FIGURES: Mapping[str, Callable[[ChecklistEvidence], Any]] = {
     "persons": lambda e: e.persons,
     "people_tasks": lambda e: _tasks(e.people),
     "people_attempts": lambda e: len(e.people),
-    "people_all_tasks": lambda e: _tasks(e.people) == len(e.data.tasks),
+    "people_all_tasks": lambda e: _tasks(e.people) == len(_counted_tasks(e)),
     "attempts_by_task": lambda e: _span(row.task for row in e.people),
     "attempts_by_person": lambda e: _span(row.participant for row in e.people),
     "design": lambda e: e.data.study.design,
@@ -241,8 +237,8 @@ FIGURES: Mapping[str, Callable[[ChecklistEvidence], Any]] = {
     "budgets": partial(_compared, "tool_use_budget", "words"),
     "limited_people_alone": lambda e: not e.models and len(_unlimited(e)) < len(e.people),
     "limited_alike": lambda e: not _unlimited(e) and e.compared("tool_use_budget").all_equal,
-    "power": partial(_operation, StudyOperationKind.POWER),
-    "power_first": _power_first,
+    "power": lambda e: _named(e.power),
+    "power_first": lambda e: e.power is not None and e.is_before_opening(e.power),
     "power_in_words": lambda e: e.data.study.protocol.power,
     "effect": _effect,
     "address": lambda e: e.data.study.protocol.preregistration,

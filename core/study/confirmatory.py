@@ -9,8 +9,19 @@ _SHARES = {
         "solved",
         "An attempt that was given up or ended at a limit counts as not solved.",
     ),
-    PrimaryOutcome.FIDELITY: ("fidelity", "Mocked gists have no fidelity and are left out."),
+    PrimaryOutcome.FIDELITY: (
+        "fidelity",
+        "An attempt that handed in no gist, because it was given up or ended at a limit, has the fidelity 0."
+        " Mocked gists have no fidelity and are left out.",
+    ),
 }
+
+
+LIMITS_OF_TIMES = (
+    "Times of attempts that ended at a limit are censored at that time. In curves of times, giving up and"
+    " skipping count once as censored and once as a competing event, as two bounds; in regressions of times"
+    " and of rates of solving, and in the minutes of tasks, they count as censored."
+)
 
 
 def confirmatory_model(study: Study) -> str:

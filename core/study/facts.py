@@ -9,13 +9,15 @@ from itertools import chain
 from statistics import median
 
 from gistpoint import __version__
-from gistpoint.core.study.confirmatory import confirmatory_model
+from gistpoint.core.attempts.identity import Role
+from gistpoint.core.study.confirmatory import LIMITS_OF_TIMES, confirmatory_model
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Assistance, Condition, Study, StudyTask
 from gistpoint.core.study.ledger import Ledger
 from gistpoint.core.study.operations import Amended, PowerRecorded, StudyOperationKind
 from gistpoint.core.study.prose import Facts, FactValue, Passage, markdown, written
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.study.soundness import training_tasks
 
 TASKS_OWN = "as the task says"
 _OUTCOMES = {
@@ -31,11 +33,16 @@ _CLOCKS = {
 
 
 def declared_facts(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, FactValue]:
-    """Return, by key, the facts known before anybody takes part: those of the declaration and the tasks."""
+    """Return, by key, the facts known before anybody takes part: those of the declaration and the tasks.
+
+    Training tasks are not among the tasks that are counted.
+    """
     design = study.design
     people = study.participants
     quality = study.quality
     several = len(study.conditions_of_people) > 1
+    training = set(training_tasks(study, tasks))
+    counted = [task for task in tasks.values() if task.id not in training]
     facts: dict[str, FactValue] = {
         "program/version": __version__,
         "study/id": study.id,
@@ -47,6 +54,7 @@ def declared_facts(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, Fa
         "protocol/question": study.protocol.question,
         "protocol/primary": _OUTCOMES[study.protocol.primary],
         "protocol/model": confirmatory_model(study),
+        "protocol/limits": LIMITS_OF_TIMES,
         "protocol/primary_time": _CLOCKS[study.protocol.primary_time],
         "protocol/contrast": " and ".join(study.protocol.primary_contrast),
         "protocol/preregistration": study.protocol.preregistration,
@@ -77,17 +85,17 @@ def declared_facts(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, Fa
         "quality/rule": quality.rule.value,
         "quality/fast_s": quality.flag_fast_s,
         "quality/idle_share": quality.flag_idle_share,
-        "tasks/number": len(tasks),
-        "tasks/sources": len({task.source for task in tasks.values()}),
+        "tasks/number": len(counted),
+        "tasks/sources": len({task.source for task in counted}),
         "interval/level": 95,
         "interval/least": 3,
         "interval/method": "the two-way delete-one jackknife over persons and tasks"
-        " (of rates on the logit scale)",
+        " (of rates on the logit scale; of ratios of times with the variance by their model as the least)",
         "interval/sources": "Cameron, Gelbach and Miller 2011; MacKinnon, Nielsen and Webb 2024",
     }
     facts |= {f"hypotheses/{n}": sentence for n, sentence in enumerate(study.protocol.hypotheses, start=1)}
     facts |= {f"quotas/{_key(name)}": number for name, number in design.quota.items()}
-    facts |= _numbered("tasks/modes", (task.mode for task in tasks.values()))
+    facts |= _numbered("tasks/modes", (task.mode for task in counted))
     for condition in study.condition:
         facts |= _condition_facts(condition)
     for solver in study.solver:
@@ -122,11 +130,13 @@ def _condition_facts(condition: Condition) -> dict[str, FactValue]:
 def study_facts(data: StudyData) -> Facts:
     """Return all facts of a study by key; the suffix `_s` or `_ms` of a key is the unit of a time."""
     ledger = data.ledger
-    people = [row for row in data.rows if not row.solver]
+    of_people = [row for row in data.rows if not row.solver]
+    people = [row for row in of_people if row.role != Role.TRAINING]
     counted = [row for row in people if row.counted]
     facts = declared_facts(data.study, data.tasks)
     facts |= _people_facts(ledger, counted)
     facts |= _protocol_facts(ledger)
+    facts["attempts/training"] = len(of_people) - len(people)
     facts |= _attempt_facts(data, people, counted)
     facts |= _amendment_facts(ledger)
     facts |= _solver_facts(data)
@@ -168,7 +178,7 @@ def _amendment_facts(ledger: Ledger) -> dict[str, FactValue]:
 def _attempt_facts(
     data: StudyData, people: Sequence[AttemptRow], counted: Sequence[AttemptRow]
 ) -> dict[str, FactValue]:
-    """Return the facts of the attempts of `people` and of the `counted` ones among them."""
+    """Return the facts of the attempts of `people`, without training, and of the `counted` ones."""
     excluded = [row for row in people if row.exclusion]
     of_models = [row for row in data.counted if row.solver]
     corrected = [row for row in people if data.ledger.notes(row.attempt).corrections]

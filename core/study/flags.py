@@ -28,6 +28,7 @@ from gistpoint.core.attempts.events import (
 from gistpoint.core.attempts.reasons import EndReason
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.kinds.registry import declared
+from gistpoint.core.readable import percent_words, whole_seconds
 from gistpoint.core.study.bank import AIDS
 from gistpoint.core.study.declaration import Moment
 from gistpoint.core.study.evidence import AttemptEvidence
@@ -151,7 +152,7 @@ def _fast(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     if solved is None or evidence.by_model:
         return
     if solved.active_ms < least * 1000:
-        words = f"Solved after {solved.active_ms / 1000:.0f} s of work, less than {least} s."
+        words = f"Solved after {whole_seconds(solved.active_ms)} s of work, less than {least} s."
         yield FlagRow(flag="fast", events=(solved.seq,), words=words)
 
 
@@ -163,7 +164,8 @@ def _idle_share(evidence: AttemptEvidence) -> Iterator[FlagRow]:
         return
     if idle / total > evidence.study.quality.flag_idle_share:
         prompts = _of(evidence, IdlePrompted)
-        yield from _flag("idle_share", prompts, f"{idle / total:.0%} of the working time was idle.", least=0)
+        words = f"{percent_words(idle / total)} of the working time was idle."
+        yield from _flag("idle_share", prompts, words, least=0)
 
 
 def _clock_jump(evidence: AttemptEvidence) -> Iterator[FlagRow]:

@@ -154,6 +154,14 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, solved=self.solved or self.by_tests)
 
     @property
+    def counted_score(self) -> float:
+        """The best score, 0 to 1; it is 1 only if the attempt is solved, and 0 if its pass does not count."""
+        if self.solved:
+            return 1.0
+        best = self.best_score or 0.0
+        return best if best < 1 else 0.0
+
+    @property
     def budget_key(self) -> str:
         """The part of the condition's key that must be equal in comparisons of people and models."""
         return self.condition_key.partition(" | ")[0]

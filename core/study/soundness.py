@@ -38,6 +38,9 @@ UNWRITTEN = "WRITE HERE"
 """The mark in a template for text that only the organiser can write."""
 _LISTED = 30
 """The maximum number of names that a hint lists."""
+PEOPLE_OF_ALL = "people"
+"""The name of all people, under whatever condition, in a primary contrast."""
+CORRECT_CONTRAST = "Correct protocol.primary or protocol.primary_contrast in study.toml."
 STRATEGIES = ("tracing", "reading")
 _STUDY_ID = re.compile(r"[a-z0-9-]{3,40}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
@@ -110,6 +113,7 @@ def _check_design(study: Study) -> None:
     if len(contrast) not in (0, 2) or len(set(contrast)) != len(contrast):
         _refuse("protocol.primary_contrast", "must be two different names, or empty")
     names = [*(condition.id for condition in study.condition), *(solver.name for solver in study.solver)]
+    names.append(PEOPLE_OF_ALL)
     for n, name in enumerate(contrast):
         _known(f"protocol.primary_contrast[{n}]", name, names, "condition or solver")
 
@@ -333,6 +337,19 @@ def task_named(name: str, tasks: Mapping[str, StudyTask]) -> str | None:
             if wanted and wanted in {folded_name(word_name(identity)), *map(folded_name, task.names)}
         ]
     return found[0] if len(found) == 1 else None
+
+
+def times_without_people(study: Study) -> str:
+    """Return why a primary contrast of times can't be estimated, in a sentence; empty if it can."""
+    of_times = study.protocol.primary in (PrimaryOutcome.TIME_TO_SOLVE, PrimaryOutcome.TIME_RATIO)
+    known = {condition.id for condition in study.conditions_of_people}
+    others = [name for name in study.protocol.primary_contrast if name not in known]
+    if not of_times or not others:
+        return ""
+    return (
+        f"The primary contrast compares times, which only people have, and {others[0][:40]!r} is not a"
+        " condition of people."
+    )
 
 
 def training_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> tuple[str, ...]:

@@ -153,6 +153,8 @@ def record_power(study: StudyFolder, request: PowerOfStudy, run: RunContext) -> 
     numbers = (request.people,) if request.people else PEOPLE
     tasks = list(study.tasks.values())
     designs = [design_of(study.study, tasks, people, request.repeats or 1) for people in numbers]
+    if designs[0].models:
+        designs = designs[:1]  # they do not depend on the number of people
     figures = [power_of(design, assumed, study.study.seed, run=run) for design in designs]
     recorded = PowerRecorded(
         what=designs[0].what,

@@ -8,6 +8,7 @@ from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.study.declaration import DeclaredSolver, Study, StudyTask
+from gistpoint.core.study.exclusions import NO_VERDICT
 from gistpoint.core.study.measuring import CENSORED, DERIVED, RECORDED, utc_text
 from gistpoint.core.study.rows import AttemptRow, CallRow, FlagRow, SubmissionRow
 from gistpoint.core.tasks.model import Task
@@ -39,7 +40,7 @@ def foreign_row(
     """Return the row of another program's run; facts that its file does not record are None.
 
     A run with a suspicious pass does not count as solved before it has been reviewed. Which functions were
-    found is inferred from the edits in the steps.
+    found is inferred from the edits in the steps, and is unknown if the file records no call.
     """
     document.build()
     goals = goals_of(read_answer(full)) if kind_of(full).has_targets else ()
@@ -72,14 +73,14 @@ def foreign_row(
         condition_key=_key(run.format, budgets, solver),
         role="baseline",
         counted=judged,
-        exclusion="" if judged else "no_verdict",
+        exclusion="" if judged else NO_VERDICT,
         end="solved" if solved else run.exit_status[:200],
         solved=solved,
         verdict_from=_origin(run, judged=judged),
         by_tests=solved or run.verdict == AttemptResult.TO_BE_READ,
         score=run.score,
         best_score=run.score,
-        measures={"found": _share(touched, goals)} if goals else {},
+        measures={"found": _share(touched, goals) if calls else None} if goals else {},
         tool_uses=len(calls),
         submissions=len(submitted) if run.submissions is None else run.submissions,
         tool_use_budget=budgets[0],
@@ -139,8 +140,8 @@ def _submission(step: Step, number: int) -> SubmissionRow:
     )
 
 
-def _share(touched: set[int], goals: tuple[Goal, ...]) -> float | None:
-    return len(touched) / len(goals) if goals else None
+def _share(touched: set[int], goals: tuple[Goal, ...]) -> float:
+    return len(touched) / len(goals)
 
 
 def _budgets(extra: Mapping[str, Json]) -> tuple[int | None, int | None]:

@@ -71,7 +71,7 @@ def load_study(folder: StudyFolder, report: Callable[[str], None] = lambda words
             f" {'it counts' if to_read == 1 else 'they count'} as solved (`gistpoint review`)."
         )
     people = [row.attempt for row in rows if not row.solver]
-    decisions = tuple(one for attempt in people for one, _ in _decisions(book, attempt))
+    decisions = tuple(one for attempt in people for one in _decisions(book, attempt))
     problems += _disputed_times(folder.ledger, decisions)
     data = StudyData(
         folder.study, folder.ledger, tasks, tuple(rows), tuple(problems), candidates(tasks, found), decisions
@@ -145,23 +145,23 @@ def _rows_of_people(
             continue
         ruling = ruling_on(book, attempt_key(identity))
         fault = _fault(folder, journal, content, len(of_attempt))
-        judged = tuple(one for one, of_pass in _decisions(book, identity) if not of_pass)
+        judged = tuple(one for one in _decisions(book, identity) if not one.of_pass)
         recorded = delivery.recorded(content, "", accepted=ruling, fault=fault, decisions=judged)
         yield measured(AttemptEvidence(folder.study, task, recorded, folder.ledger))
 
 
-def _decisions(book: ReviewBook, identity: str) -> Iterator[tuple[ReviewerDecision, bool]]:
-    """Yield each reviewer's decision on an attempt, and whether it rejects only the pass."""
+def _decisions(book: ReviewBook, identity: str) -> Iterator[ReviewerDecision]:
+    """Yield each reviewer's decision on an attempt."""
     for given in verdicts(book, attempt_key(identity)):
         if given.verdict in _ACCEPTING:
             seconds = given.corrected_time_s
             corrected = seconds if seconds is not None and seconds >= 0 else None
-            yield ReviewerDecision(identity, given.reviewer, ReviewDecision.ACCEPT, corrected), False
+            yield ReviewerDecision(identity, given.reviewer, ReviewDecision.ACCEPT, corrected)
         elif given.verdict in (RunVerdict.EXCLUDE, RunVerdict.NOT_SOLVED):
             # "Not solved", or a shortcut alone, revokes a model's pass; the attempt itself still counts.
             is_shortcut = set(given.reasons) == {ExcludeReason.SHORTCUT}
             of_pass = given.verdict is RunVerdict.NOT_SOLVED or is_shortcut
-            yield ReviewerDecision(identity, given.reviewer, ReviewDecision.EXCLUDE), of_pass
+            yield ReviewerDecision(identity, given.reviewer, ReviewDecision.EXCLUDE, of_pass=of_pass)
 
 
 def _disputed_times(ledger: Ledger, decisions: Iterable[ReviewerDecision]) -> Iterator[str]:

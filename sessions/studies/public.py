@@ -16,6 +16,8 @@ from gistpoint.core.study.ledger import Ledger
 from gistpoint.core.study.measuring import utc_text
 from gistpoint.core.study.operations import (
     DATA_OF,
+    ERASED,
+    ORGANISER,
     Answers,
     Begun,
     Consented,
@@ -31,6 +33,7 @@ from gistpoint.core.study.operations import (
     ScreenedOut,
     Sitting,
     StudyOperation,
+    StudyOperationKind,
     TimesCorrected,
     Withdrawn,
     attempt,
@@ -51,7 +54,7 @@ def public_data(data: StudyData, names: Pseudonyms) -> StudyData:
     """
     return StudyData(
         msgspec.structs.replace(data.study, participants=Participants()),
-        Ledger(_operations(data, names)),
+        Ledger([*_operations(data, names), *_erasures(data)]),
         data.tasks,
         tuple(sorted((_row(row, data.study, names) for row in data.rows), key=_order)),
         candidates=data.candidates,
@@ -162,6 +165,18 @@ def _operations(data: StudyData, names: Pseudonyms) -> Iterator[StudyOperation]:
             machines[name].append(machine)
         writer = f"{names.writer(name)}@{machines[name].index(machine) + 1}"
         yield StudyOperation(f"{number:08}", writer, utc_ms, subject, operation.kind, values)
+
+
+def _erasures(data: StudyData) -> Iterator[StudyOperation]:
+    """Yield an operation for each erased person, without anything about the person.
+
+    Otherwise the flow of a public study would say that nobody was erased.
+    """
+    for number in range(1, len(data.ledger.erased) + 1):
+        values = {"person_sha256": f"{number:064}"}
+        yield StudyOperation(
+            f"erased-{number}", ORGANISER, 0, ERASED, StudyOperationKind.ERASED.value, values
+        )
 
 
 _OF_EACH = frozenset(Fact.__struct_fields__)

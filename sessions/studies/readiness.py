@@ -14,7 +14,7 @@ from gistpoint.core.study.declaration import (
     StudyTask,
     tasks_item,
 )
-from gistpoint.core.study.soundness import training_tasks
+from gistpoint.core.study.soundness import CORRECT_CONTRAST, times_without_people, training_tasks
 from gistpoint.core.tasks.leaks import CheckFinding
 from gistpoint.core.text import plural
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -38,6 +38,8 @@ def readiness(study: StudyFolder) -> Iterator[CheckFinding]:
     yield _portable(study)
     yield _consent(study.study)
     yield _limits(study)
+    if fault := times_without_people(study.study):
+        yield CheckFinding("primary contrast", False, f"{fault} {CORRECT_CONTRAST}")
     if len(study.study.conditions_of_people) > 1:
         yield from _contrasts(study)
     yield _recruiting(study.study)

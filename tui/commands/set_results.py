@@ -10,6 +10,7 @@ from gistpoint.core.generation.empty_sets import retry_of_empty_set
 from gistpoint.core.generation.pipeline import SourceResult
 from gistpoint.core.generation.settings import Batch, CampaignSettings
 from gistpoint.core.generation.verdicts import Reason
+from gistpoint.core.readable import percent_words
 from gistpoint.core.text import plural
 from gistpoint.tui.commands.output import print_table, print_text
 
@@ -107,8 +108,8 @@ def _print_expected(results: Sequence[SourceResult]) -> None:
         scores = [score for task in result.tasks if (score := result.glance.get(task)) is not None]
         if scores:
             print_text(
-                f"{result.spec.source}: readers are expected to name {mean(scores):.0%} of the faults at a"
-                f" glance ({min(scores):.2f} to {max(scores):.2f})"
+                f"{result.spec.source}: readers are expected to name {percent_words(mean(scores))} of the"
+                f" faults at a glance ({min(scores):.2f} to {max(scores):.2f})"
             )
 
 
@@ -120,9 +121,9 @@ def _print_read(results: Sequence[SourceResult]) -> None:
         from_text = sum(record.get("from_text", record["named"]) for record in records)
         if read:
             print_text(
-                f"{result.spec.source}: {records[0]['model']} named {named / read:.0%} of the faults in"
-                f" {plural(read, 'reading')}, {from_text / read:.0%} from the text alone ({alarms} named an"
-                " untouched function)"
+                f"{result.spec.source}: {records[0]['model']} named {percent_words(named / read)} of the"
+                f" faults in {plural(read, 'reading')}, {percent_words(from_text / read)} from the text alone"
+                f" ({alarms} named an untouched function)"
             )
 
 
@@ -185,7 +186,7 @@ def _row(result: SourceResult) -> list[str]:
         share_words(share),
         f"{costs.get('confirming_seconds', 0.0):.1f}",
         f"{costs.get('saved_seconds', 0.0):.1f}",
-        "" if agreement is None else f"{100 * agreement:.0f}% of {values['control']['tried']}",
+        "" if agreement is None else f"{percent_words(agreement)} of {values['control']['tried']}",
     ]
 
 

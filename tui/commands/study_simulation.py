@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from gistpoint.core.locations import Locations, path_of
+from gistpoint.core.readable import percent_words
 from gistpoint.core.running import RunContext
 from gistpoint.core.text import plural
 from gistpoint.sessions.studies.analysing import PowerOfStudy, StudyPower, record_power
@@ -89,9 +90,9 @@ def _print_power(found: StudyPower, request: PowerOfStudy) -> None:
     design, figures = found.design, found.figures
     width = "known to within a factor" if design.of_times else "half-width"
     effect = figures[0].power is not None
+    whose = "runs of both models" if design.models else "attempts of people that it uses"
     print_text(
-        f"Primary estimate: {design.what}. This is for all attempts of people; for a single mode or"
-        " condition, the interval is wider."
+        f"Primary estimate: {design.what}. This is for all {whose}; for a single mode, the interval is wider."
     )
     print_table(
         ["people", "tasks each", "tasks", "attempts", width, *(["detected"] if effect else [])],
@@ -102,7 +103,7 @@ def _print_power(found: StudyPower, request: PowerOfStudy) -> None:
                 str(figure.tasks),
                 str(figure.attempts),
                 "no interval" if figure.half_width is None else f"{figure.half_width:.2f}",
-                *([f"{100 * (figure.power or 0):.0f}%"] if effect else []),
+                *([percent_words(figure.power or 0.0)] if effect else []),
             ]
             for figure in figures
         ],

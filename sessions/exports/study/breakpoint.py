@@ -39,7 +39,7 @@ def breakpoint_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
 
 def _summary(rows: Sequence[AttemptRow]) -> dict[str, Any]:
     solved = sum(row.solved for row in rows)
-    mean = sum(map(_score, rows)) / len(rows)
+    mean = sum(row.counted_score for row in rows) / len(rows)
     return {
         "total_problems": len(rows),
         "success_count": solved,
@@ -58,7 +58,7 @@ def _problem(export: StudyExport, row: AttemptRow) -> dict[str, Any]:
         "repo_path": row.source,
         "file_path": targets[0].partition("::")[0] if targets else "",
         "tool_usage": [{"tool": call.tool, "args": dict(call.arguments)} for call in calls],
-        "test_info": {"success": row.solved, "score": _score(row), "status": row.outcome_of_last},
+        "test_info": {"success": row.solved, "score": row.counted_score, "status": row.outcome_of_last},
         **_right_function(row, task, calls),
         "num_corruptions": task.corruptions,
         "corruption_functions": list(targets),
@@ -66,7 +66,7 @@ def _problem(export: StudyExport, row: AttemptRow) -> dict[str, Any]:
     own = {name: getattr(row, name) for name in _OWN}
     return {
         "problem": row.task,
-        "score": _score(row),
+        "score": row.counted_score,
         "metadata": metadata,
         "config": _config(row) | ({} if export.public else {"log_file": f"{row.attempt}/journal.jsonl"}),
         "gistpoint": own,
@@ -75,14 +75,6 @@ def _problem(export: StudyExport, row: AttemptRow) -> dict[str, Any]:
 
 _OWN = ("attempt", "participant", "simulated", "end", "primary_s", "verdict_from")
 """The fields of a row that the runner's files have no member for."""
-
-
-def _score(row: AttemptRow) -> float:
-    """Return the best score; it is 1 only if the task is solved, and 0 if a pass does not count."""
-    if row.solved:
-        return 1.0
-    best = row.best_score or 0.0
-    return best if best < 1 else 0.0
 
 
 def _config(row: AttemptRow) -> dict[str, Any]:

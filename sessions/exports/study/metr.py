@@ -81,7 +81,7 @@ def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
         "alias": f"SIMULATED {who}" if row.simulated else who,
         "model": row.solver or "human",
         "run_id": row.attempt,
-        "score_cont": 1.0 if row.solved else row.best_score or 0.0,
+        "score_cont": row.counted_score,
         "score_binarized": int(row.solved),
         "human_minutes": minutes,
         "human_source": "baseline",

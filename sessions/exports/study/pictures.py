@@ -20,7 +20,7 @@ from gistpoint.core.analysis.findings import (
     Violins,
 )
 from gistpoint.core.analysis.naming import in_words
-from gistpoint.core.analysis.printing import NOTHING, Extent, extent_of_table, value_words
+from gistpoint.core.analysis.printing import NOTHING, Extent, extent_of_table, intervals_words, value_words
 from gistpoint.core.analysis.seeing import seen_in
 from gistpoint.core.csv_text import csv_line
 from gistpoint.core.text import visible_line
@@ -61,7 +61,7 @@ def latex_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
             extent = extent_of_table(table, ran.findings, everything)
             text = latex_table(table, ran.findings, extent, name, simulated=export.data.study.simulated)
             yield f"{name}.tex", text.encode("utf-8", "backslashreplace")
-            yield f"{name}.csv", _csv(_cells_of(table))
+            yield f"{name}.csv", csv_of(table)
 
 
 def _caption(plot: Plot) -> str:
@@ -118,22 +118,43 @@ def _csv(rows: Sequence[Sequence[Value]]) -> bytes:
 # Tables
 
 
-def _cells_of(table: FindingsTable) -> list[list[Value]]:
-    """Return a table as rows; a number takes three columns, for its value and the bounds of its interval."""
-    wide = [any(isinstance(row[place], Number) for row in table.rows) for place in range(len(table.columns))]
-    head: list[Value] = []
-    for name, is_number in zip(table.columns, wide, strict=True):
-        head += [name, f"{name}, low", f"{name}, high"] if is_number else [name]
-    rows = [head]
+def csv_of(table: FindingsTable) -> bytes:
+    """Return a table as CSV.
+
+    A number takes three columns, for its value and the bounds of its interval, and three more for the
+    interval that papers print and its label, if any number of its column has one. An upper bound that is only
+    known to be exceeded is empty.
+    """
+    parts = [_parts_of(row[place] for row in table.rows) for place in range(len(table.columns))]
+    rows: list[list[Value]] = [
+        [f"{name}{part}" for name, own in zip(table.columns, parts, strict=True) for part in own]
+    ]
     for row in table.rows:
-        cells: list[Value] = []
-        for cell, is_number in zip(row, wide, strict=True):
-            if isinstance(cell, Number):
-                cells += [cell.value, cell.low, cell.high]
-            else:
-                cells += [cell, None, None] if is_number else [cell]
-        rows.append(cells)
-    return rows
+        rows.append([_part(cell, part) for cell, own in zip(row, parts, strict=True) for part in own])
+    return _csv(rows)
+
+
+_VALUE, _BOUNDS = "", (", low", ", high")
+_OTHER_BOUNDS = (", other interval", ", other low", ", other high")
+
+
+def _parts_of(column: Iterable[Number | Value]) -> tuple[str, ...]:
+    """Return the ends of the names of the columns that a table's column takes in a CSV file."""
+    numbers = [cell for cell in column if isinstance(cell, Number)]
+    others = _OTHER_BOUNDS if any(number.iid is not None for number in numbers) else ()
+    return (_VALUE, *_BOUNDS, *others) if numbers else (_VALUE,)
+
+
+def _part(cell: Number | Value, part: str) -> Value:
+    if not isinstance(cell, Number):
+        return cell if part == _VALUE else None
+    label, low, high = (cell.iid_label, *cell.iid) if cell.iid is not None else (None, None, None)
+    known = zip(
+        (_VALUE, *_BOUNDS, *_OTHER_BOUNDS),
+        (cell.value, cell.low, None if cell.above else cell.high, label, low, high),
+        strict=True,
+    )
+    return dict(known)[part]
 
 
 _ESCAPES = str.maketrans(
@@ -191,7 +212,5 @@ def _latex_row(cells: Iterable[str]) -> str:
 def _latex_cell(cell: Number | Value) -> str:
     if not isinstance(cell, Number):
         return escaped(in_words(value_words(cell)))
-    if cell.value is None or cell.low is None or cell.high is None:
-        return escaped(value_words(cell.value))
-    interval = f"[{value_words(cell.low)}, {value_words(cell.high)}]"
-    return f"{escaped(value_words(cell.value))} {{\\footnotesize {escaped(interval)}}}"
+    value, intervals = value_words(cell.value), "; ".join(intervals_words(cell))
+    return f"{escaped(value)} {{\\footnotesize {escaped(intervals)}}}" if intervals else escaped(value)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from gistpoint.core.readable import duration, moment, stamp, thousands, utc_day, utc_minute, when
+from gistpoint.core.readable import (
+    duration,
+    moment,
+    percent_words,
+    stamp,
+    thousands,
+    utc_day,
+    utc_minute,
+    when,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,3 +69,18 @@ def test_a_time_that_no_calendar_has_is_shown_as_the_first_or_the_last(utc_ms: i
     assert stamp(utc_ms)[:4] in years
     assert moment(utc_ms)[:4] in years
     assert when(utc_ms, 2 * 10**12)[-4:] in years
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 40, 250, 400, 10_000])
+def test_a_percentage_claims_none_and_all_only_of_none_and_all(of: int) -> None:
+    words = {count: percent_words(count / of) for count in {0, 1, of // 2, of - 1, of}}
+    assert [count for count, text in sorted(words.items()) if text == "0%"] == [0]
+    assert [count for count, text in sorted(words.items()) if text == "100%"] == [of]
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(0.004, "less than 1%"), (0.02, "2%"), (0.506, "51%"), (0.994, "99%"), (0.996, "more than 99%")],
+)
+def test_a_share_is_a_whole_percentage(share: float, words: str) -> None:
+    assert percent_words(share) == words

@@ -15,10 +15,15 @@ from held_studies import Held
 from hostile import HOSTILE
 from study_folders import judge_of
 
+from gistpoint.core.analysis.flow import participant_flow
 from gistpoint.core.attempts.events import PauseReason
 from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.study.ledger import person_sha256
 from gistpoint.core.study.operations import (
+    ERASED,
+    ORGANISER,
     Answers,
+    Erased,
     Excluded,
     Included,
     RelabelledSpan,
@@ -148,6 +153,28 @@ def test_the_facts_of_a_person_are_the_same(tmp_path: Path) -> None:
         )
 
     assert facts(before) == facts(after)
+
+
+@pytest.mark.parametrize("erased", [0, 1, 3])
+def test_the_flow_of_a_public_study_has_the_same_numbers(tmp_path: Path, erased: int) -> None:
+    """Words that an organiser wrote are replaced, and nobody who was erased becomes nobody erased."""
+    held = _held(tmp_path)
+    hashes = [person_sha256(f"gone{number}") for number in range(erased)]
+    for one in hashes:
+        held.folder.record(ORGANISER, ERASED, StudyOperationKind.ERASED, Erased(person_sha256=one))
+    data = held.load().data
+    public = public_data(data, Pseudonyms.of(data, key_of(held.folder.root)))
+    numbers = [
+        {key: number.value for key, number in participant_flow(one).numbers.items() if "said_so" not in key}
+        for one in (data, public)
+    ]
+    words = "not counted because/"
+    own, out = ({k: v for k, v in one.items() if not k.startswith(words)} for one in numbers)
+    assert own == out
+    assert out["erased"] == erased
+    assert sum(v or 0 for k, v in numbers[1].items() if k.startswith(words)) == out["not counted"]
+    spelled = " ".join(map(repr, public.ledger.operations))
+    assert not [one for one in hashes if one in spelled]
 
 
 def test_the_key_is_made_once_and_is_the_owners(tmp_path: Path) -> None:

@@ -131,6 +131,7 @@ def test_what_reviewers_decide_of_an_attempt(tmp_path: Path) -> None:
         reviewer.verdict(attempt_key(attempt), RunVerdict.EXCLUDE, reasons=(ExcludeReason.SHORTCUT,))
     row = held.row(attempt)
     assert (row.counted, row.solved) == (True, False)
+    assert [given.of_pass for given in held.load().data.decisions] == [True, True]
 
 
 def test_corrected_times_of_reviewers_count_and_disputed_ones_are_reported(tmp_path: Path) -> None:
@@ -184,7 +185,13 @@ def test_runs_of_a_simulated_model_are_in_no_study_of_people(tmp_path: Path) -> 
         held.load()
 
 
-def _results(held: Held, problems: list[str]) -> None:
+_USED: list[dict[str, Any]] = [
+    {"tool": "read_file", "args": {"file_path": "shop/prices.py"}},
+    {"tool": "submit_attempt", "args": {"func_code": REPAIR}},
+]
+
+
+def _results(held: Held, problems: list[str], used: list[dict[str, Any]] = _USED) -> None:
     """Write a results file of Breakpoint with one solved run for each problem."""
     lines: list[dict[str, Any]] = [{"total_problems": len(problems), "success_rate": 1.0}]
     lines += [
@@ -194,10 +201,7 @@ def _results(held: Held, problems: list[str]) -> None:
             "metadata": {
                 "repo_path": "shop",
                 "file_path": "shop/prices.py",
-                "tool_usage": [
-                    {"tool": "read_file", "args": {"file_path": "shop/prices.py"}},
-                    {"tool": "submit_attempt", "args": {"func_code": REPAIR}},
-                ],
+                "tool_usage": used,
                 "test_info": {"success": True},
                 "right_function": True,
                 "num_corruptions": 1,
@@ -226,6 +230,19 @@ def test_a_run_of_another_program(tmp_path: Path) -> None:
     assert any("is ambiguous" in text for text in why)
     assert any("does not belong to this study" in text for text in why)
     assert len(found.runs) == 3
+
+
+@pytest.mark.parametrize("used", [_USED[:0], _USED[:1], _USED])
+def test_a_file_without_calls_does_not_say_that_nothing_was_found(
+    tmp_path: Path, used: list[dict[str, Any]]
+) -> None:
+    held = Held.at(tmp_path, solver=[SOLVER])
+    discovery, remove = held.tasks
+    _results(held, [discovery.id, remove.id], used)
+    rows = held.load().solvers[0].rows
+    assert len(rows) == 2
+    for row in rows:
+        assert (row.number("found") is None) == (not used)
 
 
 def test_every_journal_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,19 @@ def test_the_minutes_of_a_model_are_those_of_people_who_solved_the_task() -> Non
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("solved", [False, True])
+@pytest.mark.parametrize("best", [None, 0.0, 0.25, 1.0])
+def test_a_pass_that_does_not_count_has_no_full_score_in_any_format(best: float | None, solved: bool) -> None:
+    """A suspicious pass, or a gist with a fake, has the best score and is not solved."""
+    row = _row("a", participant="P1", primary_s=60.0, best_score=best, solved=solved)
+    data = StudyData(a_study(), Ledger(), {"t1": StudyTask(id="t1", mode="remove", source="shop")}, (row,))
+    ((_, content),) = study_exporter("breakpoint")(StudyExport(data))
+    line = json.loads(content.splitlines()[1])
+    score = _runs(row)["a"]["score_cont"]
+    assert score == line["score"] == (1.0 if solved else 0.25 if best == 0.25 else 0.0)
+    assert (score == 1) == solved
+
+
 def test_the_weights_of_tasks() -> None:
     runs = [
         {"alias": "human", "task_id": task, "task_family": family}

@@ -23,11 +23,11 @@ from gistpoint.core.analysis.findings import (
     Violins,
 )
 from gistpoint.core.analysis.naming import in_words
-from gistpoint.core.analysis.printing import Extent, extent_of_plot
+from gistpoint.core.analysis.printing import Extent, extent_of_plot, number_words
 from gistpoint.core.analysis.seeing import seen_in
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import ReportChoice
-from gistpoint.sessions.exports.study.pictures import escaped, latex_table
+from gistpoint.sessions.exports.study.pictures import csv_of, escaped, latex_table
 from gistpoint.sessions.exports.study.registry import StudyExport, study_exporter
 from gistpoint.sessions.exports.study.report.figures import draw, rendered
 from gistpoint.sessions.exports.study.report.styles import (
@@ -122,6 +122,32 @@ def test_tables_for_latex_escape_what_they_contain() -> None:
     assert r"\caption{\textbf{SIMULATED} 50\% of \{x\}\_y (8 persons, 16 tasks, 64 attempts).}" in text
     assert "\\\\\n{}[bold] & -- \\\\\n{}*x & --" in text, "they would be arguments of the row above"
     assert escaped("a\x1b~^") == r"a␛\textasciitilde{}\textasciicircum{}"
+
+
+@pytest.mark.parametrize("above", [False, True])
+@pytest.mark.parametrize("iid", [None, (0.125, 0.875)])
+@pytest.mark.parametrize("bounds", [(None, None), (0.25, 0.75)])
+def test_a_number_has_the_same_intervals_in_every_format(
+    bounds: tuple[float | None, float | None], iid: tuple[float, float] | None, *, above: bool
+) -> None:
+    """An upper end that is only known to be exceeded is not printed as if it were the bound."""
+    above = above and bounds[1] is not None
+    number = Number(0.5, *bounds, iid=iid, iid_label="Wald", above=above)
+    table = FindingsTable("t", ("who", "share"), (("a", number), ("b", 0.5), ("c", None)))
+    upper = "above 0.750" if above else "0.750"
+    words = [f"[0.250, {upper}]"] if bounds[0] is not None else []
+    words += ["Wald [0.125, 0.875]"] if iid else []
+    assert number_words(number) == " ".join(["0.500", *words])
+    small = f" {{\\footnotesize {'; '.join(words)}}}" if words else ""
+    assert f"a & 0.500{small} \\\\" in latex_table(table, Findings(), Extent(), "t")
+    (cells, plain, empty) = csv.DictReader(io.StringIO(csv_of(table).decode()))
+    low, high = ("0.25", "" if above else "0.75") if bounds[0] is not None else ("", "")
+    assert (cells["share"], cells["share, low"], cells["share, high"]) == ("0.5", low, high)
+    if iid:
+        assert (cells["share, other interval"], cells["share, other high"]) == ("Wald", "0.875")
+    else:
+        assert "share, other low" not in cells
+    assert (plain["share"], empty["share"]) == ("0.5", "")
 
 
 def test_what_a_figure_shows_is_said_from_its_values() -> None:

@@ -90,3 +90,20 @@ def test_a_preregistration_carries_the_figures_of_the_last_power_run(tmp_path: P
     assert "ability 0.8" in text
     assert "the precision that the design promises" not in text
     assert "0.4" not in text
+
+
+def test_a_primary_contrast_of_times_needs_two_conditions_of_people(tmp_path: Path) -> None:
+    machine = Machine.at(tmp_path / "home")
+    solver = [{"name": "m", "runs": ["runs/*"], "condition": "alone"}]
+    for n, (primary, contrast, fault) in enumerate(
+        [
+            ("time_ratio", ["alone", "m"], True),
+            ("time_to_solve", ["people", "m"], True),
+            ("solve_rate", ["people", "m"], False),
+            ("solve_rate", ["alone", "m"], False),
+        ]
+    ):
+        protocol = {"primary": primary, "primary_contrast": contrast}
+        root = declare(tmp_path / f"study{n}", {"protocol": protocol, "solver": solver})
+        finding = found(machine, root).get("primary contrast")
+        assert (finding is not None and not finding.passed) == fault

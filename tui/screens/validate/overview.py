@@ -17,7 +17,7 @@ from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.steadiness import Steadiness
 from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.metrics.table import MetricRank
-from gistpoint.core.readable import moment
+from gistpoint.core.readable import moment, percent_words
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import failing_in_words, plural
 from gistpoint.sessions.annotations.validations import CheckMade, TrialMade, Validation
@@ -140,7 +140,7 @@ def _glanced(rate: float | None) -> list[Line]:
     """Return a line on how often blind readers saw the fault; empty if nobody has read the function."""
     if rate is None:
         return []
-    words = f"{rate:.0%} of blind readings named the fault in the right line"
+    words = f"{percent_words(rate)} of blind readings named the fault in the right line"
     return [Line((("readers   ", MUTED), (words, ODD if rate > _OBVIOUS else "")))]
 
 

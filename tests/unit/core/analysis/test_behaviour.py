@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from scipy.stats import spearmanr
 from study_rows import World, attempt_row, study_data
 
@@ -87,6 +88,16 @@ def test_looks_before_the_first_submission_count() -> None:
     assert looks(attempt_row("A", calls=calls("view", "search"))) == (1, 1)
     refused = (CallRow(number=1, tool="read", kind="view", refused=True), *calls("view")[:0])
     assert looks(attempt_row("A", calls=refused)) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", ["view", "search", "execute", "submit"])
+@pytest.mark.parametrize("place", range(6))
+def test_a_refused_call_changes_no_count_of_looks(kind: str, place: int) -> None:
+    """A refused submission is none: what a solver looks at after it was still before the first one."""
+    made = list(calls("view", "search", "view", "execute", "submit", "view"))
+    made.insert(place, CallRow(number=0, tool=kind, kind=kind, refused=True))
+    numbered = tuple(replace(call, number=n) for n, call in enumerate(made, start=1))
+    assert looks(attempt_row("A", calls=numbered)) == (2, 1)
 
 
 def test_the_effect_of_looking_is_found_within_tasks() -> None:
@@ -210,9 +221,42 @@ def test_what_passes_what_is_equivalent_and_what_is_merged() -> None:
     assert value == {
         "people/remove/pass the tests": 0.75,
         "people/remove/equivalent, of those": 7 / 8,
-        "people/remove/merged by readers, of those": 0.25,
+        "people/remove/merged by readers, of those": None,
         "originals/merged by readers, of those": 1.0,
     }
+    merged = found.numbers["people/remove/merged by readers, of those"]
+    assert merged.note == "1 of 3 readings: no rate from fewer than 5 repairs"
     assert found.tables[0].rows[0][-2:] == (1, 7)
     assert found.tables[1].rows == (("people", "t0", "f(0)"),)
     assert run("beyond-tests", study_data(rows)).empty
+
+
+@pytest.mark.parametrize("merged", [0, 2, 4, 12])
+@pytest.mark.parametrize("count", [1, 4, 5, 12])
+@pytest.mark.parametrize("original", [False, True])
+def test_readings_have_a_rate_and_an_interval_like_attempts(
+    count: int, merged: int, *, original: bool
+) -> None:
+    """None from fewer than five, and the exact interval if all or none would be merged."""
+    merged = min(merged, count)
+    rows = [attempt_row(f"P{n % 4}", f"t{n}", attempt=f"A{n}") for n in range(12)]
+    readings = tuple(
+        MergeReading(
+            f"t{n}",
+            f"R{n % 4}",
+            MergeDecision.MERGE if n < merged else MergeDecision.REJECT,
+            "" if original else f"A{n}",
+        )
+        for n in range(count)
+    )
+    numbers = run("beyond-tests", study_data(rows, readings=readings)).numbers
+    number = numbers[f"{'originals' if original else 'people/remove'}/merged by readers, of those"]
+    assert number.value == (pytest.approx(merged / count) if count >= 5 else None)
+    if count < 5:
+        assert number.note.startswith(f"{merged} of {count}")
+    if count == 12:
+        assert number.low is not None
+        assert number.high is not None
+        assert number.low < number.high
+    if merged in (0, count) and count >= 5:
+        assert "Clopper-Pearson" in number.note

@@ -9,6 +9,7 @@ from study_rows import attempt_row, declared, study_data
 
 from gistpoint.core.analysis.catalogue import analysis
 from gistpoint.core.analysis.findings import Findings, Number
+from gistpoint.core.analysis.pooling import WITHOUT_ROW
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Condition
 from gistpoint.core.study.facts import study_facts
@@ -89,6 +90,28 @@ def test_everybody_is_told_once() -> None:
     assert tables["By condition"].rows == (("alone", 1, 1, 3, 1, 1, 1, 0), ("assisted", 1, 0, 0, 0, 0, 0, 0))
     assert tables["Models"].rows == (("model-x", 3, 1, 1, 1, 1, 1, 1, "1 of 2", "2 of 2"),)
     assert tables["Counted attempts by task"].rows[0] == ("alone", 3, 0, pytest.approx(1 / 3), 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("exclusion", "end", "missing"),
+    [
+        ("no_verdict", "", 3),
+        ("unfinished", "", 3),
+        ("mixed", "solved", 3),
+        *((str(end), str(end), 3) for end in WITHOUT_ROW),
+        ("role_qa", "solved", 0),
+        ("mine", "solved", 0),
+    ],
+)
+def test_runs_of_a_model_without_an_outcome_bound_its_rate(exclusion: str, end: str, missing: int) -> None:
+    rows = [attempt_row(task=f"t{n}", solver="m", solved=n < 2) for n in range(5)]
+    rows += [
+        attempt_row(task=f"u{n}", solver="m", solved=False, counted=False, exclusion=exclusion, end=end)
+        for n in range(3)
+    ]
+    (table,) = (one for one in run("flow", study_data(rows)).tables if one.title == "Models")
+    bounds = ("2 of 8", "5 of 8") if missing else ("", "")
+    assert table.rows == (("m", 8, 5, 5, 2, 2, 0, missing, *bounds),)
 
 
 def test_the_evaluation_by_people() -> None:

@@ -6,6 +6,7 @@ from math import exp, log
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from study_rows import attempt_row, declared, study_data
 
@@ -172,6 +173,28 @@ def test_the_hard_subset_is_set_against_its_own_repositories() -> None:
     assert baseline.value == pytest.approx(100 * by_hand)
 
 
+@pytest.mark.parametrize("more", [{}, {0: 3}, {1: 3}, {0: 2, 1: 5}])
+def test_the_baseline_of_the_hard_subset_and_the_difference_add_up(more: dict[int, int]) -> None:
+    """However unequally tasks are attempted: `more` attempts, by whether the task is solved."""
+    rows, metrics = [], {}
+    for n in range(80):
+        solved, source = n % 3 != 0, "ab"[n % 5 == 0]
+        metrics[f"t{n:02}"] = {"calls": float(n + 1), "files": float(n % 50 + 1)}
+        for p in range(1 + more.get(int(solved), 0)):
+            rows.append(
+                attempt_row(f"P{p}", f"t{n:02}", solved, mode="gist", fidelity=float(solved), source=source)
+            )
+    numbers = run("gi-hard", study_data(rows, metrics=metrics)).numbers
+    hard, baseline, gap = (numbers[f"people/{name}"].value for name in ("hard", "baseline", "difference"))
+    assert hard is not None
+    assert baseline is not None
+    assert gap == pytest.approx(hard - baseline)
+    one, other = hard_subset(*({t: m[name] for t, m in metrics.items()} for name in ("calls", "files")))
+    of = {row.task: (row.source, row.solved) for row in rows}
+    rate = {s: np.mean([y for where, y in of.values() if where == s]) for s in "ab"}
+    assert baseline == pytest.approx(100 * np.mean([rate[of[task][0]] for task in one | other]))
+
+
 def test_fifty_nine_tasks_have_no_hard_subset() -> None:
     rows, metrics = traced(59, -0.8)
     found = run("gi-hard", study_data(rows, metrics=metrics))
@@ -219,6 +242,63 @@ def test_a_named_parameter_is_compared_with_conditions_that_are_alike_but_for_it
     found = run("gi-parameter", study_data(rows, study=study))
     assert found.numbers["model-x: one and all/fidelity"].value == pytest.approx(-40)
     assert found.numbers["model-x: one and all/pass rate"].value == pytest.approx(-50)
+
+
+@pytest.mark.parametrize("missing", [0, 3, 6])
+@pytest.mark.parametrize("mocked", [0, 2])
+@pytest.mark.parametrize("again", [0, 2])
+def test_the_means_of_two_sides_and_their_difference_add_up(missing: int, mocked: int, again: int) -> None:
+    """Also if some gists have no rate of lines, because they were mocked or never ran."""
+    study = declared(condition=(Condition(id="agentic"), Condition(id="static", tools=(), people=False)))
+    rows = [
+        gist(f"t{n}", True, condition="agentic", attempt=f"a{n}-{k}", line_existence=40.0 + 5 * n + k)
+        for n in range(12)
+        for k in range(1 + again * (n < 4))
+    ]
+    rows += [
+        gist(
+            f"t{n}",
+            False,
+            condition="static",
+            attempt=f"s{n}",
+            line_existence=None if n < missing else 90.0 - n * n / 4,
+            mocked=n >= 12 - mocked,
+        )
+        for n in range(12)
+    ]
+    (table,) = run("gi-static", study_data(rows, study=study)).tables
+    for line in table.rows:
+        first, second, gap = (number(cell) for cell in line[2:5])
+        assert first.tasks == second.tasks == gap.tasks
+        assert first.value is not None
+        assert second.value is not None
+        assert gap.value == pytest.approx(first.value - second.value)
+    assert len(table.rows) == 2
+    assert number(table.rows[1][2]).tasks == 12 - missing - mocked
+
+
+@pytest.mark.parametrize("settings", [1, 2, 3])
+def test_every_comparison_of_conditions_has_a_name_of_its_own(settings: int) -> None:
+    """Also if a solver has several settings under a condition: none of the numbers replaces another."""
+    study = declared(condition=(Condition(id="agentic"), Condition(id="static", tools=(), people=False)))
+    rows = [
+        gist(
+            f"t{n}",
+            n < (8 if condition == "agentic" else 2) + setting,
+            condition=condition,
+            condition_key=f"{condition} | temperature {setting}",
+            attempt=f"{condition}{setting}{n}",
+        )
+        for n in range(12)
+        for condition in ("agentic", "static")
+        for setting in range(settings)
+    ]
+    found = run("gi-static", study_data(rows, study=study))
+    lines = [line for line in found.tables[0].rows if line[1] == "fidelity"]
+    assert len({line[0] for line in lines}) == len(lines) == settings**2
+    for line in lines:
+        assert found.numbers[f"{line[0]}/fidelity"] == line[4]
+    assert ("model-x: static and agentic/fidelity" in found.numbers) == (settings == 1)
 
 
 def test_two_shared_tasks_are_too_few() -> None:

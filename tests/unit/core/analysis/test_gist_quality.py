@@ -112,6 +112,27 @@ def test_the_limit_of_steps_is_told() -> None:
     assert number(table.rows[0][6]).value == pytest.approx(25.0)
 
 
+@pytest.mark.parametrize("again", [0, 1, 4])
+@pytest.mark.parametrize("limited", [0, 2, 8])
+def test_every_rate_of_a_condition_is_over_tasks(limited: int, again: int) -> None:
+    """As the note below the table says, however often the tasks that reached the limit were attempted."""
+    rows = [
+        gist(
+            f"t{n}",
+            n >= limited,
+            end="steps_exhausted" if n < limited else "solved",
+            solver="",
+            participant=f"P{p}",
+        )
+        for n in range(8)
+        for p in range(1 + (again if n < limited else 0))
+    ]
+    (table,) = run("gi-3", study_data(rows)).tables
+    fidelity, reached = number(table.rows[0][3]), number(table.rows[0][6])
+    assert reached.value == pytest.approx(100 * limited / 8)
+    assert fidelity.value == pytest.approx(100 - 100 * limited / 8)
+
+
 def test_the_pass_rate_is_of_gists_with_a_pass() -> None:
     rows = [
         gist("t1", True, pass_rate=100.0, test_recall=100.0, test_precision=50.0),

@@ -121,6 +121,21 @@ def test_settings_that_differ_from_task_to_task_leave_the_common_tasks_common() 
     }
 
 
+@pytest.mark.parametrize("divided", range(9))
+def test_a_share_on_some_of_the_same_tasks_says_so(divided: int) -> None:
+    """People's budgets may differ from task to task: then each of their rows has only a part of the tasks."""
+    rows = [
+        attempt_row(f"P{n % 4}", f"t{n}", condition_key="32/8" if n < divided else "16/4") for n in range(8)
+    ]
+    rows += [attempt_row(task=f"t{n}", solver="m") for n in range(8)]
+    found = run("bp-2", study_data(rows))
+    notes = [note for note in found.notes if "these settings had" in note]
+    parts = {group.label: len(group.tasks) for group in groups(study_data(rows)) if group.people}
+    assert len(notes) == (len(parts) if len(parts) > 1 else 0)
+    for note, (label, count) in zip(notes, parts.items(), strict=False):
+        assert note.startswith(f"{label}, remove: these settings had {count} of the 8 tasks")
+
+
 def test_without_a_common_task_nothing_is_on_the_same_tasks() -> None:
     rows = [attempt_row("A", "t1"), attempt_row(task="t2", solver="model-x")]
     found = run("bp-2", study_data(rows))

@@ -7,10 +7,11 @@ from math import log
 
 import numpy as np
 import pytest
-from study_rows import World, attempt_row, study_data
+from study_rows import World, attempt_row, declared, study_data
 
 from gistpoint.core.analysis.catalogue import analysis
 from gistpoint.core.analysis.findings import Curve, Findings
+from gistpoint.core.analysis.pooling import PRIMARY_MINUTES
 from gistpoint.core.analysis.survival import (
     CENSORED,
     GAVE_UP,
@@ -23,6 +24,8 @@ from gistpoint.core.analysis.survival import (
     steps,
 )
 from gistpoint.core.study.data import StudyData
+from gistpoint.core.study.declaration import PrimaryTime, Protocol
+from gistpoint.core.study.rows import SubmissionRow
 
 MINUTES = np.array([2.0, 3.0, 3.0, 5.0, 6.0, 8.0, 9.0, 9.0, 11.0, 12.0])
 ENDS = np.array([SOLVED, SOLVED, CENSORED, GAVE_UP, SOLVED, SOLVED, GAVE_UP, SOLVED, CENSORED, SOLVED])
@@ -141,3 +144,33 @@ def test_a_median_that_is_not_reached_is_said_so() -> None:
     median = run(study_data(rows)).numbers["people/remove/median"]
     assert median.value is None
     assert median.note.startswith("not reached")
+
+
+@pytest.mark.parametrize("competing", [False, True])
+@pytest.mark.parametrize("last", [SOLVED, CENSORED])
+@pytest.mark.parametrize("others", [SOLVED, CENSORED])
+def test_a_curve_that_ends_at_one_does_not_say_that_all_are_solved(
+    others: int, last: int, *, competing: bool
+) -> None:
+    """The product over those at risk is 0 if the longest attempt is solved, whatever ended before it."""
+    rows = [attempt_row(f"P{n % 4}", f"t{n}", n > 3 or others == SOLVED, minutes=5 + n) for n in range(12)]
+    rows.append(attempt_row("P0", "t12", last == SOLVED, minutes=30))
+    number = run(study_data(rows)).numbers[f"people/remove/end_{'b' if competing else 'a'}"]
+    assert number.value is not None
+    assert (number.value == 1) == (last == SOLVED)
+    assert ("all attempts are solved" in number.note) == (others == last == SOLVED)
+    assert ("lasted longer" in number.note) == (others == CENSORED and last == SOLVED)
+
+
+@pytest.mark.parametrize("clock", PrimaryTime)
+@pytest.mark.parametrize("identity", ["time-km", "bp-8"])
+def test_no_figure_of_primary_times_names_a_clock(identity: str, clock: PrimaryTime) -> None:
+    """Whether they include waiting for tools is declared, so a figure that says "active" may be wrong."""
+    study = declared(protocol=Protocol(primary_time=clock))
+    passing = (SubmissionRow(number=1, solved=True),)
+    rows = [attempt_row(f"P{n % 4}", f"t{n}", minutes=5 + n, submitted=passing) for n in range(12)]
+    known = analysis(identity)
+    assert known is not None
+    plots = [plot for plot in known.run(study_data(rows, study=study)).plots if "time" in plot.id]
+    assert [plot.x_label for plot in plots] == [PRIMARY_MINUTES]
+    assert not [plot.title for plot in plots if "active" in plot.title]

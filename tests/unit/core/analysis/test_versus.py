@@ -25,9 +25,9 @@ from gistpoint.core.analysis.versus import (
     sign_test,
 )
 from gistpoint.core.study.data import ReviewDecision, ReviewerDecision, StudyData
-from gistpoint.core.study.declaration import Assistance, Condition, PrimaryOutcome, Protocol, Study
+from gistpoint.core.study.declaration import Assistance, Condition, PrimaryOutcome, Protocol, Quality, Study
 from gistpoint.core.study.operations import StudyOperation
-from gistpoint.core.study.rows import FlagRow
+from gistpoint.core.study.rows import AttemptRow, FlagRow
 
 
 def run(identity: str, data: StudyData) -> Findings:
@@ -169,6 +169,57 @@ def test_fidelity_leaves_mocked_gists_out() -> None:
     assert (found.value, found.rows) == (0.5, 12)
 
 
+def gist(person: str, task: str, handed_in: float | None, **changes: Any) -> AttemptRow:
+    """Return an attempt at a gist with a fidelity, or one that handed nothing in and was given up."""
+    known: dict[str, Any] = {"end": "gave_up"} if handed_in is None else {"fidelity": handed_in}
+    return attempt_row(person, task, handed_in == 1, mode="gist", **(known | changes))
+
+
+@pytest.mark.parametrize("end", ["gave_up", "skipped", "time_cap", "final_wrong"])
+@pytest.mark.parametrize("given_up", range(0, 9, 4))
+@pytest.mark.parametrize("faithful", range(0, 9, 4))
+def test_an_attempt_without_a_gist_has_the_fidelity_0(faithful: int, given_up: int, end: str) -> None:
+    """The primary estimate is the share that table 1 prints, if each task is attempted once."""
+    handed_in = [1.0] * faithful + [0.0] * 2
+    rows = [gist(f"P{n % 4}", f"t{n}", value) for n, value in enumerate(handed_in)]
+    rows += [gist(f"P{n % 4}", f"u{n}", None, end=end) for n in range(given_up)]
+    rows += [attempt_row(f"P{n % 4}", f"r{n}") for n in range(4)]  # repairs have no fidelity
+    data = study_data(rows, study=of_primary(PrimaryOutcome.FIDELITY))
+    found, table = primary(data), run("gi-1", data).numbers["people/fidelity"]
+    assert isinstance(found, Number)
+    assert found.rows == len(handed_in) + given_up
+    if found.rows < 5:
+        assert found.value is None
+        return
+    assert found.value == pytest.approx(faithful / found.rows)
+    assert table.value == pytest.approx(100 * found.value)
+    assert (found.low is None) == (table.low is None)
+
+
+@pytest.mark.parametrize("given_up", [0, 3, 6])
+def test_a_contrast_of_fidelity_has_every_attempt_of_both_sides(given_up: int) -> None:
+    both = ("alone", "assisted")
+    rows = [gist(f"P{n % 4}", f"t{n}", 1.0) for n in range(12)]
+    rows += [
+        gist(f"P{n % 4}", f"t{n}", None if n < given_up else 1.0, condition="assisted") for n in range(12)
+    ]
+    found = primary(study_data(rows, study=of_primary(PrimaryOutcome.FIDELITY, *both, conditions=both)))
+    assert isinstance(found, Number)
+    assert found.rows == 24
+    assert found.value == pytest.approx(given_up / 12)
+
+
+def test_a_recorded_run_of_a_gist_has_the_fidelity_of_its_verdict() -> None:
+    rows = [
+        attempt_row(task=f"t{n}", solved=n < 4 or solver == "n", mode="gist", solver=solver)
+        for n in range(8)
+        for solver in ("m", "n")
+    ]
+    found = primary(study_data(rows, study=of_primary(PrimaryOutcome.FIDELITY, "n", "m")))
+    assert isinstance(found, Number)
+    assert found.value == pytest.approx(0.5)
+
+
 def test_a_primary_estimate_below_its_least_numbers_is_a_shortfall() -> None:
     rows = [attempt_row(f"P{n}", f"t{n}", minutes=5 + n) for n in range(9)]
     for identity in ("primary", "sensitivity"):
@@ -263,6 +314,26 @@ def test_those_without_whom_there_is_no_estimate_are_counted() -> None:
     least, greatest = (found[f"without one person: {which}"] for which in ("least", "greatest"))
     assert least == greatest
     assert (least.persons, least.note) == (3, "without 3 of them there is no estimate")
+
+
+@pytest.mark.parametrize("rejections", [0, 1, 2])
+@pytest.mark.parametrize("of_pass", [False, True])
+def test_a_rejected_pass_is_no_reason_of_an_exclusion(rejections: int, *, of_pass: bool) -> None:
+    """Without the rule, such an attempt counts again, unless reviewers exclude the attempt itself."""
+    flagged: dict[str, Any] = {"counted": False, "exclusion": "exposed", "flags": (FlagRow(flag="exposed"),)}
+    other: dict[str, Any] = {"counted": False, "exclusion": "fast", "flags": (FlagRow(flag="fast"),)}
+    rows = [attempt_row(p, f"t{n}", n % 2 == 0) for p in "ABCD" for n in range(4)]
+    rows += [attempt_row("E", "t0", **flagged), attempt_row("F", "t0", **other)]
+    decisions = tuple(
+        ReviewerDecision("E-t0-alone", f"R{n}", ReviewDecision.EXCLUDE, of_pass=of_pass)
+        for n in range(rejections)
+    )
+    study = declared(quality=Quality(exclude_on=("exposed", "fast")))
+    data = study_data(rows, study=study, decisions=decisions)
+    excluded_by_people = bool(rejections) and not of_pass
+    assert reasons_of(data, rows[-2]) == {"exposed", *(["reviewers"] if excluded_by_people else [])}
+    names = [variant.name for variant in variants(data)]
+    assert ("without the rule exposed" in names) == (not excluded_by_people)
 
 
 def test_those_who_did_not_use_the_chat_are_left_out_in_one_variant() -> None:

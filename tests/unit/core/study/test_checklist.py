@@ -11,10 +11,11 @@ from study_rows import attempt_row, declared, study_data
 from gistpoint.core.study.checklist import ChecklistAnswer, answers, checklist
 from gistpoint.core.study.checklist_evidence import Estimated
 from gistpoint.core.study.checklist_rules import RULES
-from gistpoint.core.study.declaration import Participants, Pay, Protocol, Quality, Texts
-from gistpoint.core.study.facts import study_facts
-from gistpoint.core.study.operations import StudyOperation
-from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.study.declaration import Participants, Pay, Protocol, Quality, Texts, Training
+from gistpoint.core.study.facts import power_facts, study_facts
+from gistpoint.core.study.ledger import Ledger
+from gistpoint.core.study.operations import PowerRecorded, StudyOperation
+from gistpoint.core.study.rows import AttemptRow, FlagRow
 from gistpoint.core.tasks.rules import Face, rules_text
 
 NOTHING = Estimated()
@@ -41,6 +42,41 @@ def test_it_has_the_71_items_46_of_them_from_the_log() -> None:
     assert Counter(item.number[0] for item in items) == {"0": 10, "1": 12, "2": 18, "3": 13, "4": 8, "5": 10}
     assert {item.rule for item in items if item.rule} == set(RULES)
     assert all(item.rule for item in items if item.source == "log")
+
+
+@pytest.mark.parametrize("ended", ["solved", "gave_up", "infrastructure"])
+@pytest.mark.parametrize("training", [1, 3])
+def test_training_changes_no_number_of_the_checklist_or_the_methods(training: int, ended: str) -> None:
+    """Training tasks are no items of the evaluation, and attempts at them are not excluded from it."""
+    names = [f"training{n}" for n in range(training)]
+    rows = [attempt_row("P1", f"t{n}", mode="remove") for n in range(4)]
+    exclusion = "infrastructure" if ended == "infrastructure" else "role_training"
+    trained = [
+        attempt_row(
+            "P1", name, role="training", counted=False, exclusion=exclusion, end=ended, source="other",
+            mode="discovery", flags=(FlagRow(flag="fast"),),
+        )
+        for name in names
+    ]  # fmt: skip
+    alone, trained_first = (
+        study_data(of, study=declared(training=Training(tasks=tuple(names)))) for of in (rows, rows + trained)
+    )
+    numbers = [
+        {key: value for key, value in study_facts(data).items() if not key.startswith("design/")}
+        for data in (alone, trained_first)
+    ]
+    assert numbers[1].pop("attempts/training") == training
+    assert numbers[0].pop("attempts/training") == 0
+    assert numbers[0] == numbers[1]
+    items = [
+        {answer.item.number: answer.answer for answer in answers(data, study_facts(data), NOTHING)}
+        for data in (alone, trained_first)
+    ]
+    assert {number for number, answer in items[0].items() if answer != items[1][number]} == {TRAINED}
+
+
+TRAINED = "2.6"
+"""The item on training, which alone may differ."""
 
 
 def test_an_empty_study_claims_nothing() -> None:
@@ -116,6 +152,25 @@ def test_a_preregistration_counts_only_if_the_study_was_opened_before_the_first_
     assert late.answer == "Yes"
     assert "opened-1" in late.evidence
     assert answered(operations=(opened,))["1.10"].open
+
+
+@pytest.mark.parametrize(
+    ("times", "last"), [((50,), 50), ((50, 60), 60), ((50, 60, 150), 60), ((150, 160), 160)]
+)
+def test_the_power_of_the_checklist_is_that_of_the_preregistration(times: tuple[int, ...], last: int) -> None:
+    """Of several analyses, the last one before the opening counts."""
+    made = tuple(
+        operation("power", time, what="a rate", figures=[{"people": time, "half_width": 0.15}])
+        for time in times
+    )
+    opened = operation("opened", 100, protocol="abc")
+    found = answered(operations=(*made, opened))
+    assert found["1.8.1"].answer == f"a rate: people {last}, half width 0.15"
+    assert found["1.8"].answer == ("Yes" if last < 100 else "Partial")
+    if last < 100:
+        before = Ledger([one for one in made if one.utc_ms < 100]).study.last(PowerRecorded)
+        facts = power_facts(before)
+        assert str(facts["power/figures/1"]) in found["1.8.1"].answer
 
 
 def test_power_in_words_is_half_an_answer_and_figures_before_opening_a_whole_one() -> None:

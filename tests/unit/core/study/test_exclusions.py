@@ -10,7 +10,7 @@ import pytest
 from gistpoint.core.attempts.identity import MODEL, PERSON, REPLAY, SIMULATED, Role
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.study import measuring
-from gistpoint.core.study.exclusions import ACTOR, ROLE, exclusion_words
+from gistpoint.core.study.exclusions import ACTOR, NO_VERDICT, ROLE, exclusion_words
 from gistpoint.core.study.flags import FLAGS
 from gistpoint.sessions.studies import foreign
 
@@ -34,8 +34,8 @@ CODES = _returned(measuring._by_design, measuring._not_assigned, measuring.exclu
 
 def test_every_code_of_the_program_has_words() -> None:
     assert {"unfinished", "mixed", "not_assigned", "returned", "second_exposure", "reviewers"} <= CODES
-    assert '"no_verdict"' in inspect.getsource(foreign.foreign_row)
-    for code in (*CODES, *measuring.NO_ROW, *ROLES, *ACTORS, "no_verdict", "excluded"):
+    assert "NO_VERDICT" in inspect.getsource(foreign.foreign_row)
+    for code in (*CODES, *measuring.NO_ROW, *ROLES, *ACTORS, NO_VERDICT, "excluded"):
         words = exclusion_words(code)
         assert "_" not in words
         assert not words.startswith("the organiser excluded it:"), code

@@ -256,6 +256,17 @@ def test_the_flags_that_exclude_are_those_that_were_declared(tmp_path: Path) -> 
     assert msgspec.structs.replace(after, counted=True, exclusion="") == before
 
 
+@pytest.mark.parametrize("ms", [400, 28_600, 29_499, 29_500, 29_999])
+def test_a_fast_attempt_is_not_said_to_have_taken_as_long_as_the_least_time(tmp_path: Path, ms: int) -> None:
+    begun = begin(tmp_path, study=ASKING, runner=FakeRunner(CHECKS))
+    _look(begun)
+    begun.clock.advance(ms)
+    begun.attempt.call("submit_attempt", {"func_code": REPAIR})
+    begun.answer(HONEST)
+    (fast,) = flags_of(begun.evidence())
+    assert fast.words == f"Solved after {ms // 1000} s of work, less than 30 s."
+
+
 def test_a_paste_that_a_result_has_shown_is_no_flag(tmp_path: Path) -> None:
     begun = begin(tmp_path)
     _look(begun)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from study_rows import World, attempt_row, declared, study_data
 
+from gistpoint.core.analysis.findings import Number
+from gistpoint.core.analysis.primary import primary
+from gistpoint.core.analysis.survival import curves
+from gistpoint.core.study.confirmatory import LIMITS_OF_TIMES
 from gistpoint.core.study.declaration import (
     Condition,
     DeclaredSolver,
     Design,
     Moment,
     Participants,
+    PrimaryOutcome,
     Protocol,
     Questionnaire,
+    Study,
     StudyTask,
     Training,
 )
@@ -101,6 +109,67 @@ def test_methods_say_what_was_done() -> None:
 def test_methods_of_a_simulated_study_say_so_first() -> None:
     passages = methods_text(study_facts(study_data([attempt_row("P1")], study=declared(simulated=True))))
     assert passages[1].text.startswith("SIMULATED.")
+
+
+def _texts(study: Study) -> tuple[str, str]:
+    """Return the methods and the pre-registration of a study."""
+    tasks = {"t1": StudyTask(id="t1", mode="remove", source="railway")}
+    methods = methods_text(study_facts(study_data([attempt_row("P1")], study=study)))
+    both = methods, preregistration(study, tasks)
+    return "\n".join(p.text for p in both[0]), "\n".join(p.text for p in both[1])
+
+
+@pytest.mark.parametrize("outcome", PrimaryOutcome)
+@pytest.mark.parametrize("persons", [1, 2, 3])
+def test_what_has_too_few_persons_has_no_interval_as_the_texts_say(
+    persons: int, outcome: PrimaryOutcome
+) -> None:
+    gists = outcome is PrimaryOutcome.FIDELITY
+    measures: dict[str, Any] = {"mode": "gist", "fidelity": 1.0} if gists else {}
+    rows = [
+        attempt_row(
+            f"P{n % persons}", f"t{n % 8}", n % 4 > 0 or gists, minutes=5 + n, attempt=f"{n}",
+            condition="ab"[n // 3 % 2], **measures,
+        )
+        for n in range(48)
+    ]  # fmt: skip
+    study = declared(condition=(Condition(id="a"), Condition(id="b")), protocol=Protocol(primary=outcome))
+    found = primary(study_data(rows, study=study))
+    assert isinstance(found, Number)
+    assert found.value is not None
+    assert (found.low is None) == (persons < 3)
+    for text in _texts(study):
+        assert "Below 3 persons or 3 tasks there is no interval." in text
+        assert "Nothing is estimated" not in text
+
+
+@pytest.mark.parametrize("outcome", [PrimaryOutcome.TIME_TO_SOLVE, PrimaryOutcome.TIME_RATIO])
+def test_giving_up_counts_in_times_as_the_texts_say(outcome: PrimaryOutcome) -> None:
+    """In regressions like a limit at that moment, and only in curves also as a competing event."""
+    study = declared(condition=(Condition(id="a"), Condition(id="b")), protocol=Protocol(primary=outcome))
+    estimates = []
+    for end in ("gave_up", "time_cap"):
+        rows = [
+            attempt_row(
+                f"P{n % 6}", f"t{n % 8}", n % 4 > 0, minutes=5 + n % 17, attempt=f"{n}",
+                condition="ab"[n % 3 == 0], **({} if n % 4 else {"end": end}),
+            )
+            for n in range(48)
+        ]  # fmt: skip
+        data = study_data(rows, study=study)
+        curve = curves(data).numbers
+        found = primary(data)
+        assert isinstance(found, Number)
+        estimates.append(found.value)
+        a, b = curve["people, a/remove/end_a"].value, curve["people, a/remove/end_b"].value
+        assert a is not None
+        assert b is not None
+        assert (a - b > 0.01) == (end == "gave_up")
+    assert estimates[0] == estimates[1]
+    for text in _texts(study):
+        assert LIMITS_OF_TIMES in text
+        assert "Attempts that were given up or ended at a limit are censored at their time." in text
+        assert "both bounds are given" not in text
 
 
 def test_a_preregistration_asks_for_what_the_declaration_leaves_open() -> None:
