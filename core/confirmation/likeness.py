@@ -21,6 +21,8 @@ _DICTIONARIES = frozenset(("dict", "ordered", "default", "counter", "namespace")
 _CALLABLE = frozenset(("m", "p", "a", "n"))
 """The tags of values that can be functions."""
 _UNANSWERED = frozenset(("callback", "unplain", "gone", "done"))
+_STAYING = -1_000_000_000
+"""The highest number of an object that stays in the submission's process (`plain_sides.py` counts down)."""
 _ABSENT = object()
 
 
@@ -107,7 +109,8 @@ class _Comparison:
         self.seen[first, second] = None
         one, other = self.heaps[0].get(str(first)), self.heaps[1].get(str(second))
         if one is None or other is None:
-            return one is other and first == second
+            # What stays in its process has the submission's number in the request to both.
+            return first == second and (one is other or first <= _STAYING)
         if "object" in (one[0], other[0]) and one[:2] != other[:2]:
             one, other = _as_plain(one), _as_plain(other)
         if one[0] in _DICTIONARIES and other[0] in _DICTIONARIES:

@@ -87,6 +87,21 @@ def test_other_data_are_not_the_same(name: str) -> None:
     assert not same_data(GIVEN, second, first)
 
 
+def test_what_stays_in_its_process_has_the_number_of_the_submission_in_a_request() -> None:
+    request = holding(-1_000_000_685)
+    own = answer(None, {"-1000000685": ["function", "<lambda>", None]})
+    true = answer(None, {"-1000000090": ["function", "<lambda>", None]})
+    assert same_data(request, own, true)
+    # Other objects of an answer have numbers by their order, and one that is resent has been changed.
+    changed = answer(None, {"-5": ["list", [1]]})
+    assert not same_data(holding(-5), changed, answer(None))
+    assert not same_data(holding(-5), answer(None), changed)
+
+
+def holding(number: int) -> dict[str, Any]:
+    return {"roots": [["#", 1]], "heap": {"1": ["object", "kit:Table", {"key": ["#", number]}, "", None]}}
+
+
 def test_large_collections_in_another_order_are_compared_in_time() -> None:
     pairs = [[number, ["t", [number, ["#", -number]]]] for number in range(1, 4_000)]
     lists = {str(-number): ["list", [number]] for number in range(1, 4_000)}
