@@ -285,6 +285,20 @@ async def test_closing_the_program_leaves_the_task_even_if_it_can_not_be_publish
     assert len(list(machine.open(root).attempts())) == 1
 
 
+async def test_the_time_on_a_form_counts_although_nothing_is_typed(machine: Machine, tmp_path: Path) -> None:
+    root = joined(machine, tmp_path / "study")
+    until(machine, root, FormStep, skip=1)
+    for seconds in (0, 300):
+        async with taking(machine, root) as driver:
+            await driver.until_page("FormPage")
+            page = driver.app.screen
+            assert isinstance(page, FormPage)
+            assert round(page.seconds / 100) == seconds / 100
+            page._now = lambda since=page._since: since + 300.0
+            await driver.press("ctrl+q")
+            await driver.until(lambda: not driver.app.is_running)
+
+
 async def test_training_shows_how_and_counted_tasks_only_what_is_declared(
     machine: Machine, tmp_path: Path
 ) -> None:
