@@ -102,9 +102,10 @@ def glance(request: ReadGlances) -> int:
             "--table, --json and --csv print results, but --judge-model makes new readings.",
             hint=_ONE_OF_THEM,
         )
-    if request.model.max_cost is not None and not request.model.judge_model:
+    if request.model.judge_model is None and request.model != AskReadingModel():
+        given = "--times" if request.model.max_cost is None else "--max-cost"
         raise UserError(
-            "--max-cost is only for a reading model, and no model is given.", hint="Add --judge-model NAME."
+            f"{given} is only for a reading model, and no model is given.", hint="Add --judge-model NAME."
         )
     chosen = _chosen(request)
     if request.printed.any:

@@ -91,8 +91,13 @@ class ShowValidations(Request):
 def state(request: ShowValidations) -> int:
     """Print a row for each task, all annotations, or the agreement of two validators. Return the exit code.
 
-    Raises `UserError` for a name under which there are no validations.
+    Raises `UserError` for a name under which there are no validations, and for an agreement in an export.
     """
+    if request.export and request.agreement:
+        raise UserError(
+            "An export has the verdicts, but no agreement.",
+            hint="Leave out --export; --json has the figures.",
+        )
     locations = Locations.of_user()
     store = ValidationStore(locations.validations, SystemTime())
     if request.merge:
