@@ -37,6 +37,7 @@ from gistpoint.sessions.studies.exposures import record_exposures
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.command import DONE, NEGATIVE
+from gistpoint.tui.commands.merging import counts_of, merge_files
 from gistpoint.tui.commands.model_options import chat_model
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
@@ -217,13 +218,7 @@ def _items(tasks: Iterable[Task]) -> list[BlindItem]:
 def _store(request: ReadGlances, locations: Locations) -> GlanceStore:
     store = GlanceStore(locations.glances, SystemTime())
     if request.printed.merge:
-        merged = store.merge(Path(path) for path in request.printed.merge)
-        if merged.problems and not merged.added + merged.known:
-            raise UserError(
-                merged.problems[0], hint="--merge takes the files below data/glances of another home."
-            )
-        _print_problems(merged.problems)
-        print(f"{merged.added} operations added, {merged.known} were already known.", file=sys.stderr)
+        print(counts_of(merge_files(store, map(Path, request.printed.merge))), file=sys.stderr)
     _print_problems(store.problems)
     return store
 

@@ -22,6 +22,7 @@ from gistpoint.sessions.annotations.validator import ValidationStore
 from gistpoint.sessions.tasks import TaskSet, TaskStore, read_set
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE
+from gistpoint.tui.commands.merging import counts_of, merge_files
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
 from gistpoint.tui.tables import Column
@@ -101,9 +102,7 @@ def state(request: ShowValidations) -> int:
     locations = Locations.of_user()
     store = ValidationStore(locations.validations, SystemTime())
     if request.merge:
-        merged = store.merge(request.merge)
-        _print_problems(merged.problems)
-        print(f"{merged.added} operations added, {merged.known} were already known.", file=sys.stderr)
+        print(counts_of(merge_files(store, request.merge)), file=sys.stderr)
     tasks = read_set(request.set, TaskStore(locations.tasks, demo=locations.demo))
     _print_problems((*store.problems, *tasks.problems))
     ids = [task.id for task in tasks.tasks]
