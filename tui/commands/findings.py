@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,6 +16,7 @@ from gistpoint.core.judging.answers import RunAnswer
 from gistpoint.core.judging.pieces import CHARACTERS_AROUND, LEAST_PIECE
 from gistpoint.core.judging.rubric import Coding, Rubric, read_rubric
 from gistpoint.core.locations import Locations
+from gistpoint.core.login import login_name
 from gistpoint.core.requests import Count, Natural, Positive, Request, ValueBounds
 from gistpoint.core.running import NEVER, CancelToken, RunContext
 from gistpoint.core.text import plural, shortened, visible, visible_line
@@ -272,7 +272,7 @@ def _judge_name(request: CodedRuns, book: JudgementBook) -> str:
 
 
 def _reader_name(name: str) -> str:
-    return name or getpass.getuser()
+    return name or login_name()
 
 
 # Labelling by hand

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -15,6 +14,7 @@ from gistpoint.core.corruption.blind import MOST_TIMES, BlindItem, blind_items, 
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations, path_of
+from gistpoint.core.login import login_name
 from gistpoint.core.requests import Count, Natural, Positive, Request, ValueBounds
 from gistpoint.core.running import RunContext
 from gistpoint.core.study.reading import FILE as STUDY_FILE
@@ -120,7 +120,7 @@ def glance(request: ReadGlances) -> int:
     locations = Locations.of_user()
     store = _store(request, locations)
     reader = GlanceReader(
-        store, request.reader or getpass.getuser(), request.seed, request.round, request.seconds or 0.0
+        store, request.reader or login_name(), request.seed, request.round, request.seconds or 0.0
     )
     items = in_order(_items(chosen.tasks), request.seed, reader.name, request.round)
     if not items:

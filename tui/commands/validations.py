@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.locations import Locations
+from gistpoint.core.login import login_name
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.text import plural, visible_line
 from gistpoint.object_graph import build_services, live_annotations
@@ -62,7 +62,7 @@ def validate(request: ValidateTasks) -> int:
     if not tasks.tasks:
         _print_problems(tasks.problems)
         raise UserError("There are no tasks to validate.", hint="`gistpoint task new SOURCE` makes one.")
-    reviewer = request.reviewer or getpass.getuser()
+    reviewer = request.reviewer or login_name()
     session = ValidationSession.of(
         services,
         tasks,
