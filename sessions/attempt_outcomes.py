@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import io
 import json
 import tarfile
@@ -17,6 +16,7 @@ from gistpoint.core.csv_text import csv_line
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.confirming import confirmation_row, standing
 from gistpoint.core.locations import read_regular
+from gistpoint.core.login import login_name
 from gistpoint.core.readable import utc_datetime
 from gistpoint.core.requests import Request
 from gistpoint.sessions.annotations.keys import attempt_key
@@ -57,7 +57,7 @@ def accept_pass(attempts: AttemptStore, reviews: ReviewStore, request: AcceptPas
             f"There is nothing to settle: {summary.attempt_id} is solved, and its pass is not suspicious.",
             hint="`gistpoint attempt reject` records that it was not earned; nothing was written.",
         )
-    accept_attempt(Reviewer(reviews, request.reviewer or getpass.getuser()), summary.attempt_id, request.why)
+    accept_attempt(Reviewer(reviews, request.reviewer or login_name()), summary.attempt_id, request.why)
     return attempts.summary(summary.attempt_id)
 
 
@@ -69,7 +69,7 @@ def reject_pass(attempts: AttemptStore, reviews: ReviewStore, request: RejectPas
     if not request.why.strip():
         raise UserError("A rejection needs a reason.", hint="Add --why TEXT.")
     summary = _passed(attempts, request.attempt)
-    reject_attempt(Reviewer(reviews, request.reviewer or getpass.getuser()), summary.attempt_id, request.why)
+    reject_attempt(Reviewer(reviews, request.reviewer or login_name()), summary.attempt_id, request.why)
     return attempts.summary(summary.attempt_id)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from gistpoint.core.confirmation.model import (
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.confirming import confirmed_pass, known_controls, to_be_confirmed
 from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.login import login_name
 from gistpoint.core.requests import Request
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.model import CANARY, Answer, Task
@@ -172,7 +172,7 @@ def object_to(attempts: AttemptStore, reviews: ReviewStore, request: ObjectToVer
             f"There is nothing to object to: {summary.attempt_id} has no pass that a reviewer must read.",
             hint=f"`gistpoint attempt show {summary.attempt_id}` shows its state.",
         )
-    solver = Reviewer(reviews, request.reviewer or summary.participant or getpass.getuser())
+    solver = Reviewer(reviews, request.reviewer or summary.participant or login_name())
     solver.comment(attempt_key(summary.attempt_id), f"{OBJECTION} {request.why.strip()}")
     return summary
 

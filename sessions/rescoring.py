@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from gistpoint.core.diffs import DiffError
 from gistpoint.core.errors import InfrastructureError, UserError
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.locations import path_of
+from gistpoint.core.login import login_name
 from gistpoint.core.requests import Request
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.trees import patched
@@ -89,7 +89,7 @@ class Rescoring:
         self.problems = selected.problems
         """Why tasks that `--tasks` names can't be read."""
         self._store = ExternalResultStore(services.locations.external_results, services.clock)
-        self._person = self._store.codec.name_of(request.reviewer or getpass.getuser(), "reviewer")
+        self._person = self._store.codec.name_of(request.reviewer or login_name(), "reviewer")
         self.rows: list[RescoredResult] = []
         self.left_out: list[LeftOut] = list(found.left_out)
         """The results that are not judged: those for tasks that were not requested, and foreign ones."""

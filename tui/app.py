@@ -19,6 +19,7 @@ from textual.screen import Screen
 from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.errors import AttemptError, CancelledError, UserError
 from gistpoint.core.locations import Locations
+from gistpoint.core.login import login_name
 from gistpoint.core.running import Opening, RunContext
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.crash_log import crash_event
@@ -227,8 +228,6 @@ class GistpointApp(BaseApp):
     def _review(self, attempt_id: str, problem: str = "", opening: Opening | None = None) -> None:
         if opening is not None and not self._end_opening(opening):
             return
-        import getpass
-
         from gistpoint.object_graph import live_annotations
         from gistpoint.tui.screens.review.screens import Screens
         from gistpoint.tui.screens.review.settings import ReviewSettings
@@ -236,9 +235,9 @@ class GistpointApp(BaseApp):
         folder = self.services.attempts.folder(attempt_id)
         replaying = partial(self.services.replay_of, name=attempt_id)
         judging, screens = self.services.judge_for, Screens()
-        live = live_annotations(self.locations, "reviews", getpass.getuser())
+        live = live_annotations(self.locations, "reviews", login_name())
         settings = ReviewSettings(
-            self.locations, getpass.getuser(), screens, replaying=replaying, judging=judging, live=live
+            self.locations, login_name(), screens, replaying=replaying, judging=judging, live=live
         )
         self.push_screen(screens.run(str(folder), settings, title=self._known_title(attempt_id)))
         if problem:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -11,6 +10,7 @@ from textual import on
 from textual.message import Message
 
 from gistpoint.core.locations import Locations
+from gistpoint.core.login import login_name
 from gistpoint.core.running import CancelToken, RunContext
 from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskSet
@@ -108,7 +108,7 @@ class CampaignApp(BaseApp, Generic[Result]):
 
         services = self._services()
         task = services.tasks.find(task_id)
-        session = ValidationSession.of(services, TaskSet(task.short_id, (task,)), getpass.getuser())
+        session = ValidationSession.of(services, TaskSet(task.short_id, (task,)), login_name())
         self.call_from_thread(self._show_page, session)
 
     def _show_page(self, session: ValidationSession) -> None:

@@ -151,12 +151,25 @@ class Jobs:
     ) -> None:
         """Run a job now, then every `seconds` seconds while the owner exists; without an owner, only now.
 
-        A turn is skipped if any job is running or waiting.
+        A turn is skipped if any job is running or waiting. A `UserError` that is the same as in the turn
+        before is dropped: nobody may be there to close the dialogs of a whole night.
         """
+        last: UserError | None = None
+
+        def succeeded(result: Result) -> object:
+            nonlocal last
+            last = None
+            return None if then is None else then(result)
+
+        def failed(error: Exception) -> object:
+            nonlocal last
+            before, last = last, error if isinstance(error, UserError) else None
+            is_known = before is not None and str(before) == str(error)
+            return None if is_known else self._failed(error)
 
         def again() -> None:
             if not self.busy:
-                self.do(body, then)
+                self.do(body, succeeded, failed=failed)
 
         again()
         if self._owner is not None:

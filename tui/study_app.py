@@ -108,7 +108,7 @@ class StudyApp(BaseApp):
         self.part, self.services = part, services
         self._chat_models, self._copies = chat_models or {}, copies
         self._command, self._sandbox_ready = command, sandbox_ready
-        self._sitting_begun, self._busy = False, False
+        self._sitting_begun, self._busy, self._closes = False, False, False
         self._taken: TakenAttempt | None = None
         self._withdrawal: Reasoned | None = None
         self._last_solved_on: SolveScreen | None = None
@@ -450,6 +450,7 @@ class StudyApp(BaseApp):
     def _solved(self, taken: TakenAttempt, how: How | None) -> None:
         self._busy = True
         withdrawal, self._withdrawal = self._withdrawal, None
+        closes, self._closes = self._closes, False
 
         def body() -> None:
             try:
@@ -459,7 +460,9 @@ class StudyApp(BaseApp):
                     self.part.close(taken)
             finally:
                 self._taken = None
-            if taken.step.training and how == "ended":
+            if closes:
+                self.call_from_thread(self.exit)
+            elif taken.step.training and how == "ended":
                 self.call_from_thread(self._show_summary, taken.opened.attempt.task, taken.state, taken)
             else:
                 self.call_from_thread(self._do, lambda: None)
@@ -497,12 +500,16 @@ class StudyApp(BaseApp):
         while self.screen is not solving and not isinstance(self.screen, WaitingPage):
             self.pop_screen()
         if solving is not None:
-            from gistpoint.tui.screens.solve.interruptions import LeaveAsked
-
             self._withdrawal = reason
-            solving.post_message(LeaveAsked())
+            self._leave_task(solving)
         else:
             self._do(partial(self.part.withdraw, reason.code, reason.text))
+
+    def _leave_task(self, solving: SolveScreen) -> None:
+        """Leave the open task, so that its screen no longer takes what nothing would record."""
+        from gistpoint.tui.screens.solve.interruptions import LeaveAsked
+
+        solving.post_message(LeaveAsked())
 
     @property
     def _solving(self) -> SolveScreen | None:
@@ -526,11 +533,9 @@ class StudyApp(BaseApp):
         )
 
         def answered(yes: bool | None) -> None:
-            taken, solving = self._taken, self._solving
-            if yes and taken is not None and solving is not None:
-                solving.stop()
-                self._taken = None
-                self._close(partial(self.part.close, taken))
+            if yes and (solving := self._solving) is not None:
+                self._closes = True
+                self._leave_task(solving)
 
         self.push_screen(question, answered)
 

@@ -79,6 +79,8 @@ class AttemptCall:
     """The `GiveUpCode` of a hand-in by which a solver gives up."""
     requested: bool = False
     """Whether a model's reply requested the call."""
+    typed: bool = False
+    """Whether the program made the call, to save what a person had typed."""
 
 
 @dataclass(frozen=True, slots=True)

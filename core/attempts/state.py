@@ -429,6 +429,7 @@ def _call_made(state: AttemptState, data: CallMade) -> AttemptState:
         raw=data.raw or "",
         code=data.code or "",
         requested=REQUEST_ID in data.extra,
+        typed=data.typed is True,
     )
     return structs.replace(state, calls=(*state.calls, call))
 

@@ -373,3 +373,32 @@ async def test_a_score_that_costs_nothing_is_cancelled_without_a_question(tmp_pa
         await driver.until(lambda: driver.state.pending is None)
         assert driver.app.screen is driver.screen
         driver.case.runner.gate.set()
+
+
+@pytest.mark.parametrize("posted", [False, True])
+async def test_what_is_typed_while_a_call_saves_the_text_stays(tmp_path: Path, *, posted: bool) -> None:
+    async with writing(tmp_path, role=Role.BASELINE) as driver:
+        await driver.pilot.press("f6")
+        pane = driver.screen.pane
+        driver.put("a = 1\n")
+        pane.editor.flush()
+        await driver.until(lambda: gist_of(driver.state).typed == "a = 1\n")
+        driver.case.attempt.call("list_directory", {})
+        driver.put("a = 1\nb")
+        if posted:
+            pane.editor.flush()
+        pane.update_from(driver.state)  # before the new text is recorded
+        assert pane.code == "a = 1\nb"
+        await driver.until(lambda: gist_of(driver.state).now == "a = 1\nb")
+        assert pane.code == "a = 1\nb"
+        assert [call.tool for call in driver.state.calls] == ["write_gist", "list_directory"]
+
+
+async def test_what_a_call_writes_replaces_what_was_typed(tmp_path: Path) -> None:
+    async with writing(tmp_path, role=Role.BASELINE) as driver:
+        await driver.pilot.press("f6")
+        driver.put("a = 1\n")
+        driver.screen.pane.editor.flush()
+        await driver.until(lambda: gist_of(driver.state).typed == "a = 1\n")
+        driver.case.attempt.call("write_gist", {"content": "b = 2\n"})
+        await driver.until(lambda: driver.screen.pane.code == "b = 2\n")

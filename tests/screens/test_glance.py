@@ -305,3 +305,27 @@ async def test_a_limit_also_counts_the_time_before_an_answer_was_taken_back(
         await until(pilot, lambda: "Function 2 of 2" in text_of(app) and "10 s left" in text_of(app))
         await pilot.press("q")
     assert app.crashes == []
+
+
+async def test_a_limit_that_has_passed_shows_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1_000.0]
+    monkeypatch.setattr(reading, "monotonic", lambda: now[0])
+    app = glance_app(items("cc"), at_work(tmp_path, 60.0))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("enter", "3", "enter")
+        await until(pilot, lambda: "Function 2 of 2" in text_of(app) and "60 s left" in text_of(app))
+        now[0] += 60
+        await until(pilot, lambda: "The code is hidden" in text_of(app))
+        await pilot.press("backspace")
+        await until(pilot, lambda: "Function 1 of 2" in text_of(app))
+        await pilot.press("3")
+        await until(pilot, lambda: "Function 2 of 2" in text_of(app))
+        assert "The code is hidden" in text_of(app)
+        screen = app.screen
+        assert isinstance(screen, GlanceScreen)
+        await pilot.press("enter")
+        assert not screen.code.display
+        await pilot.press("q")
+    assert app.crashes == []

@@ -19,10 +19,11 @@ from textual import events
 from textual.app import App
 
 from gistpoint.core.study.declaration import Texts
-from gistpoint.core.study.operations import Answers
+from gistpoint.core.study.operations import Answers, StudyError
 from gistpoint.core.study.progress import study_progress
 from gistpoint.core.study.steps import FormStep, ReadyStep, Step
 from gistpoint.core.text import visible_line
+from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.loading import rows_of_people
 from gistpoint.sessions.studies.monitoring import MonitoredStudy
 from gistpoint.tui.base_app import OneScreenApp
@@ -251,6 +252,51 @@ async def test_leaving_comes_back_to_the_task(machine: Machine, tmp_path: Path) 
     async with taking(elsewhere, root) as driver:
         await driver.until_page("LastPage")
         assert "another machine" in driver.text()
+
+
+async def test_closing_the_program_leaves_the_task_even_if_it_can_not_be_published(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = joined(machine, tmp_path / "study")
+    until(machine, root, ReadyStep)
+
+    def away(self: StudyFolder, folder: Path) -> None:
+        raise StudyError("The folder is away.")
+
+    async with taking(machine, root) as driver:
+        await driver.until_page("ReadyPage")
+        await working(driver)
+        with monkeypatch.context() as broken:
+            broken.setattr(StudyFolder, "publish", away)
+            await driver.press("ctrl+q")
+            await driver.until_page("ConfirmDialog")
+            await driver.press("enter")
+            await driver.until_page("MessageDialog")
+            assert "The folder is away." in driver.text()
+            assert driver.app._solving is None  # what is typed would be lost on it
+        await driver.press("enter")
+        await driver.until_page("ReadyPage")
+        await driver.press("enter")
+        await driver.until_page("SolveScreen")
+        await driver.press("ctrl+q")
+        await driver.until_page("ConfirmDialog")
+        await driver.press("enter")
+        await driver.until(lambda: not driver.app.is_running)
+    assert len(list(machine.open(root).attempts())) == 1
+
+
+async def test_the_time_on_a_form_counts_although_nothing_is_typed(machine: Machine, tmp_path: Path) -> None:
+    root = joined(machine, tmp_path / "study")
+    until(machine, root, FormStep, skip=1)
+    for seconds in (0, 300):
+        async with taking(machine, root) as driver:
+            await driver.until_page("FormPage")
+            page = driver.app.screen
+            assert isinstance(page, FormPage)
+            assert round(page.seconds / 100) == seconds / 100
+            page._now = lambda since=page._since: since + 300.0
+            await driver.press("ctrl+q")
+            await driver.until(lambda: not driver.app.is_running)
 
 
 async def test_training_shows_how_and_counted_tasks_only_what_is_declared(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
+from gistpoint.core.login import login_name
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.text import plural
 from gistpoint.object_graph import build_services
@@ -55,7 +55,7 @@ def settle(request: SettleAgentRun) -> int:
         _list(found, jobs, json=request.json, is_whole=not request.job and not request.reason)
         return DONE
     ports = ports_without_model(build_services(request.isolation), found.settings)
-    by = request.by or getpass.getuser()
+    by = request.by or login_name()
     with found.held():
         settler = ports.settler(found)
         settler.carry_out()

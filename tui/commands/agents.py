@@ -151,7 +151,8 @@ def _print_left_out(problem: str) -> None:
 
 def _carry_out(request: CarryOutRun, found: AgentRun, ports: AgentPorts, base_url: str) -> int:
     if request.pace.max_cost is not None:
-        found.limit_cost(request.pace.max_cost)
+        with found.held():  # another process that works on the run keeps its limit
+            found.limit_cost(request.pace.max_cost)
     if not request.json:
         print(f"run {found.name}: {len(found.left)} of {plural(len(found.jobs), 'job')} to do", flush=True)
     display = (

@@ -51,8 +51,10 @@ def demo(request: DemoRequest) -> int:
     """Open the demo, attempt one of its tasks, or play an attempt. Return the exit code.
 
     If no task is named and there is no terminal, the tasks of the demo are printed. Raises `UserError` if a
-    speed is given although nothing is to be played.
+    speed is given although nothing is to be played, and for calls from lines without a task to attempt.
     """
+    if request.lines and (request.play or not request.task):
+        raise UserError("--lines reads the calls of an attempt.", hint="Name a task, and leave out --play.")
     if request.speed is not None and not request.play:
         raise UserError("--speed sets how fast a recorded attempt is played.", hint="Add --play.")
     if interactive() and not request.play and not request.task:

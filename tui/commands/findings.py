@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,6 +16,7 @@ from gistpoint.core.judging.answers import RunAnswer
 from gistpoint.core.judging.pieces import CHARACTERS_AROUND, LEAST_PIECE
 from gistpoint.core.judging.rubric import Coding, Rubric, read_rubric
 from gistpoint.core.locations import Locations
+from gistpoint.core.login import login_name
 from gistpoint.core.requests import Count, Natural, Positive, Request, ValueBounds
 from gistpoint.core.running import NEVER, CancelToken, RunContext
 from gistpoint.core.text import plural, shortened, visible, visible_line
@@ -45,6 +45,7 @@ from gistpoint.sessions.runs.opening import ListedRun
 from gistpoint.sessions.studies.reuse import attempts_for_models
 from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
+from gistpoint.tui.commands.merging import counts_of, merge_files
 from gistpoint.tui.commands.model_options import chat_model
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
@@ -271,7 +272,7 @@ def _judge_name(request: CodedRuns, book: JudgementBook) -> str:
 
 
 def _reader_name(name: str) -> str:
-    return name or getpass.getuser()
+    return name or login_name()
 
 
 # Labelling by hand
@@ -372,10 +373,7 @@ def report(request: ReportFindings) -> int:
 def _merge(store: JudgementStore, paths: tuple[str, ...]) -> None:
     if not paths:
         return
-    merged = store.merge(map(Path, paths))
-    for problem in merged.problems:
-        print(f"gistpoint: {visible_line(problem)}", file=sys.stderr)
-    print(f"{merged.added} operations added, {merged.known} were already known.", file=sys.stderr)
+    print(counts_of(merge_files(store, map(Path, paths))), file=sys.stderr)
 
 
 def _print_csv(rows: Iterable[Row], columns: tuple[str, ...]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -15,6 +14,7 @@ from gistpoint.core.corruption.blind import MOST_TIMES, BlindItem, blind_items, 
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations, path_of
+from gistpoint.core.login import login_name
 from gistpoint.core.requests import Count, Natural, Positive, Request, ValueBounds
 from gistpoint.core.running import RunContext
 from gistpoint.core.study.reading import FILE as STUDY_FILE
@@ -37,6 +37,7 @@ from gistpoint.sessions.studies.exposures import record_exposures
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.command import DONE, NEGATIVE
+from gistpoint.tui.commands.merging import counts_of, merge_files
 from gistpoint.tui.commands.model_options import chat_model
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
@@ -102,9 +103,10 @@ def glance(request: ReadGlances) -> int:
             "--table, --json and --csv print results, but --judge-model makes new readings.",
             hint=_ONE_OF_THEM,
         )
-    if request.model.max_cost is not None and not request.model.judge_model:
+    if request.model.judge_model is None and request.model != AskReadingModel():
+        given = "--times" if request.model.max_cost is None else "--max-cost"
         raise UserError(
-            "--max-cost is only for a reading model, and no model is given.", hint="Add --judge-model NAME."
+            f"{given} is only for a reading model, and no model is given.", hint="Add --judge-model NAME."
         )
     chosen = _chosen(request)
     if request.printed.any:
@@ -118,7 +120,7 @@ def glance(request: ReadGlances) -> int:
     locations = Locations.of_user()
     store = _store(request, locations)
     reader = GlanceReader(
-        store, request.reader or getpass.getuser(), request.seed, request.round, request.seconds or 0.0
+        store, request.reader or login_name(), request.seed, request.round, request.seconds or 0.0
     )
     items = in_order(_items(chosen.tasks), request.seed, reader.name, request.round)
     if not items:
@@ -216,13 +218,7 @@ def _items(tasks: Iterable[Task]) -> list[BlindItem]:
 def _store(request: ReadGlances, locations: Locations) -> GlanceStore:
     store = GlanceStore(locations.glances, SystemTime())
     if request.printed.merge:
-        merged = store.merge(Path(path) for path in request.printed.merge)
-        if merged.problems and not merged.added + merged.known:
-            raise UserError(
-                merged.problems[0], hint="--merge takes the files below data/glances of another home."
-            )
-        _print_problems(merged.problems)
-        print(f"{merged.added} operations added, {merged.known} were already known.", file=sys.stderr)
+        print(counts_of(merge_files(store, map(Path, request.printed.merge))), file=sys.stderr)
     _print_problems(store.problems)
     return store
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
+from gistpoint.core.login import login_name
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.object_graph import live_annotations
 from gistpoint.tui.commands.arguments import ISOLATION, READ_AS, read_files_as
@@ -64,7 +64,7 @@ def review(request: ReviewRequest) -> int:
         paths = (*paths, str(recorded_runs()))
         for _ in unpack_demo(locations.demo):
             pass
-    reviewer = request.reviewer or getpass.getuser()
+    reviewer = request.reviewer or login_name()
     replaying = partial(_replay, request.isolation)
     judging = partial(_judge, request.isolation)
     names = named_runs(paths, locations)

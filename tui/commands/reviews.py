@@ -28,6 +28,7 @@ from gistpoint.sessions.annotations.rows import REVIEW_COLUMNS, csv_lines, jsonl
 from gistpoint.sessions.runs.opening import ListedRun
 from gistpoint.tui.commands.arguments import JSON, WHERE
 from gistpoint.tui.commands.command import DONE
+from gistpoint.tui.commands.merging import counts_of, merge_files
 from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_table, write_whole
 
@@ -169,11 +170,11 @@ class MergeReviews(Request):
 
 
 def merge(request: MergeReviews) -> int:
-    """Merge the annotations of other reviewers into the user's store. Return the exit code."""
-    store = _store()
-    merged = store.merge(request.paths)
-    _print_problems(merged.problems)
-    print(f"{merged.added} operations added, {merged.known} were already known.")
+    """Merge the annotations of other reviewers into the user's store. Return the exit code.
+
+    Raises `UserError` if nothing in the files can be read.
+    """
+    print(counts_of(merge_files(_store(), request.paths)))
     return DONE
 
 

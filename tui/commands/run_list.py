@@ -124,11 +124,13 @@ def _check_options(request: ListRuns) -> None:
 def _change_queries(request: ListRuns) -> bool:
     """Keep, remove or print queries, and return whether that was requested.
 
-    Raises `UserError` if a query can't be understood, kept or removed, or if the file of the kept queries
-    can't be read.
+    Raises `UserError` if a query can't be understood, kept or removed, if the file of the kept queries can't
+    be read, and for kept queries as JSON or CSV.
     """
     if not (request.save_query or request.forget_query or request.queries):
         return False
+    if request.queries and (request.json or request.csv):
+        raise UserError("--queries prints a table, which is neither JSON nor CSV.", hint="Give it alone.")
     from gistpoint.core.kept_queries import forget_query, keep_query, kept_queries
 
     config = Locations.of_user().config

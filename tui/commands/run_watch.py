@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import math
 import sys
@@ -16,6 +15,7 @@ from typing import Annotated, Any
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
+from gistpoint.core.login import login_name
 from gistpoint.core.readable import time_of_day, utc_datetime
 from gistpoint.core.requests import Request, ValueBounds
 from gistpoint.core.text import plural, visible_line
@@ -61,7 +61,7 @@ def watch(request: WatchRuns) -> int:
     from gistpoint.tui.review_app import ReviewApp
 
     locations = Locations.of_user()
-    settings = review_settings(locations, request.reviewer or getpass.getuser(), blind=request.blind)
+    settings = review_settings(locations, request.reviewer or login_name(), blind=request.blind)
 
     def load() -> Any:
         from gistpoint.tui.screens.review.reading_runs import row_reader

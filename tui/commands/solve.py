@@ -20,6 +20,7 @@ from gistpoint.tui.commands.options import CliCommand, argument, option
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
+    from gistpoint.sessions.attempt_summary import AttemptSummary
     from gistpoint.sessions.services import Services
 
 
@@ -39,7 +40,21 @@ class SolveRequest(Request):
 def solve(request: SolveRequest) -> int:
     """Attempt a task, or resume an attempt. Return the exit code."""
     make, find = partial(_services, request), partial(_named, request.what)
-    return open_attempt(request.isolation, make, find, lines=request.lines, new=request.new)
+    fits = partial(_require_same, request)
+    return open_attempt(request.isolation, make, find, lines=request.lines, new=request.new, fits=fits)
+
+
+def _require_same(request: SolveRequest, resumed: AttemptSummary) -> None:
+    """Raise `UserError` if a request gives an attempt that is resumed another role or participant."""
+    role, participant = request.role, request.participant
+    # attempts at the public demo are never baselines
+    roles = {None, resumed.role} | ({Role.BASELINE.value} if resumed.role == Role.DEMO else set())
+    hint = f"Without it, the attempt {resumed.attempt_id} is resumed. A task and --new begin another one."
+    if role not in roles:
+        raise UserError(f"An attempt keeps its role, which is {resumed.role}, not {role}.", hint=hint)
+    if participant not in ("", resumed.participant):
+        whose = f"of {resumed.participant}" if resumed.participant else "of no participant"
+        raise UserError(f"The attempt is {whose}, not of {participant}.", hint=hint)
 
 
 def open_attempt(
@@ -49,11 +64,13 @@ def open_attempt(
     *,
     lines: bool,
     new: bool = False,
+    fits: Callable[[AttemptSummary], None] = lambda resumed: None,
 ) -> int:
     """Attempt the task, or resume the attempt, that `find` returns, on the screen or in line mode.
 
-    For a task, resume the newest unfinished attempt, or begin one if there is none or `new` is set. Return
-    the exit code. Raises `UserError` if there is no terminal and `lines` is not set.
+    For a task, resume the newest unfinished attempt, or begin one if there is none or `new` is set. `fits`
+    raises `UserError` if an attempt must not be resumed. Return the exit code. Raises `UserError` if there is
+    no terminal and `lines` is not set.
     """
     from gistpoint.tui.commands.output import interactive
 
@@ -63,7 +80,7 @@ def open_attempt(
         from gistpoint.tui.app import GistpointApp, ServicesMaker
 
         def prepared(services: Services) -> Task | str:
-            return _newest(services, find(services), new=new)
+            return _fitting(services, _newest(services, find(services), new=new), fits)
 
         def made() -> Services:
             probed.begin(isolation)  # the probe waits for a process, during which the engine is imported
@@ -72,7 +89,7 @@ def open_attempt(
         maker = ServicesMaker(Locations.of_user(), made)
         return GistpointApp(maker, open=prepared, new=new).run_to_exit_code()
     services = make(probed)
-    what = _newest(services, find(services), new=new)
+    what = _fitting(services, _newest(services, find(services), new=new), fits)
     if not lines:
         raise UserError(
             "There is no terminal, so nothing was started.",
@@ -123,6 +140,13 @@ def _named(name: str, services: Services) -> Task | str:
             hint=f"`gistpoint agent watch {attempt_id}` takes it over.",
         )
     return attempt_id
+
+
+def _fitting(services: Services, what: Task | str, fits: Callable[[AttemptSummary], None]) -> Task | str:
+    """Return a task, or the id of an attempt that `fits` does not refuse to resume."""
+    if isinstance(what, str):
+        fits(services.attempts.summary(what))
+    return what
 
 
 def _newest(services: Services, found: Task | str, *, new: bool) -> Task | str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import getpass
 from collections import Counter
 from dataclasses import dataclass
 
+from gistpoint.core.login import login_name
 from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.tasks.equivalence import Equivalence
@@ -166,7 +166,7 @@ def read_changes(request: BlindReading) -> int:
     folder = open_study(request.study)
     require_unblinded(folder, unblind=request.unblind)
     require_terminal("reading", hint="`gistpoint study report DIR` contains readers' answers.")
-    reader = _reader_name(request.reader or getpass.getuser())
+    reader = _reader_name(request.reader or login_name())
     items = reading_queue(folder, _passing(folder), reader)
     if not items:
         raise StudyError("Nothing has passed yet, so there is nothing to read.")

@@ -85,9 +85,14 @@ def _print_people(
 def returning(study: StudyFolder, request: ReturnAssignment, as_json: bool) -> int:
     """Take back an assignment, or all that have timed out, so that the tasks can be assigned to others.
 
-    Return the exit code. Raises `StudyError` if the assignment can't be taken back, or if those that have
-    timed out are requested but the study sets no time.
+    Return the exit code. Raises `StudyError` if the assignment can't be taken back, if those that have timed
+    out are requested but the study sets no time, and if both are requested.
     """
+    if request.late and (request.assignment or request.why):
+        raise StudyError(
+            "--late returns every assignment that has timed out, and gives the reason itself.",
+            hint="Leave out --late to return one assignment, or leave out its id and --why.",
+        )
     if request.late:
         return _return_late(study, as_json)
     assignment = return_assignment(study, request)
@@ -124,11 +129,18 @@ class PayPeople(Request):
     output: str | None = None
 
 
+def _require_one_form(output: str | None, *, as_json: bool) -> None:
+    """Raise `StudyError` if a file is named, which gets no JSON."""
+    if as_json and output is not None:
+        raise StudyError("JSON is printed, and not written to a file.", hint="Leave out --json, or -o.")
+
+
 def pay(study: StudyFolder, request: PayPeople, as_json: bool) -> int:
     """Print or write the minutes, the completion and the pay of each participant, without results.
 
-    Return the exit code.
+    Return the exit code. Raises `StudyError` for a file and JSON.
     """
+    _require_one_form(request.output, as_json=as_json)
     hidden = outcomes_hidden(study, unblind=False)
     rows, problems = rows_of_people(study)
     found = payments(study.study, study.ledger, rows, recruits_of(study.root), hidden=hidden)
@@ -157,7 +169,11 @@ class CopyConsent(Request):
 
 
 def consent(study: StudyFolder, request: CopyConsent, as_json: bool) -> int:
-    """Print a copy of the consent, or write it to a file. Return the exit code."""
+    """Print a copy of the consent, or write it to a file. Return the exit code.
+
+    Raises `StudyError` for a file and JSON.
+    """
+    _require_one_form(request.output, as_json=as_json)
     text = copy_for(study, request.code)
     if as_json:
         values = {"id": study.study.id, "version": study.study.texts.consent_version, "text": text}

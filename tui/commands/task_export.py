@@ -32,6 +32,7 @@ def export(request: ExportTasks) -> int:
     tasks = tasks_of(request.tasks, TaskStore(locations.tasks, demo=locations.demo))
     target = path_of(request.output)
     if request.to == "archive":
+        _require_no_container(request)
         return _archive(tasks, target)
     write = task_exporter(request.to)
     settings = request.settings()
@@ -61,6 +62,21 @@ def export(request: ExportTasks) -> int:
                 place.chmod(0o755)
     print(target)
     return DONE
+
+
+def _require_no_container(request: ExportTasks) -> None:
+    """Raise `UserError` for settings of a container, which an archive does not describe."""
+    given = {
+        "--agent-hosts": request.agent_hosts,
+        "--tools": request.tools != "shell",
+        "--mcp-url": request.mcp_url != MCP_URL,
+        "--base": request.base,
+    }
+    if ignored := [name for name, value in given.items() if value]:
+        raise UserError(
+            f"An archive describes no container, so it has no place for {', '.join(ignored)}.",
+            hint=f"Leave that out, or export to one of: {', '.join(TASK_FORMATS)}.",
+        )
 
 
 def tasks_of(names: Sequence[str], store: TaskStore) -> list[Task]:

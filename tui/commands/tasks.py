@@ -36,7 +36,7 @@ from gistpoint.sessions.tasks import BrokenTask, TaskStore, repeated
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import CliCommand, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, option
 from gistpoint.tui.commands.output import print_json, print_records, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.tables import Column, parse_query
@@ -351,15 +351,18 @@ def _print_difference(name: str, difference: BaselineDifference) -> None:
 LIST = CliCommand(
     ListTasks,
     listing,
-    {
-        "json": JSON,
-        "where": option(
-            "list only matching tasks, such as 'discovery failing>5 glance_rate<0.2': words, column:words,"
-            " column<number",
-            metavar="QUERY",
-        ),
-        "ids": option("only full ids, one per line: a file of them is a set"),
-    },
+    OptionTable(
+        {
+            "json": JSON,
+            "where": option(
+                "list only matching tasks, such as 'discovery failing>5 glance_rate<0.2': words,"
+                " column:words, column<number",
+                metavar="QUERY",
+            ),
+            "ids": option("only full ids, one per line: a file of them is a set"),
+        },
+        one_of=(("json", "ids"),),
+    ),
 )
 SHOW = CliCommand(NamedTask, show, {"task": TASK, "json": option("print the public part as JSON")})
 DELETE = CliCommand(

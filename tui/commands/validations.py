@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.locations import Locations
+from gistpoint.core.login import login_name
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.text import plural, visible_line
 from gistpoint.object_graph import build_services, live_annotations
@@ -22,6 +22,7 @@ from gistpoint.sessions.annotations.validator import ValidationStore
 from gistpoint.sessions.tasks import TaskSet, TaskStore, read_set
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE
+from gistpoint.tui.commands.merging import counts_of, merge_files
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
 from gistpoint.tui.tables import Column
@@ -61,7 +62,7 @@ def validate(request: ValidateTasks) -> int:
     if not tasks.tasks:
         _print_problems(tasks.problems)
         raise UserError("There are no tasks to validate.", hint="`gistpoint task new SOURCE` makes one.")
-    reviewer = request.reviewer or getpass.getuser()
+    reviewer = request.reviewer or login_name()
     session = ValidationSession.of(
         services,
         tasks,
@@ -91,14 +92,17 @@ class ShowValidations(Request):
 def state(request: ShowValidations) -> int:
     """Print a row for each task, all annotations, or the agreement of two validators. Return the exit code.
 
-    Raises `UserError` for a name under which there are no validations.
+    Raises `UserError` for a name under which there are no validations, and for an agreement in an export.
     """
+    if request.export and request.agreement:
+        raise UserError(
+            "An export has the verdicts, but no agreement.",
+            hint="Leave out --export; --json has the figures.",
+        )
     locations = Locations.of_user()
     store = ValidationStore(locations.validations, SystemTime())
     if request.merge:
-        merged = store.merge(request.merge)
-        _print_problems(merged.problems)
-        print(f"{merged.added} operations added, {merged.known} were already known.", file=sys.stderr)
+        print(counts_of(merge_files(store, request.merge)), file=sys.stderr)
     tasks = read_set(request.set, TaskStore(locations.tasks, demo=locations.demo))
     _print_problems((*store.problems, *tasks.problems))
     ids = [task.id for task in tasks.tasks]

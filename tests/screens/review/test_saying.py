@@ -134,6 +134,21 @@ async def test_one_goes_on_where_one_stopped_and_what_was_seen_is_known(run: Pat
         assert driver.review.run.annotations.seen == {0}
 
 
+@pytest.mark.parametrize("end", ["q", "ctrl+q", "a signal"])
+async def test_one_goes_on_where_one_stopped_however_the_program_ended(run: Path, end: str) -> None:
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        await driver.press("right_square_bracket", "right_square_bracket")
+        await driver.until_read(2)
+        await driver.until(lambda: {key.index for key in driver.review.run.review.seen} >= {0, 2})
+        if end == "a signal":
+            driver.app.exit(return_code=143)
+        else:
+            await driver.press(end)
+    async with reviewing(run) as driver:
+        await driver.until_read(2)
+
+
 async def test_what_is_of_no_known_field_is_hidden_from_a_blind_reviewer(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     messages = [{"role": "user", "content": "Fix it", "grader": "it was solved"}]

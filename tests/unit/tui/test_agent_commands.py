@@ -417,3 +417,17 @@ def test_decisions_that_can_not_be_made_are_refused(task: Task, words: tuple[str
     except SystemExit as error:  # by the parser of options
         found = int(str(error))
     assert found == code
+
+
+def test_a_limit_is_not_changed_while_another_process_works_on_the_run(
+    task: Task, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with endpoint(TALK) as served:
+        assert run(served, task.id[:8], "--name", "r", "--price", "1/2", "--max-cost", "3") == 0
+        found = AgentRunStore(Locations.of_user().runs).open("r")
+        with found.held():
+            assert agent("resume", "r", "--base-url", served.url, "--max-cost", "9") == 2
+        assert "Another process is working on the run r" in capsys.readouterr().err
+        assert AgentRunStore(Locations.of_user().runs).open("r").document.max_cost_usd == 3
+        assert agent("resume", "r", "--base-url", served.url, "--max-cost", "9") == 0
+        assert AgentRunStore(Locations.of_user().runs).open("r").document.max_cost_usd == 9

@@ -218,6 +218,59 @@ def test_without_a_terminal_nothing_is_begun_unless_lines_is_said(
     assert journal.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "said"),
+    [
+        ([], ["--role", "training"], "which is baseline, not training"),
+        (["--role", "training"], ["--role", "baseline"], "which is training, not baseline"),
+    ],
+)
+def test_an_attempt_is_not_resumed_with_another_role(
+    first: list[str],
+    then: list[str],
+    said: str,
+    task: Task,
+    runner: FakeRunner,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+) -> None:
+    typed(monkeypatch)
+    assert cli.main(["solve", task.id, "--lines", *first]) == 1
+    attempt_id = capsys.readouterr().err.split()[1]
+    for what in (task.id, attempt_id):
+        assert cli.main(["solve", what, "--lines", *then]) == 2
+        told = capsys.readouterr().err
+        assert said in told
+        assert attempt_id in told
+    assert cli.main(["solve", task.id, "--lines", *first]) == 1
+    assert capsys.readouterr().err.split()[1] == attempt_id
+    assert cli.main(["solve", task.id, "--lines", "--new", *then]) == 1
+    assert capsys.readouterr().err.split()[1] != attempt_id
+
+
+def test_an_attempt_is_not_resumed_for_another_participant(
+    task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    typed(monkeypatch)
+    assert cli.main(["solve", task.id, "--lines", "--participant", "P01"]) == 1
+    attempt_id = capsys.readouterr().err.split()[1]
+    assert cli.main(["solve", attempt_id, "--lines", "--participant", "P02"]) == 2
+    assert "The attempt is of P01, not of P02." in capsys.readouterr().err
+    assert cli.main(["solve", attempt_id, "--lines", "--participant", "P01"]) == 1
+    assert cli.main(["solve", task.id, "--lines", "--participant", "P02"]) == 1
+    assert attempt_id not in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_an_attempt_at_the_demo_is_resumed_as_the_baseline_that_it_can_not_be(
+    runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    typed(monkeypatch)
+    assert cli.main(["solve", "dear-tickets", "--lines"]) == 1
+    attempt_id = capsys.readouterr().err.split()[1]
+    assert cli.main(["solve", "dear-tickets", "--lines", "--role", "baseline"]) == 1
+    assert capsys.readouterr().err.split()[1] == attempt_id
+
+
 def test_a_damaged_attempt_is_shown_with_exit_code_1_and_not_resumed(
     task: Task, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch, capsys: Captured, home: Path
 ) -> None:

@@ -402,3 +402,11 @@ def test_a_dry_run_needs_no_key(words: list[str], monkeypatch: pytest.MonkeyPatc
     assert "12 requests about 12 of 12 runs" in capsys.readouterr().err
     assert cli.main([*command, "--yes"]) == cli.MISTAKE
     assert "No key is set" in capsys.readouterr().err
+
+
+def test_a_merge_that_reads_nothing_has_failed(words: list[str], tmp_path: Path, capsys: Captured) -> None:
+    (tmp_path / "notes.txt").write_text("first\n", encoding="utf-8")
+    assert cli.main(["findings", "report", *words, "--merge", str(tmp_path / "notes.txt")]) == cli.MISTAKE
+    captured = capsys.readouterr()
+    assert "Nothing was merged. notes.txt" in captured.err
+    assert captured.out == ""

@@ -315,3 +315,21 @@ async def test_what_must_be_kept_is_done_before_stop_returns() -> None:
         owner.jobs.do(lambda job: kept.append("too late"), keeps=True)
     assert kept == ["label"]
     assert owner.brought == []
+
+
+async def test_a_repeated_job_reports_a_failure_once_until_it_succeeds_or_fails_otherwise() -> None:
+    async with Owner().run_test() as pilot:
+        app = pilot.app
+        assert isinstance(app, Owner)
+        turns = ["away", "away", "", "", "away", "other", "away", "away", "away"]
+
+        def look(_: Job) -> str:
+            problem = turns.pop() if turns else "end"
+            if problem not in ("", "end"):
+                raise UserError(problem)
+            return problem
+
+        app.jobs.repeat(0.001, look, app.bring)
+        await until(lambda: "end" in map(str, app.brought))
+        shown = [str(one) for one in app.brought if one != "end"]
+        assert shown == ["away", "other", "away", "", "", "away"]

@@ -244,3 +244,17 @@ def test_a_damaged_run_is_named(tmp_path: Path, capsys: Captured) -> None:
     file.write_text('{"trajectory": [1,', encoding="utf-8")
     cli.main(["reviews", "summary", str(file)])
     assert "cut.traj" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["reviews", "merge"], ["task", "validations", "--merge"], ["glance", "--all", "--table", "--merge"]],
+)
+def test_a_merge_that_reads_nothing_has_failed(command: list[str], tmp_path: Path, capsys: Captured) -> None:
+    for name, text in (("notes.txt", "first\n"), ("study.toml", 'id = "x"\n'), ("out.jsonl", '{"op": 1}\n')):
+        (tmp_path / name).write_text(text)
+        assert cli.main([*command, str(tmp_path / name)]) == cli.MISTAKE
+        captured = capsys.readouterr()
+        assert captured.err.startswith(f"gistpoint: Nothing was merged. {name}")
+        assert "does not contain any operations" in captured.err
+        assert captured.out == ""

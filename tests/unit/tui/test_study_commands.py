@@ -376,3 +376,19 @@ def test_what_is_no_study_is_told(say: Say, tmp_path: Path) -> None:
     assert "is not the folder of a study" in say(
         "sync", str(declare(tmp_path / "shop")), "--from", "empty", code=2
     )
+
+
+@pytest.mark.parametrize("command", ["pay", "consent"])
+def test_json_is_not_written_to_a_file(root: Path, tmp_path: Path, say: Say, command: str) -> None:
+    file = tmp_path / "out"
+    assert "Leave out --json, or -o" in say(command, str(root), "--json", "-o", str(file), code=2)
+    assert not file.exists()
+    say(command, str(root), "-o", str(file))
+    assert file.read_text()
+
+
+@pytest.mark.parametrize("more", [["a1b2"], ["--why", "the machine broke"], ["a1b2", "--why", "it broke"]])
+def test_one_assignment_is_not_returned_with_all_that_timed_out(
+    root: Path, say: Say, more: list[str]
+) -> None:
+    assert "Leave out --late to return one" in say("return", str(root), *more, "--late", code=2)

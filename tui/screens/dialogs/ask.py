@@ -261,6 +261,10 @@ class MessageDialog(Dialog[bool]):
         super().__init__(title)
         self._text, self._hint, self._instead = text, hint, instead
 
+    def is_same_as(self, other: MessageDialog) -> bool:
+        """Return whether another dialog shows the same title, message and hint."""
+        return (self._title, self._text, self._hint) == (other._title, other._text, other._hint)
+
     def takes(self, event: events.Event) -> bool:
         """Return whether the message accepts an event; with `instead`, not one from before it was opened."""
         too_early = self._instead and event.time < self.opened_at
@@ -282,8 +286,10 @@ Result = TypeVar("Result")
 
 
 def show_error(app: App[Result], error: UserError) -> None:
-    """Show an error that the user can fix, with its hint."""
-    app.push_screen(MessageDialog("That did not work", error.message, hint=error.hint, instead=True))
+    """Show an error that the user can fix, with its hint, unless the same message is open already."""
+    dialog = MessageDialog("That did not work", error.message, hint=error.hint, instead=True)
+    if not any(isinstance(one, MessageDialog) and one.is_same_as(dialog) for one in app.screen_stack):
+        app.push_screen(dialog)
 
 
 def offer_again(place: DraftPlace, words: str) -> None:

@@ -251,7 +251,9 @@ class GistPane(EditorPane):
         super().update_from(state)
         answered = [call for call in state.calls[self._taken :] if call.text is not None]
         self._taken += len(answered)
-        if any(_writes(call.tool) for call in answered) and gist_of(state).now != self.code:
+        # A call that saves typing has its text from here, where more may have been typed since.
+        written = any(_writes(call.tool) and not call.typed for call in answered)
+        if written and gist_of(state).now != self.code:
             self._load(GIST_BUFFER, gist_of(state).now)
         if scored:
             self._take_evidence()

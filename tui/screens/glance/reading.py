@@ -231,16 +231,18 @@ class GlanceScreen(BaseScreen[None]):
     def _begin(self, item: BlindItem, taken_back: Reading | None = None) -> None:
         """Show a function, or wait for Enter if its time is limited.
 
-        If its answer was taken back, a limited time is used up, so the code stays hidden.
+        If its answer was taken back, a limited time is used up, so the code stays hidden; it also does if the
+        whole time passed before the answer to another function was taken back.
         """
         self._line = taken_back.line if taken_back else 0
         self._looked_ms = taken_back.looked_ms if taken_back else self._looked_at.pop(_place(item), 0)
         self._words = taken_back.words if taken_back else ""
         self.code.clear()
         self._phase = _Phase.WAITING
-        if taken_back is not None and self._reader.limit_s:
+        limit_ms = self._reader.limit_s * 1000
+        if limit_ms and (taken_back is not None or self._looked_ms >= limit_ms):
             self._hide()
-        elif self._reader.limit_s:
+        elif limit_ms:
             self._draw()
         else:
             self.action_show()

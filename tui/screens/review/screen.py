@@ -93,6 +93,7 @@ class ReviewScreen(BaseScreen[None]):
         self._ready = ReadyRuns(self._new_loader)
         self.run = OpenRun(name, self._new_loader(name), self, hides=settings.blind, found=found)
         self._ahead, self._title = ahead, title
+        self._stopped = False
         self._shown_message = ""
         """The message above the keys."""
         self._fitted: tuple[str, int] | None = None
@@ -542,5 +543,10 @@ class ReviewScreen(BaseScreen[None]):
 
     def action_leave(self) -> None:
         """Close the run."""
-        self.run.left()
         self.dismiss(None)
+
+    def stop(self) -> None:
+        """Record the step at which the reviewer stops, however the screen is left."""
+        if not self._stopped:
+            self._stopped = True
+            self.run.left()

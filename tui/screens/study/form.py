@@ -34,7 +34,7 @@ class FormPage(StudyPage):
         super().__init__(heading, whose)
         self.step, self._drafts, self._now = step, drafts, now
         self._draft, self._since = drafts.read(step.form.id, step.assignment), now()
-        self._kept = self._draft.values
+        self._stopped = False
         self.form = QuestionForm(step.questions, self._draft.values)
 
     def body(self) -> Iterable[Widget]:
@@ -65,11 +65,11 @@ class FormPage(StudyPage):
     def _keep(self, values: dict[str, Any]) -> None:
         draft = FormDraft(values=values, seconds=round(self.seconds, 3))
         self._drafts.write(self.step.form.id, self.step.assignment, draft)
-        self._kept = values
 
     def stop(self) -> None:
-        """Save input whose message has not arrived yet."""
-        if self.form.is_filled and self.form.draft != self._kept:
+        """Save the time on the screen, and input whose message has not arrived yet."""
+        if self.form.is_filled and not self._stopped:
+            self._stopped = True
             self._keep(self.form.draft)
 
     def _count(self) -> None:
