@@ -194,23 +194,27 @@ class QueryLanguage(Generic[Row]):
         if term.operator in ("=", "!=") and means_text:
             is_wanted = term.operator == "="
             return lambda row: asked.contains(row, key, wanted) is is_wanted
-        where = f"Character {term.at + 1}: "
-        if asked.number is None:
-            hint = f"Write {term.name}:words."
-            raise QueryError(f"{where}The {self._what} {asked.name} contains no numbers.", hint=hint)
-        if number is None:
-            form = f"{term.name}{f':{key} ' if term.counted else ''}{term.operator}"
-            if _DECIMAL_COMMA.fullmatch(term.value):
-                point = term.value.replace(",", ".")
-                raise QueryError(
-                    f"{where}{term.value} has a comma for a point.", hint=f"Write {form}{point}."
-                )
-            hint = f"Write {form}20{f', {form}1.5k or {term.name}:words' if not term.counted else ''}."
-            raise QueryError(f"{where}{term.value or 'nothing'} is not a number.", hint=hint)
+        if asked.number is None or number is None:
+            raise self._not_a_number(asked, term)
         compare, of_row, value = _COMPARISONS[term.operator], asked.number, number
         if term.operator == "=":
             return lambda row: compare(of_row(row, key), value) or asked.shown(row) == term.value
         return lambda row: compare(of_row(row, key), value)
+
+    def _not_a_number(self, asked: QueryField[Row], term: Term) -> QueryError:
+        """Return why the value of a term can't be compared as a number."""
+        where = f"Character {term.at + 1}: "
+        if asked.number is None:
+            return QueryError(
+                f"{where}The {self._what} {asked.name} contains no numbers.",
+                hint=f"Write {term.name}:words.",
+            )
+        form = f"{term.name}{f':{term.key} ' if term.counted else ''}{term.operator}"
+        if _DECIMAL_COMMA.fullmatch(term.value):
+            point = term.value.replace(",", ".")
+            return QueryError(f"{where}{term.value} has a comma for a point.", hint=f"Write {form}{point}.")
+        hint = f"Write {form}20{f', {form}1.5k or {term.name}:words' if not term.counted else ''}."
+        return QueryError(f"{where}{term.value or 'nothing'} is not a number.", hint=hint)
 
 
 def _refuse_comparison(asked: QueryField[Row], term: Term) -> None:

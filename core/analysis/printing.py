@@ -68,7 +68,7 @@ def iid_words(number: Number) -> str:
 
 
 def intervals_words(number: Number) -> list[str]:
-    """Return the intervals of a number that exist: that over persons and tasks, and the one beside it."""
+    """Return the intervals of a number that exist: that over persons and tasks, and the other one."""
     return [words for words in (interval_words(number), iid_words(number)) if words]
 
 

@@ -51,7 +51,7 @@ class Piece:
 
     @property
     def sha256(self) -> str:
-        """The hash of the names and texts of its passages."""
+        """The hash of its passages, each with its name."""
         return sha256_of_text("\0".join(f"{passage.name}\n{passage.text}" for passage in self.passages))
 
     @property

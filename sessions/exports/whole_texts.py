@@ -7,7 +7,7 @@ from gistpoint.sessions.runs.document import RunDocument
 
 
 def whole_text(document: RunDocument, text: str) -> str:
-    """Return a text of a run in full."""
+    """Return the whole text of a string of a run."""
     return "".join(document.full_text(text))
 
 

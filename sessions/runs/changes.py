@@ -52,7 +52,7 @@ class FileChange:
 
     @property
     def is_cut(self) -> bool:
-        """Whether a text of the change is so long that only its beginning is known here."""
+        """Whether a string of the change is so long that only its beginning is known here."""
         return any(isinstance(getattr(self, one.name), CutText) for one in fields(self))
 
     def part(self, path: str) -> FileDiff | None:

@@ -80,7 +80,7 @@ def foreign_row(
         by_tests=solved or run.verdict == AttemptResult.TO_BE_READ,
         score=run.score,
         best_score=run.score,
-        measures={"found": _share(touched, goals) if calls else None} if goals else {},
+        measures=_found(touched, goals, has_calls=bool(calls)),
         tool_uses=len(calls),
         submissions=len(submitted) if run.submissions is None else run.submissions,
         tool_use_budget=budgets[0],
@@ -140,8 +140,11 @@ def _submission(step: Step, number: int) -> SubmissionRow:
     )
 
 
-def _share(touched: set[int], goals: tuple[Goal, ...]) -> float:
-    return len(touched) / len(goals)
+def _found(touched: set[int], goals: tuple[Goal, ...], *, has_calls: bool) -> dict[str, float | None]:
+    """Return the share of the corrupted functions that were found; None if no call is recorded."""
+    if not goals:
+        return {}
+    return {"found": len(touched) / len(goals) if has_calls else None}
 
 
 def _budgets(extra: Mapping[str, Json]) -> tuple[int | None, int | None]:

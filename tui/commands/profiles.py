@@ -80,7 +80,7 @@ def goals_for(task: str) -> tuple[Goal, ...]:
     """Return the functions to repair in a task; empty if no stored task with the id can be read."""
     if not task:
         return ()
-    from gistpoint.tui.screens.review.loading import known_task  # imports Textual
+    from gistpoint.tui.screens.review.run_task import known_task  # imports Textual
 
     return known_task(task, Locations.of_user()).goals
 

@@ -510,7 +510,7 @@ def _test_text(original: str, definition: LineBlock, owned: Collection[str]) -> 
     lines = physical_lines(original)[definition.first - 1 : definition.last]
     test = definition.statements[0]
     return dedented(
-        without_imports(lines, test, lambda text: imports_owned(text, owned), first=definition.first)
+        without_imports(lines, test, lambda line: imports_owned(line, owned), first=definition.first)
     )
 
 

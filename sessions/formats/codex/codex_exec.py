@@ -128,12 +128,12 @@ class _Spent:
         self._turns: dict[int, Tokens] = {}
 
     def begin(self, thread: str) -> None:
-        """Count anew if a thread is another one."""
+        """Start a new count if a thread is another one."""
         if thread != self._thread:
             self._thread, self._before = thread, Tokens()
 
     def add(self, step: int, so_far: Tokens) -> None:
-        """Add what was spent since the turn before, if `so_far` has any counts; lower ones began anew."""
+        """Add what was spent since the turn before, if `so_far` has any counts; lower ones begin again."""
         if not so_far:
             return
         own = _difference(so_far, self._before) or so_far

@@ -297,6 +297,23 @@ def _turn(messages: list[dict[str, Json]], shell: Shell | None) -> _Turn:
     return _Turn(replies, answers, joined(parts.thought), text, calls, parts.results, derived)
 
 
+def _answered(turn: _Turn, started: float | None) -> tuple[list[Result], float | None, bool]:
+    """Return the results of a turn, when the last came, and whether an answer refused the reply's form."""
+    results = turn.results
+    # Answers that name no call are paired by position with the calls that none names.
+    named = [[identity for identity in _answered_by(answer) if identity] for answer in turn.answers]
+    known = {result.call_id for result in results}.union(*named)
+    left = iter([call.id for call in turn.calls if call.id not in known])
+    ended, refused = None, False
+    for answer, names in zip(turn.answers, named, strict=True):
+        at = _time(answer)
+        identity = names[0] if names else next(left, "")
+        results += _results(answer, identity, _since(started, at), turn.derived)
+        ended = at if at is not None else ended
+        refused = refused or as_dict(answer.get("extra")).get("interrupt_type") == "FormatError"
+    return results, ended, refused
+
+
 def _reply_step(
     index: int, raws: Sequence[Raw], messages: list[dict[str, Json]], shell: Shell | None
 ) -> Step:
@@ -304,18 +321,7 @@ def _reply_step(
     reply, calls, derived = turn.replies[0], turn.calls, turn.derived
     written = _written_time(reply)
     started = when(written)
-    results = turn.results
-    # Answers that name no call are paired by position with the calls that none names.
-    named = [[identity for identity in _answered_by(answer) if identity] for answer in turn.answers]
-    known = {result.call_id for result in results}.union(*named)
-    left = iter([call.id for call in calls if call.id not in known])
-    ended, refused = None, False
-    for answer, names in zip(turn.answers, named, strict=True):
-        at = _time(answer)
-        identity = names[0] if names else next(left, "")
-        results += _results(answer, identity, _since(started, at), derived)
-        ended = at if at is not None else ended
-        refused = refused or as_dict(answer.get("extra")).get("interrupt_type") == "FormatError"
+    results, ended, refused = _answered(turn, started)
     if shell is not None and not calls and _refused_by(shell, turn.text, results):
         refused, results = True, marked_failed(results)
         derived.add("results.is_error")

@@ -27,9 +27,10 @@ from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.families import Family, family_of, hidden_at_first
-from gistpoint.tui.screens.review.loading import known_task, short_task, solver_words, title_known
+from gistpoint.tui.screens.review.loading import solver_words
 from gistpoint.tui.screens.review.pages.diffs import state_note
 from gistpoint.tui.screens.review.places import differences
+from gistpoint.tui.screens.review.run_task import known_task, short_task, title_known
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.screens.review.step_list import kind_words
 from gistpoint.tui.screens.review.step_view import StepView, compose

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -23,12 +22,9 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.rendering import row_words, unanswered
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.screens.review.families import Family, family_of, hidden_at_first
-from gistpoint.tui.screens.review.run_history import RunHistory
+from gistpoint.tui.screens.review.run_task import KnownTask, RunHistory, known_task
 
 if TYPE_CHECKING:
-    from gistpoint.core.tasks.model import Task
-    from gistpoint.core.trees import SourceTree
-    from gistpoint.sessions.runs.facts import Goal
     from gistpoint.tui.screens.review.survey import Survey
 
 Result = TypeVar("Result")
@@ -46,8 +42,6 @@ _AHEAD_S = 0.02
 """The seconds for which a run is read ahead; a step that was begun is completed."""
 _ROWS = 2_000
 _SLICE = 48
-_SHORTEST_ID = 12
-_OUR_ID = re.compile("[0-9a-f]{64}")
 _SMALL = 2_000_000
 """The size, in bytes, up to which a run is indexed at once."""
 _QUICKLY_COUNTED = 16_000_000
@@ -192,16 +186,6 @@ def solver_words(header: Run) -> str:
     return header.model or ("a person" if header.actor is Actor.PERSON else header.agent)
 
 
-def is_our_id(task: str) -> bool:
-    """Return whether the name of a task has the form of a task's id."""
-    return _OUR_ID.fullmatch(task) is not None
-
-
-def short_task(task: str) -> str:
-    """Return the short form of a task's name: an id is cut, any other name is returned unchanged."""
-    return task[:_SHORTEST_ID] if is_our_id(task) else task
-
-
 class RunRewritten(OfRun):
     """A message that the file was replaced, so that the run has to be opened again."""
 
@@ -225,50 +209,6 @@ class IndexGrew(Message):
     def can_replace(self, message: Message) -> bool:
         """Return whether `message` makes this one superfluous: only the latest counts matter."""
         return isinstance(message, IndexGrew)
-
-
-class KnownTask(NamedTuple):
-    """The task of a run, its initial tree, and the functions to repair, as far as the store has them."""
-
-    tree: SourceTree | None = None
-    goals: tuple[Goal, ...] = ()
-    task: Task | None = None
-
-
-def known_task(task_id: str, locations: Locations) -> KnownTask:
-    """Return the stored facts about a task.
-
-    They are empty if the id has fewer than 12 characters, or if no task with it can be found and read.
-    """
-    from gistpoint.core.kinds.folder import read_answer
-    from gistpoint.core.trees import SourceTree
-    from gistpoint.sessions.runs.facts import goals_of
-    from gistpoint.sessions.tasks import TaskStore
-
-    if len(task_id) < _SHORTEST_ID:
-        return KnownTask()
-    try:
-        task = TaskStore(locations.tasks, demo=locations.demo).find(task_id)
-        answer = read_answer(task)
-        return KnownTask(SourceTree.open(task.tree_path), goals_of(answer), task)
-    except (UserError, OSError):
-        return KnownTask()
-
-
-def title_known(header: Run, known: KnownTask) -> str:
-    """Return the title of a run's task; empty if it is unknown.
-
-    If the run has no verdict, the title hides the functions of the answer.
-    """
-    from gistpoint.core.kinds.titles import answer_title, author_title
-
-    if known.task is None:
-        return ""
-    return (
-        answer_title(known.task, [str(goal.ref) for goal in known.goals])
-        if header.verdict
-        else author_title(known.task)
-    )
 
 
 class RunLoader:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from gistpoint.sessions.records.model import Run, Step
 from gistpoint.tui.held_action import HeldAction
 from gistpoint.tui.screens.review.gist_scoring import GistScoring
-from gistpoint.tui.screens.review.loading import RunLoader, check_format, is_our_id, title_known
+from gistpoint.tui.screens.review.loading import RunLoader, check_format
 from gistpoint.tui.screens.review.navigation import Navigation
 from gistpoint.tui.screens.review.replay_job import ReplayJob
+from gistpoint.tui.screens.review.run_task import is_our_id, title_known
 from gistpoint.tui.screens.review.settings import FoundHits
 from gistpoint.tui.screens.review.view import ReviewView
 

@@ -24,9 +24,9 @@ from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.profile_drawing import ProfileLine
 from gistpoint.tui.profile_rows import ORDERS, ProfiledRun, rows_drawn
-from gistpoint.tui.screens.review.loading import known_task
 from gistpoint.tui.screens.review.pages.profile import DrawnProfile
 from gistpoint.tui.screens.review.run_rows import RunRow
+from gistpoint.tui.screens.review.run_task import known_task
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar

@@ -15,8 +15,8 @@ from gistpoint.core.running import CancelToken
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.tui.jobs import Job
-from gistpoint.tui.screens.review.loading import known_task, title_known
 from gistpoint.tui.screens.review.run_rows import RunRow, hides_outcome
+from gistpoint.tui.screens.review.run_task import known_task, title_known
 from gistpoint.tui.screens.review.settings import ReviewSettings
 
 if TYPE_CHECKING:

@@ -25,11 +25,15 @@ from gistpoint.sessions.runs.happened import (
 from gistpoint.sessions.runs.opening import ListedRun
 from gistpoint.sessions.runs.rendering import money, tilde_of
 from gistpoint.tui import signs
-from gistpoint.tui.screens.review.loading import is_our_id, short_task, solver_words
+from gistpoint.tui.screens.review.loading import solver_words
+from gistpoint.tui.screens.review.run_task import is_our_id, short_task
 from gistpoint.tui.tables import Column, Summary
 
 if TYPE_CHECKING:
+    from gistpoint.sessions.annotations.reviewer import Reviewer
+    from gistpoint.sessions.runs.document import RunDocument
     from gistpoint.sessions.runs.kept import KeptRun
+    from gistpoint.tui.screens.review.settings import ReviewSettings
 
 ENDED = f"{signs.ENDED} ended"
 """The status of a watched run that has ended."""
@@ -397,3 +401,23 @@ def solved(rows: Sequence[RunRow]) -> str:
     outcomes = known_outcomes(rows)
     shown = [row.header for row in rows if row.header.verdict and not row.hides]
     return solved_and_by_tests(outcomes, [header.confirmation for header in shown])
+
+
+class OtherOutcomes:
+    """Answers by the reviewer's own reviews, which are read when the first run is asked about."""
+
+    def __init__(self, settings: ReviewSettings) -> None:
+        self._settings = settings
+        self._reviewer: Reviewer | None = None
+
+    def hides(self, document: RunDocument) -> bool:
+        """Whether the model and the outcome of a run are hidden, as in the list of runs. Used in a thread."""
+        from gistpoint.core.attempts.clock import SystemTime
+        from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
+        from gistpoint.sessions.annotations.reviews import annotated_key
+
+        settings = self._settings
+        if self._reviewer is None:
+            self._reviewer = Reviewer(ReviewStore(settings.reviews, SystemTime()), settings.reviewer)
+        review = self._reviewer.review(annotated_key(document, self._reviewer.store.book))
+        return hides_outcome(review, blind=settings.blind)

@@ -30,12 +30,12 @@ from gistpoint.tui.screens.review.loading import (
     SeveralRunsError,
     StepRead,
     opener,
-    short_task,
 )
 from gistpoint.tui.screens.review.open_run import OpenRun
 from gistpoint.tui.screens.review.other_runs import OtherRuns, ReadyRuns
 from gistpoint.tui.screens.review.ruler import Ruler
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPages
+from gistpoint.tui.screens.review.run_task import short_task
 from gistpoint.tui.screens.review.search import Search
 from gistpoint.tui.screens.review.settings import FoundHits, ReviewSettings
 from gistpoint.tui.screens.review.step_list import StepList

@@ -22,7 +22,7 @@ from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import TextScope
 from gistpoint.sessions.runs.found_lines import FoundLine, FoundLines
 from gistpoint.tui.jobs import Job, Jobs
-from gistpoint.tui.screens.review.other_outcomes import OtherOutcomes
+from gistpoint.tui.screens.review.run_rows import OtherOutcomes
 from gistpoint.tui.screens.review.settings import FoundHits, Wanted
 from gistpoint.tui.screens.review.view import ReviewView
 from gistpoint.tui.tables import Column
