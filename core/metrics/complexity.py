@@ -153,16 +153,29 @@ def _code_lines(nodes: list[ast.AST], source: bytes) -> list[int]:
     kinds = [bool(line.strip()) and not line.lstrip().startswith(b"#") for line in lines]
     # Strings come first, because their lines are code even if one begins with `#`; then docstrings, which are
     # strings but not code.
-    for node in nodes:
-        if isinstance(node, ast.Constant | ast.JoinedStr) and (node.end_lineno or 0) > node.lineno:
-            below = range(node.lineno, min(node.end_lineno or 0, len(lines)))
-            comments = _comments_between(node, lines) if any(_begins_comment(lines[n]) for n in below) else ()
-            for number in below:
-                kinds[number] = bool(lines[number].strip()) and number + 1 not in comments
+    for text in _strings_of_several_lines(nodes):
+        below = range(text.lineno, min(text.end_lineno or 0, len(lines)))
+        comments = _comments_between(text, lines) if any(_begins_comment(lines[n]) for n in below) else ()
+        for number in below:
+            kinds[number] = bool(lines[number].strip()) and number + 1 not in comments
     for node in nodes:
         for line in _docstring_lines(node, lines):
             kinds[line - 1] = False
     return list(accumulate(kinds, initial=0))
+
+
+def _strings_of_several_lines(nodes: list[ast.AST]) -> Iterator[ast.Constant | ast.JoinedStr]:
+    """Yield the strings of several lines, but no parts of f-strings.
+
+    Since Python 3.12, these have separate places, in which `#` begins no comment.
+    """
+    within = [part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values]
+    parts = {id(part) for part in within} | {id(getattr(part, "format_spec", None)) for part in within}
+    for node in nodes:
+        if not isinstance(node, ast.Constant | ast.JoinedStr) or id(node) in parts:
+            continue
+        if (node.end_lineno or 0) > node.lineno:
+            yield node
 
 
 def _begins_comment(line: bytes) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from typing import TypeGuard
 
 from gistpoint.core.suspicion.meaning import Meaning
 
@@ -22,9 +23,7 @@ def hidden_checks(meaning: Meaning, nodes: Iterable[ast.AST]) -> Iterator[str]:
     a generator; jumps out of a `finally`; and methods and functions that end a `with` block.
     """
     known = list(nodes)
-    has_stack = any(
-        isinstance(node, ast.Name | ast.Attribute) and _STACKS & set(meaning.paths(node)) for node in known
-    )
+    has_stack = any(_may_be_stack(node) and _STACKS & set(meaning.paths(node)) for node in known)
     for node in known:
         match node:
             case ast.Try():
@@ -38,6 +37,11 @@ def hidden_checks(meaning: Meaning, nodes: Iterable[ast.AST]) -> Iterator[str]:
                     yield f"{function.attr} of an ExitStack"
             case ast.ClassDef(body=body):
                 yield from filter(None, map(_exit_that_answers, body))
+
+
+def _may_be_stack(node: ast.AST) -> TypeGuard[ast.Name | ast.Attribute]:
+    """Whether a node may name an ExitStack: following each attribute of a long chain would take too long."""
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and node.attr.endswith("ExitStack"))
 
 
 def _exit_that_answers(member: ast.stmt) -> str:

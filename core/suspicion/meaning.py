@@ -7,7 +7,6 @@ import builtins
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import dropwhile
 
 from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.scopes import NameScope, scoped
@@ -83,17 +82,16 @@ class Meaning:
         """
         attributes: list[str] = []
         while isinstance(node, ast.Attribute):
-            attributes.insert(0, node.attr)
+            attributes.append(node.attr)
             node = node.value
+        attributes.reverse()
         found = self._named(node) if isinstance(node, ast.Name) else ()
         if found:
             return tuple(canonical(".".join([path, *attributes])) for path in found)
         # Whatever the object is, an attribute with the name of such a module is taken for that module.
-        reached = list(dropwhile(lambda name: name.lstrip("_") not in _REACHED, attributes))
-        if not reached:
-            return ()
-        module = reached[0].lstrip("_")
-        return (canonical(".".join([module, *reached[1:]])),)
+        names = [name.lstrip("_") for name in attributes]
+        place = next((place for place, name in enumerate(names) if name in _REACHED), None)
+        return () if place is None else (canonical(".".join([names[place], *attributes[place + 1 :]])),)
 
     def _named(self, name: ast.Name) -> tuple[str, ...]:
         if not self.is_unbound(name):
