@@ -117,7 +117,7 @@ def test_a_reader_whose_answers_could_not_be_saved_reads_nothing(
     held = Held.at(tmp_path)
     held.attempt("P0", held.tasks[0])
     monkeypatch.setattr(study_beyond, "require_terminal", lambda *_screen, **_hint: None)
-    monkeypatch.setattr(study_beyond.getpass, "getuser", lambda: reader)
+    monkeypatch.setattr(study_beyond, "login_name", lambda: reader)
     monkeypatch.setattr(OneScreenApp, "run_to_exit_code", lambda app: 0)
     command = ["study", "read", str(held.folder.root), "--unblind"]
     assert cli.main([*command, "--reader", "maria-k"]) == 0

@@ -61,7 +61,8 @@ COLUMNS: tuple[Column[Book], ...] = (
         ("-lent", "a::b numpy==2"),
         ("unlent", "a::b numpy==2"),
         ("away", "Two Towers"),
-        ("state:lent", "a::b Two Towers numpy==2"),
+        ("state:lent", "Two Towers"),
+        ("state:len", "a::b Two Towers numpy==2"),
         ("title=2", "numpy==2"),
     ],
 )
