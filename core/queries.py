@@ -181,8 +181,8 @@ class QueryLanguage(Generic[Row]):
         return lambda row, find: find(row, content)
 
     def _own_test(self, asked: QueryField[Row], term: Term) -> Callable[[Row], bool]:
-        number, wanted, key = number_of(term.value), term.value.lower(), term.key
-        means_text = asked.number is None or number is None
+        wanted, key = term.value.lower(), term.key
+        means_text = asked.number is None or number_of(term.value) is None
         is_text = term.quoted and term.operator == ":"
         meant = None if is_text or key else asked.words.get(wanted) or asked.own_words.get(wanted)
         if meant is not None and term.operator in (":", "=", "!="):
@@ -194,6 +194,10 @@ class QueryLanguage(Generic[Row]):
         if term.operator in ("=", "!=") and means_text:
             is_wanted = term.operator == "="
             return lambda row: asked.contains(row, key, wanted) is is_wanted
+        return self._number_test(asked, term)
+
+    def _number_test(self, asked: QueryField[Row], term: Term) -> Callable[[Row], bool]:
+        number, key = number_of(term.value), term.key
         if asked.number is None or number is None:
             raise self._not_a_number(asked, term)
         compare, of_row, value = _COMPARISONS[term.operator], asked.number, number

@@ -356,7 +356,7 @@ class PassCheck:
         suspected = [id for id in tests if report.asked[id].state]
         if not suspected:
             return None
-        true = ran(self.case, functions, suspected, self.case.original, learned, self.run)
+        true = self._true_run(functions, suspected, learned)
         known = frozenset[str]().union(*(asked.state for asked in true.asked.values()))
         for id in suspected:
             others = sorted(report.asked[id].state - known)

@@ -231,7 +231,7 @@ class StubCalls:
         """
         kind = reply["re"]
         if kind == "stop" and do not in ("next", "throw"):
-            raise CannotTravelError("what is no iterator stops")
+            raise CannotTravelError("an answer that is not an iterator stops")
         if kind in ("value", "raised", "stop"):
             (value,) = decoded(shared, reply, 1)
             self.remember(value)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from examples import CHOSEN
+from fault_tasks import FaultTasks, fault_tasks
 from small_gists import Prepared, judge_of
 from working_backends import MADE, PARAMETERS, WORKING
 
@@ -107,6 +108,27 @@ def judge(
         return _judges[key]
 
     return prepared
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, FaultTasks]:
+    """The tasks of one module by backend; module-scoped, so that one worker gets all its tests."""
+    return {}
+
+
+@pytest.fixture
+def tasks(
+    request: pytest.FixtureRequest,
+    backend: Backend,
+    environments: EnvironmentStore,
+    made: dict[str, FaultTasks],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> FaultTasks:
+    """Tasks on the library in the module's `faults`; all tests of the library need the function `FIRST`."""
+    if backend.name not in made:
+        folder, module = tmp_path_factory.mktemp(backend.name), request.module
+        made[backend.name] = fault_tasks(module.faults, module.FIRST, backend, environments, folder)
+    return made[backend.name]
 
 
 @pytest.fixture(scope="module", autouse=True)

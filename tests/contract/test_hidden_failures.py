@@ -16,20 +16,8 @@ from gistpoint.core.confirmation.model import Confirmed, Unconfirmable
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.environments.store import EnvironmentStore
 
-
-@pytest.fixture(scope="module")
-def made() -> dict[str, FaultTasks]:
-    return {}
-
-
-@pytest.fixture
-def tasks(
-    backend: Backend, environments: EnvironmentStore, made: dict[str, FaultTasks], tmp_path_factory: Any
-) -> FaultTasks:
-    if backend.name not in made:
-        folder = tmp_path_factory.mktemp(backend.name)
-        made[backend.name] = fault_tasks(faults, "render", backend, environments, folder)
-    return made[backend.name]
+FIRST = "render"
+"""A function that all tests of the library need (`tasks` in `conftest.py`)."""
 
 
 @on_one_backend

@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import hidden_faults as faults
 import msgspec
 import pytest
 from examples import sampled
-from fault_tasks import LIBRARY, FaultTasks, fault_tasks, is_caught
+from fault_tasks import LIBRARY, FaultTasks, is_caught
 from working_backends import on_one_backend
 
 from gistpoint.core.code.splice import with_definition
 from gistpoint.core.confirmation.model import Confirmed, Unconfirmable
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.backends.base import Backend
-from gistpoint.sandbox.environments.store import EnvironmentStore
 
-
-@pytest.fixture(scope="module")
-def made() -> dict[str, FaultTasks]:
-    return {}
-
-
-@pytest.fixture
-def tasks(
-    backend: Backend, environments: EnvironmentStore, made: dict[str, FaultTasks], tmp_path_factory: Any
-) -> FaultTasks:
-    if backend.name not in made:
-        folder = tmp_path_factory.mktemp(backend.name)
-        made[backend.name] = fault_tasks(faults, "price", backend, environments, folder)
-    return made[backend.name]
+FIRST = "price"
+"""A function that all tests of the library need (`tasks` in `conftest.py`)."""
 
 
 def _corrupted(bodies: Mapping[str, str]) -> dict[str, str]:

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import lost_changes as faults
 import pytest
 from examples import sampled
-from fault_tasks import FaultTasks, fault_tasks, is_caught
+from fault_tasks import FaultTasks, is_caught
 from working_backends import on_one_backend
 
 from gistpoint.core.confirmation.model import Confirmed
-from gistpoint.sandbox.backends.base import Backend
-from gistpoint.sandbox.environments.store import EnvironmentStore
 
-
-@pytest.fixture(scope="module")
-def made() -> dict[str, FaultTasks]:
-    return {}
-
-
-@pytest.fixture
-def tasks(
-    backend: Backend, environments: EnvironmentStore, made: dict[str, FaultTasks], tmp_path_factory: Any
-) -> FaultTasks:
-    if backend.name not in made:
-        folder = tmp_path_factory.mktemp(backend.name)
-        made[backend.name] = fault_tasks(faults, "quiet", backend, environments, folder)
-    return made[backend.name]
+FIRST = "quiet"
+"""A function that all tests of the library need (`tasks` in `conftest.py`)."""
 
 
 @on_one_backend

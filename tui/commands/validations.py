@@ -92,7 +92,7 @@ class ShowValidations(Request):
 def state(request: ShowValidations) -> int:
     """Print a row for each task, all annotations, or the agreement of two validators. Return the exit code.
 
-    Raises `UserError` for a name under which there are no validations, and for an agreement in an export.
+    Raises `UserError` if there are no validations under a name, or if an export is to show the agreement.
     """
     if request.export and request.agreement:
         raise UserError(

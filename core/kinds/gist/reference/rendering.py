@@ -358,7 +358,7 @@ class Renderer:
 
 
 def _is_alone(unit: Unit, statement: ast.stmt) -> bool:
-    """Whether there is no other code on the lines of a statement."""
+    """Whether a statement shares its lines with no other code."""
     start, end = unit.module.columns(statement)
     before = unit.module.lines[statement.lineno - 1][:start]
     after = unit.module.lines[last_line(statement) - 1][end:]
