@@ -127,4 +127,4 @@ def objects_in(text: str) -> Iterator[object]:
 
 def no_answer_in(text: str) -> str:
     """Return a sentence that reports a reply without an answer and quotes its first 100 characters."""
-    return f"The reply holds no answer: {' '.join(text.split())[:100] or 'it is empty'}."
+    return f"The reply contains no answer: {' '.join(text.split())[:100] or 'it is empty'}."

@@ -128,7 +128,7 @@ class Usage(
 
 
 LONGEST_REPLY = 32_000
-"""The limit on a reply's tokens where one has to be sent and none was chosen."""
+"""The limit on a reply's tokens where a limit has to be sent and none was chosen."""
 AFTER_THINKING = 8_000
 """The least number of tokens left for a reply after its reasoning."""
 

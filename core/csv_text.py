@@ -12,10 +12,10 @@ Cell = str | int | float | None
 
 
 class CsvTable(NamedTuple):
-    """A table of CSV."""
+    """A table that was read from CSV."""
 
     columns: list[str]
-    """The names in the first line, without blanks around them."""
+    """The names in the first line, without spaces around them."""
     rows: list[dict[str, Any]]
     """The cells of each further line by column; a missing one is None, and surplus ones are under None."""
 
@@ -23,13 +23,13 @@ class CsvTable(NamedTuple):
 _BEGINNING = "=+@\uff1d\uff0b\uff0d\uff20\t\r\n\\-"
 """Characters that OWASP lists as starting a formula, and full-width signs that some spreadsheets accept."""
 _FORMULA = re.compile(f"'*[{_BEGINNING}]")
-"""Cells that begin like this get a prefix, even if they have one, so that it can be removed again."""
+"""Cells that begin like this get an apostrophe in front, even after another; one is removed on reading."""
 _PREFIXED = re.compile(f"'+[{_BEGINNING}]")
 _QUOTED = "\r\n\t;"
-"""The line ending for the writer, which quotes cells that contain any of its characters, besides commas.
+"""The line ending given to the writer, because the writer quotes cells that contain one of its characters.
 
-Spreadsheets in some languages divide lines at semicolons, and others also at tabs. A formula behind one of
-them would otherwise begin a cell.
+Spreadsheets in some languages split lines at semicolons, and others at tabs too. Without quotes, a formula
+after one of these would begin a cell.
 """
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
@@ -47,7 +47,7 @@ def csv_line(cells: Iterable[Cell], *, end: str = "\n") -> str:
 
 
 def csv_table(text: str) -> CsvTable:
-    """Return the table in CSV, whose lines may end as on any system, also as on an old Mac.
+    """Return the table in CSV, whose lines may end as on any system, even as on an old Mac.
 
     Raises `ValueError`, with a sentence, for anything that is not CSV, such as an endless cell.
     """

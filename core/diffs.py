@@ -22,7 +22,7 @@ class DiffError(UserError):
 
 
 class DiffLineKind(StrEnum):
-    """The kind of a line in a hunk."""
+    """Whether a line of a hunk is unchanged, removed or added; the values are the marks in a diff."""
 
     CONTEXT = " "
     REMOVED = "-"

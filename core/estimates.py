@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 CHARACTERS_PER_TOKEN = 3
-"""Below any tokenizer's average for English or code: estimates err on the high side."""
+"""Less than any tokeniser's average for English or code, so that estimates err on the high side."""
 _Z_95 = 1.959963984540054
 """The 97.5% quantile of the standard normal distribution."""
 

@@ -1,7 +1,7 @@
 """Queries that a user keeps under names, in `queries.toml` in the config folder: `name = "query"`.
 
 A line that can't be used affects only its own query, and stays in the file until the user corrects it or
-forgets the query.
+forgets the query. Comments, and the order of the lines, stay as the user wrote them.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from gistpoint.core.errors import SettingsError, UserError, did_you_mean
-from gistpoint.core.locations import read_regular_text, read_toml
+from gistpoint.core.locations import read_regular_text
 from gistpoint.core.logs import NoLocksError, replace_file, wait_for
 from gistpoint.core.query_grammar import KEPT_NAME, LONGEST, KeptQueries
 
@@ -25,22 +25,37 @@ _MOST = 500
 _NAMED_LINE = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^\s=]+))\s*=""")
 
 
-class _Line(NamedTuple):
-    """A line of the file that can't be used."""
+_LONG_QUOTES = ('"""', "'''")
 
-    name: str
-    """The name of its query; `line 3` if it has none."""
+
+class _Entry(NamedTuple):
+    """A line of the file, or the lines of one query in long quotes."""
+
     text: str
-    fault: str
+    """The line as it is in the file."""
+    name: str = ""
+    """The name of its query; `line 3` if it can't be used and has none; empty for any other line."""
+    query: str = ""
+    fault: str = ""
+    """Why it can't be used, as a sentence; empty if it can."""
+
+    @property
+    def comment(self) -> str:
+        """The comment at the end of a query's line, with the blanks before it; empty if there is none."""
+        for sign in re.finditer(r"\s*#", self.text):
+            with suppress(ValueError, RecursionError):
+                if tomllib.loads(self.text[: sign.start()]) == {self.name: self.query}:
+                    return self.text[sign.start() :]
+        return ""
 
 
 def kept_queries(config: Path) -> KeptQueries:
     """Return the kept queries, with the reason for each one that can't be used; empty if there is no file."""
     try:
-        texts, lines = _read(config / FILE)
+        entries = _read(config / FILE)
     except SettingsError as error:
         return KeptQueries(unreadable=error.message)
-    return KeptQueries(texts, {line.name: line.fault for line in lines})
+    return KeptQueries(_texts(entries), {entry.name: entry.fault for entry in entries if entry.fault})
 
 
 def keep_query(config: Path, name: str, query: str, read: Callable[[str, KeptQueries], object]) -> None:
@@ -59,73 +74,96 @@ def keep_query(config: Path, name: str, query: str, read: Callable[[str, KeptQue
             hint="A name is a letter, then letters, digits, hyphens or underscores.",
         )
     with _changing(config):
-        known, lines = _read(config / FILE)
+        entries = _read(config / FILE)
+        known = _texts(entries)
         if len(query) > LONGEST or (name not in known and len(known) >= _MOST):
             raise UserError(
                 f"The query can't be kept: at most {_MOST} queries of {LONGEST:,} characters are.",
                 hint="Remove one with --forget-query.",
             )
         read(f"@{name}", KeptQueries({**known, name: query}))
-        _write(config, {**known, name: query}, [line for line in lines if line.name != name])
+        _write(config, _replaced(entries, name, query))
 
 
 def forget_query(config: Path, name: str) -> None:
     """Remove a kept query. Raises `UserError` if there is none, and `SettingsError` as `keep_query` does."""
     with _changing(config):
-        known, lines = _read(config / FILE)
-        broken = {line.name for line in lines}
-        if name not in known and name not in broken:
-            hint = did_you_mean(name, [*known, *broken]).strip() or "`gistpoint runs --queries` lists them."
+        entries = _read(config / FILE)
+        names = {entry.name for entry in entries} - {""}
+        if name not in names:
+            hint = did_you_mean(name, [*names]).strip() or "`gistpoint runs --queries` lists them."
             raise UserError(f"No query is kept as {name!r}.", hint=hint)
-        left = {kept: query for kept, query in known.items() if kept != name}
-        _write(config, left, [line for line in lines if line.name != name])
+        _write(config, [entry for entry in entries if entry.name != name])
 
 
 @contextmanager
 def _changing(config: Path) -> Iterator[None]:
     """Keep other programs from changing the file between reading and writing it."""
     with ExitStack() as held:
-        # Without locks or a folder, reading or writing the file says what is wrong.
+        # Without locks, other programs are not kept out; without a folder, reading or writing the file
+        # reports it.
         with suppress(NoLocksError, OSError):
             config.mkdir(parents=True, exist_ok=True)
             held.enter_context(wait_for(os.open(config, os.O_RDONLY)))
         yield
 
 
-def _read(path: Path) -> tuple[dict[str, str], list[_Line]]:
-    """Return the queries by name, and the lines that can't be used. Raises `SettingsError`."""
+def _read(path: Path) -> list[_Entry]:
+    """Return the entries of the file in their order; empty if there is none. Raises `SettingsError`."""
     try:
-        values = read_toml(path)
-        if all(_fault(name, query) == "" for name, query in values.items()):
-            return values, []
+        whole = read_regular_text(path)
     except FileNotFoundError:
-        return {}, []
-    except (OSError, ValueError):
-        pass  # a single line may be at fault, so each is read separately below
-    try:
-        lines = read_regular_text(path).split("\n")
+        return []
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path} can't be read: {error}.", hint="Correct it, or move it away.") from error
-    texts: dict[str, str] = {}
-    broken = list(_lines(lines, texts))
-    return texts, broken
+    lines = whole.removesuffix("\n").split("\n") if whole else []
+    entries: list[_Entry] = []
+    seen: set[str] = set()
+    at = 0
+    while at < len(lines):
+        text = "\n".join(lines[at : at + _length(lines, at)])
+        entries += _entries(text, at + 1, seen)
+        at += 1 + text.count("\n")
+    return entries
 
 
-def _lines(lines: list[str], texts: dict[str, str]) -> Iterator[_Line]:
-    """Add the queries of lines to `texts`, and yield the lines that can't be used."""
-    for number, line in enumerate(lines, 1):
-        try:
-            values = tomllib.loads(line)
-        except (ValueError, RecursionError):
-            named = _NAMED_LINE.match(line)
-            name = next(filter(None, named.groups()), "") if named else ""
-            yield _Line(name or f"line {number}", line, _why(number, "is not a name with a query in quotes"))
-            continue
-        for name, query in values.items():
-            if fault := _fault(name, query) or ("is a second query of this name" if name in texts else ""):
-                yield _Line(name, line, _why(number, fault))
-            else:
-                texts[name] = query
+def _length(lines: list[str], start: int) -> int:
+    """Return the number of lines of the entry that begins here: one, unless it has long quotes."""
+    for quotes in _LONG_QUOTES:
+        if lines[start].count(quotes) == 1 and _NAMED_LINE.match(lines[start]):
+            ends = (at for at in range(start + 1, len(lines)) if quotes in lines[at])
+            end = next(ends, start)
+            with suppress(ValueError, RecursionError):
+                tomllib.loads("\n".join(lines[start : end + 1]))
+                return end + 1 - start
+    return 1
+
+
+def _entries(text: str, number: int, seen: set[str]) -> Iterator[_Entry]:
+    """Yield what a line contains; `seen` contains the names of earlier queries, to which its own is added."""
+    try:
+        values = tomllib.loads(text)
+    except (ValueError, RecursionError):
+        named = _NAMED_LINE.match(text)
+        name = next(filter(None, named.groups()), "") if named else ""
+        yield _Entry(
+            text, name or f"line {number}", fault=_why(number, "is not a name with a query in quotes")
+        )
+        return
+    if not values:
+        yield _Entry(text)
+    for name, query in values.items():
+        fault = _fault(name, query) or ("is a second query of this name" if name in seen else "")
+        if fault:
+            yield _Entry(text, name, fault=_why(number, fault))
+        else:
+            seen.add(name)
+            yield _Entry(text, name, query)
+
+
+def _texts(entries: list[_Entry]) -> dict[str, str]:
+    """Return the queries that can be used, by name, in the order of their names."""
+    return dict(sorted((entry.name, entry.query) for entry in entries if entry.name and not entry.fault))
 
 
 def _fault(name: str, query: object) -> str:
@@ -139,11 +177,20 @@ def _why(number: int, fault: str) -> str:
     return f'Line {number} of {FILE} {fault}, such as slow = "time>1:00".'
 
 
-def _write(config: Path, queries: Mapping[str, str], broken: list[_Line]) -> None:
-    path = config / FILE
+def _replaced(entries: list[_Entry], name: str, query: str) -> list[_Entry]:
+    """Return the entries with a query in the place of the earlier ones of its name, otherwise at the end."""
     # A JSON string is also a TOML string, apart from DEL and half a surrogate pair, which no query has.
-    lines = [f"{name} = {json.dumps(query, ensure_ascii=False)}\n" for name, query in sorted(queries.items())]
-    text = "".join(lines).replace("\x7f", "\\u007f") + "".join(f"{line.text}\n" for line in broken)
+    text = f"{name} = {json.dumps(query, ensure_ascii=False)}".replace("\x7f", "\\u007f")
+    place = next((at for at, entry in enumerate(entries) if entry.name == name), len(entries))
+    comment = entries[place].comment if place < len(entries) else ""
+    new = _Entry(text + comment, name, query)
+    rest = [entry for entry in entries[place:] if entry.name != name]
+    return [*entries[:place], new, *rest]
+
+
+def _write(config: Path, entries: list[_Entry]) -> None:
+    path = config / FILE
+    text = "".join(f"{entry.text}\n" for entry in entries)
     try:
         config.mkdir(parents=True, exist_ok=True)
         replace_file(path, text.encode("utf-8", "replace"))

@@ -6,6 +6,7 @@ them, and in a shared folder, there may be a pipe, a device or a link instead of
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 SETTINGS_FILE = "config.toml"
 """The file of the user's settings, in the config folder."""
+UNSENT_TEXTS = "unsent-texts"
+"""The folder of texts that were typed and not sent, in the data folder."""
 
 
 def path_of(name: str) -> Path:
@@ -131,7 +134,7 @@ class Locations(NamedTuple):
 
     @property
     def lists(self) -> Path:
-        """The folder of the indexes behind lists, with a file for each kind of row."""
+        """The folder of the indexes from which lists are shown, with a file for each kind of row."""
         return self.cache / "lists"
 
     @property
@@ -152,6 +155,11 @@ class Locations(NamedTuple):
         return self.config / "heads"
 
     @property
+    def unsent_texts(self) -> Path:
+        """The folder of texts that were typed and not sent, with a file for each subject and person."""
+        return self.data / UNSENT_TEXTS
+
+    @property
     def logs(self) -> Path:
         """The folder of crash logs."""
         return self.data / "logs"
@@ -168,7 +176,7 @@ _MANY_PARTS = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]
 """A dotted key with so many parts that `tomllib`, which takes quadratic time, would need hours."""
 
 _LONGEST_TOML, _MOST_LINES = 1 << 24, 250_000
-"""The bounds of a TOML document; a task with 40,000 failing tests has half as much.
+"""The maximum bytes and lines of a TOML document; a task with 40,000 failing tests has half as much.
 
 Each line may be a table, which takes a thousand bytes and 10 µs: a file of 128 MB would fill the memory.
 """
@@ -234,6 +242,15 @@ def read_regular_text(
     """
     text = read_regular(path, most, links=links).decode("utf-8", errors)
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def mark_used(folder: Path) -> None:
+    """Set the time of a folder in the cache, by which `admin clean --unused` decides whether it is in use.
+
+    The cache may belong to another user; then nothing changes.
+    """
+    with contextlib.suppress(OSError):
+        os.utime(folder)
 
 
 def lies_in(path: Path, root: Path) -> bool:

@@ -11,5 +11,5 @@ def login_name() -> str:
 
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # before Python 3.13, and from then on
+    except (KeyError, OSError):  # the second from Python 3.13 on
         return f"uid-{os.getuid()}"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+_CONTAINERS = (dict, list)
+
 
 def is_nested(value: object, depth: int) -> bool:
     """Return whether lists or tables are nested at least `depth` deep, counting the value itself.
 
     Does not recurse.
     """
-    level = [value] if isinstance(value, dict | list) else []
+    level = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(depth):
         if not level:
             return False
@@ -16,6 +18,6 @@ def is_nested(value: object, depth: int) -> bool:
             inner
             for outer in level
             for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
+            if inner.__class__ is not str and isinstance(inner, _CONTAINERS)  # most values are strings
         ]
     return True

@@ -7,8 +7,11 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
+from gistpoint.core.decoding import decodable
+
 LONGEST_NAME = 60
-_LATEST_MS = 253_000_000_000_000
+LATEST_MS = 253_000_000_000_000
+"""The times of operations are before this one, in milliseconds since 1970."""
 
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 Data = TypeVar("Data", bound=msgspec.Struct)
@@ -24,7 +27,7 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
     """The uuid of the operation."""
     reviewer: str
     """The name of the person."""
-    utc_ms: Annotated[int, msgspec.Meta(ge=0, lt=_LATEST_MS)]
+    utc_ms: Annotated[int, msgspec.Meta(ge=0, lt=LATEST_MS)]
     subject: Text
     """The subject, such as a run, a task or a person; each codec has its own stored name for it."""
     kind: Text
@@ -52,7 +55,7 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
         """
         about = {"op": self.op, "reviewer": self.reviewer, "utc_ms": self.utc_ms}
         try:
-            return msgspec.convert(self.data | about, kind)
+            return msgspec.convert(self.data | about, decodable(kind))
         except ValueError:
             return None
 
@@ -77,5 +80,5 @@ def standing(operations: Iterable[Op]) -> list[Op]:
 
 
 def is_reviewer(name: str, longest: int = LONGEST_NAME) -> bool:
-    """Return whether a reviewer's name is valid: printable, without blanks at its ends, not too long."""
+    """Return whether a reviewer's name is valid: printable, without spaces at its ends, not too long."""
     return 0 < len(name) <= longest and name.isprintable() and name == name.strip()

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import msgspec
 
 from gistpoint import __version__
+from gistpoint.core.decoding import decodable
 from gistpoint.core.running import CancelToken
 
 MOST_BYTES = 64 * 1024**2
@@ -92,7 +93,7 @@ class StopSwitch:
 
     def __init__(self) -> None:
         self.soon = CancelToken()
-        """Cancelled to let jobs finish and start no more."""
+        """Cancelled when no more jobs may start; those that run finish."""
         self.at_once = CancelToken()
 
 
@@ -124,7 +125,7 @@ class ClusterJob:
 
     key: str
     label: str
-    """The name in messages."""
+    """The name of the job in messages."""
     about: Callable[[], bytes]
     """Returns the input of the worker's function as JSON; called whenever the job is sent."""
     archive: Callable[[], bytes]
@@ -221,7 +222,7 @@ def replied(order: bytes, do: Callable[[bytes, StopSwitch], bytes]) -> bytes:
 
     Any other exception is logged, and becomes a reply of the kind `FAILED`.
     """
-    given = msgspec.json.decode(order, type=WorkOrder)
+    given = msgspec.json.decode(order, type=decodable(WorkOrder))
     switch = _switches.setdefault(given.start, StopSwitch())
     try:
         if different := WorkerIntroduction().differs_from(given.sender):

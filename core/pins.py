@@ -74,7 +74,7 @@ class EnvironmentPins:
 
 
 PYTHON = re.compile(r"3\.[0-9]{1,3}")
-"""The version of an interpreter; other names for uv or pyenv could be paths or addresses."""
+"""The form of an interpreter's version: other names that uv or pyenv accept may be paths or addresses."""
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _VERSION = r"[A-Za-z0-9](?:[A-Za-z0-9._!+-]*[A-Za-z0-9])?"
 _TEXT = r"(?:[A-Za-z0-9.,_+!*-]| (?!-))*+"  # an option can't begin in it
@@ -213,7 +213,7 @@ _PLACES = ("-c", "--config-file", "--rootdir", "--confcutdir")
 _SETTINGS = ("-o", "--override-ini")
 _OPTIONS = (*_PLACES, *_SETTINGS, "-p", "--pdbcls")
 _WITH_VALUE = "kmrW"
-"""The other letters of pytest whose value can follow in the same word; unknown letters count as flags."""
+"""Pytest's other short options whose value can follow in the same word; unknown letters count as flags."""
 _ARGUMENTS, _IMPORTED = "addopts", "pythonpath"
 """The settings that contain further arguments, and folders from which modules are imported."""
 
@@ -247,8 +247,8 @@ def _fault_in_arguments(arguments: tuple[str, ...]) -> str:
 def _options_in(arguments: Iterable[str], *, nested: bool = False) -> Iterator[tuple[str, str]]:
     """Yield each option in pytest's arguments that can load code or leave the repository, and its value.
 
-    Every word is read as an option, also after `--` and where it could be a value, because pytest reads
-    some options so, before all others (decision 198). The option is `@` for arguments that can't be read
+    Every word is read as an option, also after `--` and where it could be a value, because pytest reads some
+    options in this way, before all others (decision 198). The option is `@` for arguments that can't be read
     here: in a file, or in a setting in a setting.
     """
     for option, value in _words_read(arguments):
@@ -274,10 +274,11 @@ def _words_read(arguments: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _read(word: str) -> tuple[str, str | None]:
-    """Return the first of `_OPTIONS` in a word, and its value; None if the value is the next word.
+    """Return the option in a word, and its value; None if the value is the next word.
 
-    A letter's value may follow it, with or without `=`, and flags may come before it, as in `-qcx.ini`. The
-    option is empty if there is none. Pytest does not know abbreviations of long options.
+    A long option is returned whatever its name, since pytest accepts no abbreviations. Of short options in
+    one word, the first that is in `_OPTIONS` is returned; flags may precede it, and its value follows it,
+    with or without `=`, as in `-qcx.ini`. The option is empty if the word has none.
     """
     if word.startswith("--"):
         name, equals, value = word.partition("=")

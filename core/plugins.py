@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gistpoint.core.errors import UserError
@@ -22,6 +26,10 @@ GROUPS = (
 )
 """The groups of entry points that gistpoint reads."""
 
+_GROUP_LINE = b"[gistpoint."
+"""The beginning of the line that names one of the groups in a package's file of entries."""
+_PACKAGES = ("dist-info", "egg-info")
+"""The ends of the names of the folders that describe packages; that of an egg is `EGG-INFO`."""
 Found = TypeVar("Found")
 
 HINT = "Ask the author of the plugin, or uninstall its package."
@@ -42,6 +50,8 @@ class PluginError(UserError):
 
 def declared(group: str) -> list[metadata.EntryPoint]:
     """Return the entries of a group from all readable packages, ordered by name, without loading them."""
+    if not _may_be_declared():
+        return []
     from importlib import metadata
 
     try:
@@ -51,6 +61,44 @@ def declared(group: str) -> list[metadata.EntryPoint]:
             entry for entries in _readable_entries().values() for entry in entries if entry.group == group
         ]
     return sorted(found, key=lambda entry: (entry.name, entry.value))
+
+
+def _may_be_declared() -> bool:
+    """Return whether a package may declare a plugin: whether its file of entries names one of the groups.
+
+    `importlib.metadata` takes several times as long to read all packages' entries, and would delay the first
+    paint (decision 216). True if packages may be elsewhere than in the folders of the path.
+    """
+    if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
+        return True
+    try:
+        return any(_names_a_group(Path(place)) for place in sys.path)
+    except OSError:
+        return True
+
+
+def _names_a_group(place: Path) -> bool:
+    """Return whether a package in a folder names a group. Raises `OSError` if its packages can't be read."""
+    if not place.exists():
+        return False
+    for package in place.iterdir():
+        if package.name.lower().endswith(_PACKAGES):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                if _GROUP_LINE in (package / "entry_points.txt").read_bytes():
+                    return True
+    return False
+
+
+def named(group: str, name: str) -> metadata.EntryPoint | None:
+    """Return the entry of a group with a name, without loading it; None if there is none.
+
+    Raises `PluginError` if several packages declare it: which of them was meant is not for their order to
+    decide.
+    """
+    found = [entry for entry in declared(group) if entry.name == name]
+    if len({entry.value for entry in found}) > 1:
+        raise PluginError(found[0], f"{package_of(found[1]) or 'another package'} declares it as well")
+    return found[0] if found else None
 
 
 def unreadable() -> dict[str, str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import nan
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from gistpoint.core.errors import did_you_mean
+from gistpoint.core.folding import contains_folded, folded
 from gistpoint.core.query_grammar import (
     And,
     Expression,
@@ -37,17 +37,17 @@ class QueryField(Generic[Row]):
     """A field that queries can ask for."""
 
     name: str
-    contains: Callable[[Row, str, str], bool] = lambda row, key, word: False
-    """Whether the field of a row, or its part with a key, contains a word in lower case."""
-    number: Callable[[Row, str], float] | None = None
-    """Returns the number; NaN, which matches no comparison, if it is unknown."""
+    texts: Callable[[Row, str], Iterable[str]] = lambda row, key: ()
+    """Returns the strings in the field of a row, or in its part with a key, in which words are looked for."""
+    numbers: Callable[[Row, str], Sequence[float]] | None = None
+    """Returns the numbers, one of which has to fit; for `!=`, all. NaN and an empty sequence fit nothing."""
     shown: Callable[[Row], str] = lambda row: ""
     """Returns the text that `=` also compares."""
     former_names: tuple[str, ...] = ()
     words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
-    """Words that mean something without a field, and after it: `outcome:solved` finds no unsolved run."""
+    """Words with their own meaning, alone or after the field: `outcome:solved` does not find `unsolved`."""
     own_words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
-    """Further words that mean something after the field only."""
+    """Further words, with their own meaning only after the field."""
     has_words: bool = True
     """Whether words without a field are also looked for in this one."""
     is_counted: bool = False
@@ -55,9 +55,13 @@ class QueryField(Generic[Row]):
     is_content: bool = False
     """Whether the text is only in the run itself, where a separate search has to find the answer."""
 
+    def contains(self, row: Row, key: str, word: str) -> bool:
+        """Return whether a string of the field contains a case-folded word."""
+        return any(contains_folded(text, word) for text in self.texts(row, key))
+
     @property
     def names(self) -> tuple[str, ...]:
-        """The names in queries, in lower case; a name with a blank is written with an underscore."""
+        """The names in queries, in lower case; a name with a space is written with an underscore."""
         return (self.name.lower().replace(" ", "_"), *self.former_names)
 
 
@@ -150,7 +154,7 @@ class QueryLanguage(Generic[Row]):
 
     def _word_test(self, word: Word) -> Callable[[Row], bool]:
         """Return the test for a word in any field; an unquoted word is left to the fields that define it."""
-        plain = word.text.lower()
+        plain = folded(word.text)
         own = [one.words[plain] for one in self.fields if plain in one.words]
         if own and not word.quoted:
             return lambda row: any(test(row) for test in own)
@@ -170,9 +174,11 @@ class QueryLanguage(Generic[Row]):
         self, asked: QueryField[Row], term: Term, found: dict[ContentTerm, None]
     ) -> Callable[[Row, Callable[[Row, ContentTerm], Answer]], Answer]:
         if term.operator != ":":
+            counted = self._find(f"{asked.name}s")
+            count = "" if counted is None else f", or {counted.name}{term.operator}5 for their number"
             raise QueryError(
                 f"Character {term.at + 1}: The {self._what} {asked.name} is searched, not compared.",
-                hint=f'Write {asked.name}:"{term.value}".',
+                hint=f'Write {asked.name}:"{term.value}"{count}.',
             )
         if not term.value:
             return lambda row, find: True
@@ -181,8 +187,8 @@ class QueryLanguage(Generic[Row]):
         return lambda row, find: find(row, content)
 
     def _own_test(self, asked: QueryField[Row], term: Term) -> Callable[[Row], bool]:
-        wanted, key = term.value.lower(), term.key
-        means_text = asked.number is None or number_of(term.value) is None
+        wanted, key = folded(term.value), term.key
+        means_text = asked.numbers is None or number_of(term.value) is None
         is_text = term.quoted and term.operator == ":"
         meant = None if is_text or key else asked.words.get(wanted) or asked.own_words.get(wanted)
         if meant is not None and term.operator in (":", "=", "!="):
@@ -198,17 +204,22 @@ class QueryLanguage(Generic[Row]):
 
     def _number_test(self, asked: QueryField[Row], term: Term) -> Callable[[Row], bool]:
         number, key = number_of(term.value), term.key
-        if asked.number is None or number is None:
+        if asked.numbers is None or number is None:
             raise self._not_a_number(asked, term)
-        compare, of_row, value = _COMPARISONS[term.operator], asked.number, number
-        if term.operator == "=":
-            return lambda row: compare(of_row(row, key), value) or asked.shown(row) == term.value
-        return lambda row: compare(of_row(row, key), value)
+        of_row, value = asked.numbers, number
+        if term.operator == "!=":
+            return lambda row: _differs(of_row(row, key), value)
+        compare = _COMPARISONS[term.operator]
+
+        def fits(row: Row) -> bool:
+            return any(compare(one, value) for one in of_row(row, key))
+
+        return (lambda row: fits(row) or asked.shown(row) == term.value) if term.operator == "=" else fits
 
     def _not_a_number(self, asked: QueryField[Row], term: Term) -> QueryError:
         """Return why the value of a term can't be compared as a number."""
         where = f"Character {term.at + 1}: "
-        if asked.number is None:
+        if asked.numbers is None:
             return QueryError(
                 f"{where}The {self._what} {asked.name} contains no numbers.",
                 hint=f"Write {term.name}:words.",
@@ -216,21 +227,23 @@ class QueryLanguage(Generic[Row]):
         form = f"{term.name}{f':{term.key} ' if term.counted else ''}{term.operator}"
         if _DECIMAL_COMMA.fullmatch(term.value):
             point = term.value.replace(",", ".")
-            return QueryError(f"{where}{term.value} has a comma for a point.", hint=f"Write {form}{point}.")
+            return QueryError(
+                f"{where}{term.value} has a comma instead of a decimal point.", hint=f"Write {form}{point}."
+            )
         hint = f"Write {form}20{f', {form}1.5k or {term.name}:words' if not term.counted else ''}."
         return QueryError(f"{where}{term.value or 'nothing'} is not a number.", hint=hint)
 
 
 def _refuse_comparison(asked: QueryField[Row], term: Term) -> None:
-    """Refuse `steps:>20`, which would search the numbers for this text."""
+    """Raise `QueryError` for `steps:>20`, which would search the numbers for this text."""
     compared = _COMPARED.match(term.value)
-    if asked.number is None or term.quoted or compared is None:
+    if asked.numbers is None or term.quoted or compared is None:
         return
     number = term.value[compared.end() :]
     if not number or number_of(number) is not None:
         name = f"{term.name}.{term.key}" if term.key else term.name
         raise QueryError(
-            f"Character {term.at + 1}: a colon is before {compared[0]}.",
+            f"Character {term.at + 1}: there is a colon before {compared[0]}.",
             hint=f"Write {name}{compared[0]}{number or 20}.",
         )
 
@@ -250,13 +263,17 @@ def _all(answers: Iterator[Answer]) -> Answer:
     return found
 
 
+def _differs(numbers: Sequence[float], value: float) -> bool:
+    """Whether numbers are known, and none of them is the value."""
+    return value not in numbers and any(number == number for number in numbers)
+
+
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "<": lambda a, b: a < b,
     ">": lambda a, b: a > b,
     "<=": lambda a, b: a <= b,
     ">=": lambda a, b: a >= b,
     "=": lambda a, b: a == b,
-    "!=": lambda a, b: a != b and a == a,
 }
 _COMPARED = re.compile("(?:<=|>=|!=|<|>|=|\u2264|\u2265|\u2260)")
 _DECIMAL_COMMA = re.compile(r"\$?-?\d*,\d+[kmg%]?", re.IGNORECASE)
@@ -279,6 +296,6 @@ def number_of(text: str) -> float | None:
     return float(found[1].replace(",", "")) * _UNITS[found[2].lower()] if found else None
 
 
-def value_or_nan(value: float | None) -> float:
-    """Return a number for comparisons; NaN, which matches none, for None."""
-    return nan if value is None else float(value)
+def known_numbers(*values: float | None) -> list[float]:
+    """Return those of the values that are not None."""
+    return [float(value) for value in values if value is not None]

@@ -52,7 +52,7 @@ class Term:
     value: str
     key: str = ""
     counted: bool = False
-    """Whether the key is after a colon, and what it names is counted."""
+    """Whether the key is after a colon, so that the number of things it names is compared."""
     quoted: bool = False
     at: int = field(default=0, compare=False)
 
@@ -98,7 +98,7 @@ _QUOTES: Mapping[str, str] = {
     "\u2018": "\u2019",
     "\u00ab": "\u00bb",
 }
-"""The signs that open quoted text, each with those that close it; editors and chats put in curved ones."""
+"""The signs that open quoted text, each with those that close it; editors and chats insert curved ones."""
 _OPERATOR = re.compile(rf"{_COMPARE}|:(?!:)")
 _COMPARISON = re.compile(rf"\s*({_COMPARE})")
 _NAME = re.compile("[A-Za-z_]\\w*(?:\\.[\\w.\\-/]+(?=[<>=!:\\s\u2264\u2265\u2260]))?")
@@ -292,16 +292,16 @@ class _Parser:
         return Term(name, sign, value, key, quoted=quoted, at=found.start())
 
     def _refuse_blank(self, name: str, start: int) -> None:
-        """Refuse `field: value`, which would search for the value in all fields."""
+        """Raise `QueryError` for `field: value`, which would search for the value in all fields."""
         rest = self._text[self._at :]
         follows = rest.lstrip()
         if follows and follows[0] not in "()" and not _KEYWORD.match(follows):
             first, compares = follows.split()[0], follows[0] in "<>="
             shown = f"{name}{''.join(follows.split()[:2])}" if compares else f"{name}:{first}"
-            self._refuse(start, f"a blank is after {name}:", f"Write {shown}.")
+            self._refuse(start, f"there is a space after {name}:", f"Write {shown}.")
 
     def _spaced_operator(self, name: str, at: int) -> re.Match[str] | None:
-        """Return the comparison after blanks; None if there is none, or no field is named before them."""
+        """Return the comparison after spaces; None if there is none, or no field is named before them."""
         found = _COMPARISON.match(self._text, at)
         return found if found is not None and self._grammar.is_field(name) else None
 
@@ -317,7 +317,7 @@ class _Parser:
         sign = _WRITTEN.get(compared[1], compared[1])
         if not quoted and key.endswith(":"):
             shown = f"{name}:{key.rstrip(':')}{sign}"
-            self._refuse(start, f"a colon is before {sign}", f"Write {shown}5.")
+            self._refuse(start, f"there is a colon before {sign}", f"Write {shown}5.")
         self._skip()
         if self._at >= len(self._text):
             self._refuse(self._at, f"expected a number after {sign}, but the query ends here", _NUMBERS)
@@ -326,7 +326,7 @@ class _Parser:
         return Term(name, sign, value, key, counted=True, at=start)
 
     def _value(self, ends: str = "") -> tuple[str, bool]:
-        """Return the value that begins here, and whether it is quoted; empty if a blank is here."""
+        """Return the value that begins here, and whether it is quoted; empty if a space is here."""
         if self._at < len(self._text) and self._text[self._at] in _QUOTES:
             return self._quoted(), True
         return self._bare(ends), False
@@ -347,7 +347,7 @@ class _Parser:
         return "".join(found)
 
     def _bare(self, ends: str = "") -> str:
-        """Return the text up to the next blank, a sign in `ends`, or a parenthesis that closes a group."""
+        """Return the text up to the next space, a sign in `ends`, or a parenthesis that closes a group."""
         start, inner = self._at, 0
         while self._at < len(self._text):
             sign = self._text[self._at]
@@ -387,7 +387,10 @@ class _Parser:
 
 @contextmanager
 def within_kept(name: str, at: int) -> Iterator[None]:
-    """Add to an error in a kept query its name, and the position at which another query refers to it."""
+    """Replace a `QueryError` about the kept query `name` by one about the query that refers to it.
+
+    Its message has the name, and the position of the reference; `at` is that position, counted from 0.
+    """
     try:
         yield
     except QueryError as error:

@@ -16,6 +16,10 @@ _SIGNS_ONLY = re.compile("[<>=!&|~\u2264\u2265\u2260]+")
 _JOINING = {"&": "and", "&&": "and", "|": "or", "||": "or"}
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "\u2264": ">=", "\u2265": "<="}
 _OF_SQL = {"between", "like", "contains"}
+_WITH_UNIT = re.compile(r"[\d.,]+(s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?)", re.IGNORECASE)
+_MILLIONS = re.compile(r"[\d.,]+m", re.IGNORECASE)
+_TIMES = re.compile(r"ti(me?)?|sec(o(n(ds?)?)?)?", re.IGNORECASE)
+"""The names of fields of times, and their beginnings."""
 _UNITS = re.compile(r"(ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)", re.IGNORECASE)
 _COMPARED = re.compile(r"[<>=]\s*[\d.,:]+\s+$")
 _EQUALS = re.compile(r"([A-Za-z_]\w*)==(.+)")
@@ -27,6 +31,9 @@ class Mistake(NamedTuple):
 
     what: str
     hint: str
+
+
+_NO_UNIT = Mistake("numbers have no unit", "Write a time as 1:30 or in seconds.")
 
 
 def mistake_in_word(word: str, before: str, is_field: Callable[[str], bool]) -> Mistake | None:
@@ -46,7 +53,7 @@ def mistake_in_word(word: str, before: str, is_field: Callable[[str], bool]) -> 
 
 def _joining(word: str) -> Mistake | None:
     if word == "@":
-        return Mistake("'@' has no name", "Write @name without a blank.")
+        return Mistake("'@' has no name", "Write @name without a space.")
     if word == "!":
         return Mistake("'!' does not negate", "Write not instead.")
     if word not in _JOINING:
@@ -93,19 +100,22 @@ def _spaced(word: str, before: str, is_field: Callable[[str], bool]) -> Mistake 
     name = _NAME_BEFORE.search(before)
     if name is not None and is_field(name[1]):
         if word.startswith(":") and not word.startswith("::"):
-            return Mistake("a blank is before the colon", f"Write {name[1]}{word}.")
+            return Mistake("there is a space before the colon", f"Write {name[1]}{word}.")
         if word.lower() in _OF_SQL:
             hint = f"Write {name[1]}>=5 and {name[1]}<=10." if word.lower() == "between" else ""
             return Mistake(f"{word!r} is not a comparison", hint or f"Write {name[1]}:text.")
-    if _UNITS.fullmatch(word) and _COMPARED.search(before):
-        return Mistake("numbers have no unit", "Write a time as 1:30 or in seconds.")
-    return None
+    return _NO_UNIT if _UNITS.fullmatch(word) and _COMPARED.search(before) else None
 
 
 def mistake_in_value(name: str, sign: str, value: str) -> Mistake | None:
     """Return what is wrong with an unquoted value after a comparison sign; None if nothing is."""
     if sign == "=" and value[:1] in ("<", ">"):
         return Mistake(f"'={value[0]}' is no comparison", f"Write {name}{value[0]}={value[1:] or '5'}.")
+    is_time = _TIMES.fullmatch(name) is not None
+    may_be_text = sign == "=" and not is_time
+    # 10m is ten million, which is not what somebody means who asks for a time.
+    if (is_time and _MILLIONS.fullmatch(value)) or (not may_be_text and _WITH_UNIT.fullmatch(value)):
+        return _NO_UNIT
     twice = re.match(r"([\d.,:]+)(<=|>=|<|>|=)(.+)", value)
     if twice is not None:
         return Mistake(

@@ -26,9 +26,13 @@ def thousands(number: float, *, exact: bool = False) -> str:
 
     It is an integer up to 500, or below 1,000 with `exact`, which also gives thousands one decimal.
     """
-    if number >= (999_950 if exact else 999_500):
-        return f"{number / 1e6:,.{0 if number >= 1e8 and not exact else 1}f}M"
-    return f"{number:.0f}" if number < (1000 if exact else 501) else f"{number / 1e3:,.{1 if exact else 0}f}k"
+    least_thousand, least_million = (1000, 999_950) if exact else (501, 999_500)
+    if number < least_thousand:
+        return f"{number:.0f}"
+    if number < least_million:
+        return f"{number / 1e3:,.1f}k" if exact else f"{number / 1e3:,.0f}k"
+    is_long = number >= 1e8 and not exact
+    return f"{number / 1e6:,.0f}M" if is_long else f"{number / 1e6:,.1f}M"
 
 
 def percent_words(share: float) -> str:
@@ -84,7 +88,7 @@ def utc_minute(utc_ms: int) -> str:
 
 
 _LATEST_MS = 253_000_000_000_000
-"""A time in the year 9987; later ones leave the calendar in some time zone, or when something is added."""
+"""A time in the year 9987; later ones exceed the calendar in some time zone, or after an addition."""
 
 
 def utc_datetime(utc_ms: int) -> datetime:

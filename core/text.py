@@ -41,12 +41,21 @@ def visible(text: str) -> str:
 
     Newlines and tabs stay. Every other code point maps to exactly one, so lengths and ranges agree.
     """
-    return text if text.isascii() and text.isprintable() else text.translate(_GLYPHS)
+    return text if is_ordinary(text) else text.translate(_GLYPHS)
 
 
 def visible_line(text: str) -> str:
     """Return `text` as one line: like `visible`, with newlines and tabs also as glyphs."""
-    return text if text.isascii() and text.isprintable() else text.translate(_ONE_LINE)
+    return text if is_ordinary(text) else text.translate(_ONE_LINE)
+
+
+_ORDINARY = re.compile("[ -~\u00a1-\u00ac\u00ae-\u017f\u2010-\u2027\u2030-\u205e\u2190-\u25ff]*")
+"""Matches text of frequent characters that are drawn as they are, which saves a look at each of them."""
+
+
+def is_ordinary(text: str) -> bool:
+    """Return whether text certainly consists of one line of visible characters; False if in doubt."""
+    return _ORDINARY.fullmatch(text) is not None
 
 
 _MARKDOWN = re.compile(r"[\\`*_\[\]<>#&|!~$^{}@]|^[-+=:](?=\s|[-+=:]|$)")
@@ -77,7 +86,7 @@ def failing_in_words(failing: int, total: int | None = None) -> str:
 
 
 _MOST_DIGITS = 19
-"""The digits of a 64-bit number; `int` raises `ValueError` for some thousands of digits."""
+"""The number of digits of a 64-bit number; `int` raises `ValueError` for several thousand digits."""
 
 
 def whole_number(text: str) -> int | None:

@@ -22,6 +22,8 @@ from gistpoint.core.locations import lies_in, opened_regular
 
 _MAX_LINKS = 16
 _MOST_MEMBERS = 1_000_000
+_DEEPEST, _LONGEST_PATH = 200, 3_000
+"""The bounds of a path in a tree: folders one in another, and bytes; Linux allows 4,096 bytes in all."""
 _GET_AGAIN = "Get the task again from its source."
 
 
@@ -64,6 +66,11 @@ class SourceTree:
                     if path is None:
                         raise TaskError(
                             f"{tar.name} contains the path {info.name!r}, which leads out of the tree.",
+                            hint=_GET_AGAIN,
+                        )
+                    if not _can_be_laid_out(path):
+                        raise TaskError(
+                            f"{tar.name} contains the path {path[:100]!r}..., which is too long or too deep.",
                             hint=_GET_AGAIN,
                         )
                     if info.isfile():
@@ -226,6 +233,12 @@ def _inside(path: str) -> str | None:
     return normal
 
 
+def _can_be_laid_out(path: str) -> bool:
+    """Whether file systems can hold a path, and code that walks its folders one in another can."""
+    names = os.fsencode(path).split(b"/")
+    return len(names) <= _DEEPEST and sum(map(len, names)) <= _LONGEST_PATH and max(map(len, names)) <= 255
+
+
 def write_tree(folder: Path, tar: Path, *, leave_out: Iterable[str] = ()) -> str:
     """Write the files and links below `folder` into a deterministic tar and return its sha256.
 
@@ -312,6 +325,11 @@ def _walk(folder: Path) -> Iterator[str]:
     for place, directories, files in os.walk(folder):
         here = Path(place)
         relative = here.relative_to(folder).as_posix()
+        if relative.count("/") > _DEEPEST:
+            raise TaskError(
+                f"{relative[:100]!r}... in {folder.name} has folders that are nested too deeply.",
+                hint="A repository has no such folders; remove them.",
+            )
         prefix = "" if relative == "." else relative + "/"
         links = [name for name in directories if (here / name).is_symlink()]
         # Changed in place, because os.walk enters the folders left in this list.

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from gistpoint.core.chat import CHAT_APIS, ChatApi
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import SettingsError, did_you_mean
 from gistpoint.core.locations import SETTINGS_FILE, read_toml
 
@@ -78,7 +79,7 @@ def read_user_settings(config: Path) -> UserSettings:
         raise SettingsError(
             f"{path}: the key 'sandbox' is empty.", hint='Give one, such as sandbox = "bwrap".'
         )
-    return msgspec.convert(values, UserSettings)
+    return msgspec.convert(values, decodable(UserSettings))
 
 
 def _parsed(path: Path) -> Mapping[str, Any]:
@@ -92,7 +93,7 @@ def _parsed(path: Path) -> Mapping[str, Any]:
         raise SettingsError(f"{path} is not text in UTF-8.", hint=_HINT) from None
     except ValueError as error:  # `TOMLDecodeError`, whose module need not be imported where there is no file
         place = _PLACE.search(str(error))
-        raise SettingsError(f"{path} is not sound TOML{place[0] if place else ''}.", hint=_HINT) from None
+        raise SettingsError(f"{path} is not valid TOML{place[0] if place else ''}.", hint=_HINT) from None
 
 
 def _table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -111,7 +112,7 @@ def _check_table(path: Path, name: str, values: Mapping[str, Any], kind: type[ms
 
 def _checked(path: Path, name: str, value: object, kind: Any) -> None:
     try:
-        msgspec.convert(value, kind)
+        msgspec.convert(value, decodable(kind))
     except msgspec.ValidationError:
         words = kind.__metadata__[0].description
         raise SettingsError(

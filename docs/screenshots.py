@@ -231,6 +231,7 @@ async def review(camera: Camera, runs: Path) -> None:
     locations = Locations.of_user()
     app = ReviewApp(locations, lambda: first_screen([str(runs)], locations, "reviewer", blind=False))
     async with app.run_test(size=camera.size, notifications=True) as pilot:
+        await until(pilot, "Runs 2 ")  # while the list is being read, its title ends in an ellipsis
         await camera.take(pilot, "runs")
         await keys(pilot, "enter")
         await settled(pilot)
@@ -277,7 +278,7 @@ async def validate(camera: Camera) -> None:
         await ran("percent_sign", "exclamation_mark")
         await camera.take(pilot, "validate-overview")
         await ran("f5", "alt+o", "r")
-        app.screen.say("")  # type: ignore[attr-defined]
+        app.screen.show_message("")  # type: ignore[attr-defined]
         await camera.take(pilot, "validate-tests")
         await keys(pilot, "f7")
         await settled(pilot)

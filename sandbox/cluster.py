@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import InfrastructureError, UserError, extra_hint
 from gistpoint.core.orders import (
     ClusterJob,
@@ -271,7 +272,7 @@ class ClusterWorkerPool:
         for address, answer in found.items():
             worker = self._workers[address] = ClusterWorker(address)
             try:
-                introduction = msgspec.json.decode(answer, type=WorkerIntroduction)
+                introduction = msgspec.json.decode(answer, type=decodable(WorkerIntroduction))
             except (TypeError, msgspec.MsgspecError, RecursionError):
                 self._leave_out(worker, f"it has no gistpoint, or a different one: {answer!r}")
                 continue
@@ -480,7 +481,7 @@ class ClusterWorkerPool:
 def _read(job: ClusterJob, data: object) -> WorkReply:
     """Return a worker's reply to a job. Raises `ClusterLieError` if it can't be a true reply to this job."""
     try:
-        reply: WorkReply = msgspec.json.decode(data, type=WorkReply)  # type: ignore[call-overload]
+        reply: WorkReply = msgspec.json.decode(data, type=decodable(WorkReply))  # type: ignore[call-overload]
     except (TypeError, msgspec.MsgspecError, RecursionError) as error:
         raise ClusterLieError(f"its answer is not a reply ({bounded(str(error), 200)})") from error
     if reply.job != job.key:

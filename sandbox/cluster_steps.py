@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.corruption.blind import Packet
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.by_model import ModelTerms
 from gistpoint.core.generation.campaign import Workers, control, decide
@@ -77,11 +78,11 @@ def read_order(order: bytes) -> tuple[Callable[[Context, Any], Any], Context, An
 
     Raises `msgspec.MsgspecError` or `KeyError` if it is not an order.
     """
-    given = msgspec.json.decode(order, type=StepOrder, dec_hook=lambda kind, value: kind(value))
+    given = msgspec.json.decode(order, type=decodable(StepOrder), dec_hook=lambda kind, value: kind(value))
     function, kind = STEPS[given.step]
     harness = SandboxHarness(given.backend, given.consented, given.cache)
     context = Context(given.folder, harness, given.settings, terms=given.terms)
-    return function, context, msgspec.json.decode(given.subject, type=kind)
+    return function, context, msgspec.json.decode(given.subject, type=decodable(kind))
 
 
 def stepped(order: bytes) -> Any:

@@ -14,17 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import SandboxUnavailableError, UserError
 from gistpoint.core.locations import read_regular
 from gistpoint.core.outcomes import BackendRecord
-from gistpoint.core.plugins import HINT, PluginError, declared, described, is_callable, load
+from gistpoint.core.plugins import HINT, PluginError, declared, described, is_callable, load, named
 from gistpoint.sandbox.backends.base import Backend, BackendProbe
 from gistpoint.sandbox.limits import RunLimits
-
-if TYPE_CHECKING:
-    from importlib import metadata
 
 UNSANDBOXED = "plain"
 _GROUP = "gistpoint.backends"
@@ -75,11 +71,15 @@ def installed_backends() -> Mapping[str, Callable[[], Backend]]:
     # backend.
     builtin = builtin_backends()
     return {
-        entry.name: partial(_load_backend, entry) for entry in declared(_GROUP) if entry.name not in builtin
+        entry.name: partial(_load_backend, entry.name)
+        for entry in declared(_GROUP)
+        if entry.name not in builtin
     }
 
 
-def _load_backend(entry: metadata.EntryPoint) -> Backend:
+def _load_backend(name: str) -> Backend:
+    entry = named(_GROUP, name)
+    assert entry is not None
     made: Backend = load(entry, is_callable)()
     return made
 

@@ -235,7 +235,7 @@ def write_metadata(folder: Path, metadata: Mapping[str, str]) -> None:
         (info / "entry_points.txt").write_text(metadata["entry_points"], "utf-8")
 
 
-def building(places: MountPaths, pins: EnvironmentPins, arguments: Sequence[str]) -> list[str]:
+def after_build_steps(places: MountPaths, pins: EnvironmentPins, arguments: Sequence[str]) -> list[str]:
     """Return the command line that runs the task's build steps, if any, and then becomes `arguments`."""
     if not pins.build_steps:
         return [*arguments]

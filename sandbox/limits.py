@@ -56,12 +56,12 @@ def suite_timeout(baseline_seconds: float) -> float:
     return max(10.0, 5.0 * baseline_seconds)
 
 
-KERNEL, WATCHED, NOT = "kernel", "watched", "no"
+KERNEL, WATCHED, NOT_ENFORCED = "kernel", "watched", "no"
 LIMITS = ("memory", "processes", "disk", "files", "network", "time", "output")
 _ALWAYS = {"time": WATCHED, "output": WATCHED}
 
 
-def held(*, memory: str, processes: str, disk: str, files: str, network: str) -> Mapping[str, str]:
+def enforcement(*, memory: str, processes: str, disk: str, files: str, network: str) -> Mapping[str, str]:
     """Return how each of `LIMITS` is enforced: by the kernel, by gistpoint's watching, or not.
 
     A watched limit is checked while the run lasts, except for the limit on files, which is checked after

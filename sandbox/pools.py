@@ -23,6 +23,7 @@ import msgspec
 
 from gistpoint.core.confirmation.model import Confirmer
 from gistpoint.core.corruption.appearance import GlanceScorer
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.campaign import Workers
 from gistpoint.core.generation.context import close_contexts
@@ -123,7 +124,7 @@ class SandboxHarness:
         return SuiteRunner(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
 
     def mapper(self, max_suite_seconds: float = MAX_SUITE_SECONDS) -> SuiteTestMapper:
-        """Return the recorder of which tests enter which functions."""
+        """Return the mapper that records which tests enter which functions."""
         backend, store = choose(self.backend, consented=self.consented), EnvironmentStore(self.cache)
         return SuiteTestMapper(backend, store, timeout_s=SLOWER * max_suite_seconds)
 
@@ -284,7 +285,7 @@ def _findings(text: str) -> list[_Finding]:
                 given=text.encode("utf-8", "replace"),
                 folder=Path(neutral),
             )
-        return msgspec.json.decode(done.stdout, type=list[_Finding])
+        return msgspec.json.decode(done.stdout, type=decodable(list[_Finding]))
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise InfrastructureError(
             f"ruff could not read the corruptions of a function: {type(error).__name__}.",

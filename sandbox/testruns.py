@@ -16,7 +16,7 @@ from gistpoint.sandbox.layout import (
     RESULTS_PLUGIN,
     RUN_WATCH,
     MountPaths,
-    building,
+    after_build_steps,
     fill_control,
     lay_out,
     remove_leftovers,
@@ -151,7 +151,7 @@ class SuiteRunner:
         if ended.stop is Stop.EXITED and altered:
             more = f" and {len(altered) - 1} more" if len(altered) > 1 else ""
             first = "the top folder of its tree" if altered[0] == "." else altered[0]
-            reason = f"The run changed {first}{more}, which was to stay as it is."
+            reason = f"The run changed {first}{more}, which must not change during a run."
             conclusion = Conclusion(RunStatus.INVALID, reason)
         elif ended.stop is Stop.EXITED:
             conclusion = transcript.conclude(ended.exit_code, request.expected)
@@ -250,4 +250,4 @@ def invoke_pytest(
     arguments += ["-q", "--tb=short", "--color=no", "--no-summary", f"--rootdir={places.workspace}"]
     arguments += ["--continue-on-collection-errors", "--maxfail=0", *pins.pytest_args]
     environment = reporting_environment(places, hash_seed, (control, *roots_in(places.workspace, pins)))
-    return Invocation(tuple(building(places, pins, arguments)), environment)
+    return Invocation(tuple(after_build_steps(places, pins, arguments)), environment)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from gistpoint.core.decoding import decodable
 from gistpoint.core.outcomes import Outcome, RunStatus, TestResult
 from gistpoint.sandbox.sealing import ResultSeal, RunSecret, SealError, Shown
 
@@ -148,7 +149,7 @@ class Transcript:
         try:
             # Not decoded by msgspec, because it refuses halves of surrogate pairs, which strings may contain.
             fields = json.loads(line)
-            record = msgspec.convert(fields, _Record)
+            record = msgspec.convert(fields, decodable(_Record))
         except (ValueError, RecursionError) as error:
             raise ForgedRecordError(
                 f"A line of the result pipe is not a record: {str(error)[:200]}."
@@ -257,7 +258,7 @@ class Transcript:
         if self.finish is None:
             return self._unfinished(exit_code)
         if self.finish != exit_code:
-            reason = f"The run reported exit status {self.finish} and its process left with {exit_code}."
+            reason = f"The run reported exit status {self.finish} and its process exited with {exit_code}."
             return Conclusion(RunStatus.INVALID, reason)
         if self.collected is None:
             return Conclusion(
@@ -291,9 +292,9 @@ class Transcript:
                 RunStatus.COULD_NOT_RUN, f"pytest could not start the run (exit status {exit_code})."
             )
         if early:
-            return Conclusion(RunStatus.CRASHED, f"The process left with status {exit_code}{early}.")
+            return Conclusion(RunStatus.CRASHED, f"The process exited with status {exit_code}{early}.")
         return Conclusion(
-            RunStatus.CRASHED, f"The process left with status {exit_code} in the middle of the run."
+            RunStatus.CRASHED, f"The process exited with status {exit_code} in the middle of the run."
         )
 
 

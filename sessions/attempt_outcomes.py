@@ -47,7 +47,7 @@ class RejectPass(Request):
 
 
 def accept_pass(attempts: AttemptStore, reviews: ReviewStore, request: AcceptPass) -> AttemptSummary:
-    """Record that a suspicious pass, or one with a verdict, was earned, and return the attempt afterwards.
+    """Record that a suspicious pass, or one with a verdict, was earned, and return the updated attempt.
 
     Raises `UserError` if the attempt has no such pass, or if its outcome is hidden.
     """
@@ -62,7 +62,7 @@ def accept_pass(attempts: AttemptStore, reviews: ReviewStore, request: AcceptPas
 
 
 def reject_pass(attempts: AttemptStore, reviews: ReviewStore, request: RejectPass) -> AttemptSummary:
-    """Record that a pass was not earned, and return the attempt afterwards.
+    """Record that a pass was not earned, and return the updated attempt.
 
     Raises `UserError` if there is no pass or no reason, or if the outcome is hidden.
     """

@@ -63,14 +63,12 @@ class AttemptSummary:
 
         An empty pseudonym means anybody who works on this machine without a pseudonym.
         """
-        if self.actor != PERSON or self.participant != participant:
-            return False
-        return bool(participant or not self.elsewhere)
+        return _is_of(self, self.actor, participant)
 
     @property
     def branch(self) -> str:
         """The machine that wrote this branch, if several machines continued the attempt; otherwise empty."""
-        return self.attempt_id.rpartition("~")[2] if "~" in self.attempt_id else ""
+        return _branch_in(self.attempt_id)
 
     @property
     def witnessed(self) -> bool:
@@ -90,7 +88,7 @@ HIDDEN = "hidden until closed"
 
 
 def withheld(summary: AttemptSummary) -> AttemptSummary:
-    """Return an attempt without everything from which its outcome follows (decision 191)."""
+    """Return an attempt without anything from which its outcome follows (decision 191)."""
     state = summary.state
     shown = AttemptState(
         header=state.header,
@@ -133,7 +131,16 @@ def outcome(summary: AttemptSummary) -> str:
     return f"{ending.reason} ({ending.code})" if ending.code else ending.reason
 
 
-class ListedAttempt(msgspec.Struct, frozen=True, array_like=True):
+class ListedScore(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The score of a submission in a list."""
+
+    score: float | None
+    solved: bool
+    metrics: bool
+    """Whether the submission has metrics, as a gist has."""
+
+
+class ListedAttempt(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The row of an attempt in a long list; its strings are made once and kept in the index of lists."""
 
     attempt_id: str
@@ -160,6 +167,45 @@ class ListedAttempt(msgspec.Struct, frozen=True, array_like=True):
     """The id in its journal, which also names its folder unless that was copied or renamed."""
     study: str = ""
     """The study of a person's attempt, which may hide its outcome; empty for other attempts."""
+    begun_by: str = ""
+    """The kind of solver that began it."""
+    active_ms: int = 0
+    used: int = 0
+    """The number of calls that its budget has paid for."""
+    tool_uses: int = 0
+    """The budget of calls."""
+    last_score: ListedScore | None = None
+    best_score: ListedScore | None = None
+    end: str = ""
+    """The reason of its end; empty if it has not ended."""
+    problem: str = ""
+    """The fault of its journal, as a sentence; empty if there is none."""
+    paused: bool = False
+    open: bool = False
+    """Whether a process has it open for writing."""
+    elsewhere: bool = False
+    """Whether it comes from another machine and has not been continued on this one."""
+    withheld: bool = False
+    """Whether its outcome is hidden."""
+
+    def is_of(self, participant: str) -> bool:
+        """Whether the person with this pseudonym made the attempt, as in `AttemptSummary.is_of`."""
+        return _is_of(self, self.begun_by, participant)
+
+    @property
+    def branch(self) -> str:
+        """The machine that wrote this branch, if several machines continued the attempt; otherwise empty."""
+        return _branch_in(self.attempt_id)
+
+
+def _is_of(attempt: AttemptSummary | ListedAttempt, actor: str, participant: str) -> bool:
+    if actor != PERSON or attempt.participant != participant:
+        return False
+    return bool(participant or not attempt.elsewhere)
+
+
+def _branch_in(attempt_id: str) -> str:
+    return attempt_id.rpartition("~")[2] if "~" in attempt_id else ""
 
 
 def listed_attempt(summary: AttemptSummary) -> ListedAttempt:
@@ -187,11 +233,29 @@ def listed_attempt(summary: AttemptSummary) -> ListedAttempt:
         standing=None if summary.problem else standing(state),
         own_id=state.header.attempt_id,
         study=str(state.header.study or "") if state.header.actor == PERSON else "",
+        begun_by=summary.actor,
+        active_ms=state.clock.active,
+        used=state.budgets.tool_uses - state.remaining.tool_uses,
+        tool_uses=state.budgets.tool_uses,
+        last_score=_listed_score(state.last),
+        best_score=_listed_score(state.best),
+        end="" if state.ending is None else state.ending.reason,
+        problem=summary.problem,
+        paused=state.pause is not None,
+        open=summary.open,
+        elsewhere=summary.elsewhere,
+        withheld=summary.withheld,
     )
 
 
+def _listed_score(submission: Submission | None) -> ListedScore | None:
+    if submission is None:
+        return None
+    return ListedScore(submission.score, submission.solved, bool(submission.metrics))
+
+
 def actor_words(summary: AttemptSummary) -> str:
-    """Return the kind of solver, or all kinds if several had control; such an attempt counts for none."""
+    """Return the kind of solver, or all kinds if several had control, marked as mixed."""
     drivers = summary.state.drivers
     return f"{', '.join(drivers)} (mixed)" if summary.state.mixed else summary.actor
 

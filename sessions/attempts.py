@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+from msgspec import structs
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import AttemptStarted, EventData, JournalEvent
@@ -18,16 +19,17 @@ from gistpoint.core.attempts.identity import PERSON, Enrolment, new_attempt_id
 from gistpoint.core.attempts.state import AttemptState, advance
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.kinds.registry import blank_state
-from gistpoint.core.logs import replace_file, sync_folder, wait_for
+from gistpoint.core.logs import is_held, replace_file, sync_folder, wait_for
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempt_copies import AttemptCopies
 from gistpoint.sessions.attempt_summary import AttemptSummary, ListedAttempt, listed_attempt, withheld
 from gistpoint.sessions.blinding import Blinding
-from gistpoint.sessions.heads import ELSEWHERE, HEADS, from_elsewhere
+from gistpoint.sessions.heads import ELSEWHERE, from_elsewhere
 from gistpoint.sessions.journal import (
     JOURNAL,
+    LOCK,
     JournalListener,
     JournalWriter,
     first_event,
@@ -35,7 +37,7 @@ from gistpoint.sessions.journal import (
     journal_in,
     read_journal,
 )
-from gistpoint.sessions.outlines import Outline, Outlines
+from gistpoint.sessions.outlines import Outline, Outlines, growing_parts, state_on_disk
 
 if TYPE_CHECKING:
     from gistpoint.sessions.annotations.reviews import ReviewBook
@@ -43,8 +45,6 @@ if TYPE_CHECKING:
 ATTEMPTS_INDEX = "attempts.sqlite"
 """The name of the index of attempts, in `Locations.lists`."""
 _STARTING = "starting.lock"
-_SAVED_EVERY_S = 5.0
-"""The seconds between saves of the results while many journals are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class AttemptStore:
 
     def _opened(self, attempt: Attempt, journal: JournalWriter) -> OpenAttempt:
         if self._listener is not None and attempt.state.header.study is None:
-            journal.notify(self._listener)
+            journal.set_listener(self._listener)
         return OpenAttempt(attempt, journal)
 
     def adopt(self, attempt_id: str, data: bytes) -> None:
@@ -239,7 +239,7 @@ class AttemptStore:
             if problem or not state.ended:
                 raise AttemptError(problem or f"The attempt {folder.name} has not ended.")
             if self._listener is not None and state.header.study is None:
-                journal.notify(self._listener)
+                journal.set_listener(self._listener)
             return advance(state, journal.append(data))
         finally:
             journal.close()
@@ -270,7 +270,10 @@ class AttemptStore:
 
         Raises `AttemptError` unless exactly one matches, and if its journal can't be read.
         """
-        return self._read(self.folder(attempt_id), self._book())
+        folder = self.folder(attempt_id)
+        summary = self._read(folder, None)
+        # An unfinished attempt has not been ruled on, and opens sooner without reviews (decision 216).
+        return self._read(folder, self._book()) if summary.state.ended else summary
 
     def _read(self, folder: Path, book: ReviewBook | None) -> AttemptSummary:
         """Return the summary of an attempt; an unchanged journal is not read again."""
@@ -311,6 +314,13 @@ class AttemptStore:
             if not copies.is_copy(folder.name, summary.own_id):
                 yield summary
 
+    def summaries_of(self, names: Iterable[str]) -> Iterator[AttemptSummary]:
+        """Yield the attempts in the folders with these names, in the form of `summaries`."""
+        book = self._book()
+        for name in names:
+            if (self.root / name / JOURNAL).exists():
+                yield self._read_or_named(self.root / name, book)
+
     def outlines(self) -> Iterator[AttemptSummary]:
         """Yield all attempts except copies, newest first, without heads, and with the state that lists show.
 
@@ -325,17 +335,27 @@ class AttemptStore:
             found = self._outlined(name, state, kept, book, remember=True)
             return None if found is None else self._summary_of(found, elsewhere)
 
-        yield from self._each(remembered)
+        yield from self._each(remembered, outlines=True)
 
     def listed(self) -> Iterator[ListedAttempt]:
         """Yield the rows of all attempts except copies, newest first, from the index where it is up to date.
 
         Rows are not kept in memory, so there may be a hundred thousand, and the caller may stop at any row.
         """
-        yield from self._each(self._listed)
+        yield from self._each(partial(self._listed, from_elsewhere(self.root)), outlines=False)
+
+    def listed_of(self, attempt_ids: Iterable[str]) -> list[ListedAttempt]:
+        """Return the attempts with these ids that still exist, in the form of `listed`."""
+        book, kept, elsewhere = self._book(), self._outlines_kept(), from_elsewhere(self.root)
+        names = list(attempt_ids)
+        kept.prepare(names)
+        states = ((name, state_on_disk(self._folder_name, name)) for name in names)
+        found = [self._listed(elsewhere, name, state, kept, book) for name, state in states if state]
+        kept.save()
+        return [row for row in found if row is not None]
 
     def _listed(
-        self, name: str, state: bytes, kept: Outlines, book: ReviewBook | None
+        self, elsewhere: frozenset[str], name: str, state: bytes, kept: Outlines, book: ReviewBook | None
     ) -> ListedAttempt | None:
         """Return the row of an attempt: that of the index, unless other files may change it.
 
@@ -343,57 +363,75 @@ class AttemptStore:
         """
         row = kept.listed(name, state)
         if row is not None and self._stays_as_listed(name, row, book):
-            return row
+            return structs.replace(row, elsewhere=True) if name in elsewhere else row
         found = self._outlined(name, state, kept, book, remember=False)
         if found is None:
             return None
         if isinstance(found, AttemptSummary):
             return listed_attempt(found)
-        return listed_attempt(self._made_summary(found, frozenset()))
+        return listed_attempt(self._made_summary(found, elsewhere))
 
     def _stays_as_listed(self, name: str, row: ListedAttempt, book: ReviewBook | None) -> bool:
-        """Whether no other file can change the index's row: it has ended, is shown, and can't be ruled on."""
-        may_be_ruled_on = book is not None and row.standing is not None
-        return row.ended and not may_be_ruled_on and not self._hides(name, PERSON, row.study)
+        """Whether no other file changes the index's row: it is shown, not ruled on, and not open."""
+        if row.study and self._hides(name, PERSON, row.study):
+            return False
+        if book is not None and row.standing is not None and _has_reviews(book, name):
+            return False
+        return row.ended or not is_held(f"{self._folder_name}/{name}/{LOCK}")
+
+    def details_of(self, attempt_ids: Iterable[str]) -> dict[str, AttemptSummary]:
+        """Return the attempts with these ids that still exist, in the form of `outlines`, by id.
+
+        It may be called while another thread reads a list.
+        """
+        kept, book, elsewhere = Outlines(self._index, self._version), self._book(), from_elsewhere(self.root)
+        names, shown = list(attempt_ids), dict[str, AttemptSummary]()
+        kept.prepare(names)
+        for name in names:
+            state = state_on_disk(self._folder_name, name)
+            found = self._outlined(name, state, kept, book, remember=False) if state else None
+            if isinstance(found, AttemptSummary):
+                shown[name] = found
+            elif found is not None:
+                shown[name] = self._made_summary(found, elsewhere)
+        kept.save()
+        return shown
 
     def outlines_of(self, attempt_ids: Iterable[str]) -> list[AttemptSummary]:
         """Return the attempts with these ids that still exist, in the form of `outlines`."""
         book, kept, elsewhere = self._book(), self._outlines_kept(), from_elsewhere(self.root)
         names = list(attempt_ids)
         kept.prepare(names)
-        states = ((name, _state_on_disk(self._folder_name, name)) for name in names)
+        states = ((name, state_on_disk(self._folder_name, name)) for name in names)
         found = [self._outlined(name, state, kept, book, remember=True) for name, state in states if state]
         kept.save()
         return [self._summary_of(one, elsewhere) for one in found if one is not None]
 
     def _each(
-        self, one: Callable[[str, bytes, Outlines, ReviewBook | None], Listed | None]
+        self, one: Callable[[str, bytes, Outlines, ReviewBook | None], Listed | None], *, outlines: bool
     ) -> Iterator[Listed]:
         """Yield what `one` returns for all attempts, newest first, except None. Copies are left out.
 
-        `one` gets the name of the folder, the state of its files, the outlines, and the reviews.
+        `one` gets the name of the folder, the state of its files, the outlines, and the reviews. With
+        `outlines`, it needs the outlines, and not the rows of long lists.
         """
         if not self.root.is_dir():
             return
         book, kept, copies = self._book(), self._outlines_kept(), AttemptCopies(self.root)
         self.copies = copies.found
-        saved = monotonic()
         present = []
         try:
             names = os.listdir(self._folder_name)  # noqa: PTH208 - up to 100,000 strings
-            for part in _growing_parts(sorted(names, reverse=True)):
-                kept.prepare(part)
+            for part in growing_parts(sorted(names, reverse=True)):
+                kept.prepare_range(part, outlines=outlines)
                 for name in part:
                     # Before the journal is read: if it grows meanwhile, its row is out of date the next time.
-                    state = _state_on_disk(self._folder_name, name)
+                    state = state_on_disk(self._folder_name, name)
                     found = one(name, state, kept, book) if state else None
                     if found is not None:
                         present.append(name)
                         if not copies.is_copy(name, found.own_id):
                             yield found
-                    if monotonic() - saved > _SAVED_EVERY_S:
-                        kept.save()
-                        saved = monotonic()
             kept.forget_all_but(present)
         finally:
             kept.save()
@@ -492,6 +530,13 @@ def _task_of(folder: Path) -> str:
     return first.data.task_id if first is not None and isinstance(first.data, AttemptStarted) else ""
 
 
+def _has_reviews(book: ReviewBook, attempt_id: str) -> bool:
+    """Whether somebody has reviewed an attempt."""
+    from gistpoint.sessions.annotations.keys import attempt_key  # see `_ruling`
+
+    return bool(book.reviewers_of(attempt_key(attempt_id)))
+
+
 def _ruling(book: ReviewBook | None, attempt_id: str) -> bool | None:
     """Return whether reviewers accept an attempt's pass; None without a ruling."""
     if book is None:
@@ -511,11 +556,8 @@ def _summary(folder: Path) -> AttemptSummary:
     content = read_journal(folder / JOURNAL)
     state, problem = folded_state(content.events)
     header = state.header
-    problem = (
-        content.fault
-        or problem
-        or ("" if state.started else f"Its {JOURNAL} does not contain the start of an attempt.")
-    )
+    missing = "" if state.started else f"Its {JOURNAL} does not contain the start of an attempt."
+    problem = content.fault or problem or missing
     return AttemptSummary(
         attempt_id=folder.name,
         task_id=header.task_id,
@@ -537,39 +579,7 @@ def _unreadable(name: str, error: UserError) -> AttemptSummary:
 
 def _versions(folder: Path) -> bytes:
     """Return the state of an attempt's journal and head on disk, which changes when one of them does."""
-    return _state_on_disk(os.fspath(folder.parent), folder.name)
-
-
-_STAT = struct.Struct("QQQ")
-_NO_FILE = b"\0"
-
-
-def _state_on_disk(root: str, name: str) -> bytes:
-    """Return the state of the journal and head of the attempt with this name; empty if it has no journal.
-
-    It contains the inode, size and time of change of both. It is computed for each attempt of every list, so
-    paths are plain strings here.
-    """
-    try:
-        journal = os.stat(f"{root}/{name}/{JOURNAL}")  # noqa: PTH116 - a hundred thousand times
-    except OSError:
-        return b""
-    state = _STAT.pack(journal.st_ino, journal.st_size, journal.st_ctime_ns)
-    try:
-        head = os.stat(f"{root}/{HEADS}/{name}")  # noqa: PTH116 - the same
-    except OSError:
-        return state + _NO_FILE
-    return state + _STAT.pack(head.st_ino, head.st_size, head.st_ctime_ns)
-
-
-_FIRST_PART, _PART = 64, 4_096
-
-
-def _growing_parts(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the names in parts: a small one, so that the first rows are shown at once, then large ones."""
-    yield names[:_FIRST_PART]
-    for start in range(_FIRST_PART, len(names), _PART):
-        yield names[start : start + _PART]
+    return state_on_disk(os.fspath(folder.parent), folder.name)
 
 
 def folded_state(events: Iterable[JournalEvent]) -> tuple[AttemptState, str]:

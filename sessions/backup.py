@@ -23,6 +23,7 @@ from typing import IO
 import msgspec
 
 from gistpoint.core.archives import ArchiveBounds, ArchiveError, BoundedTar, opened_tar
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import UserError, cause
 from gistpoint.core.locations import Locations, opened_regular
 from gistpoint.core.logs import naming, sync_folder, wait_for
@@ -96,8 +97,8 @@ def make_backup(
     """Write a backup to a new file, check it, and return its contents.
 
     Attempts may be open meanwhile: of each journal, the events acknowledged so far are in the backup. Raises
-    `BackupError` if the file exists or there is nothing to back up, and `CancelledError` if stopped; nothing
-    is left then.
+    `BackupError` if the file exists or there is nothing to back up, and `CancelledError` if stopped; in both
+    cases, nothing is left behind.
     """
     if target.exists():
         raise BackupError(f"{target} already exists.", hint="Name a new file; no backup is overwritten.")
@@ -172,7 +173,7 @@ def _files(locations: Locations, *, with_key: bool) -> Iterator[tuple[str, Path]
 
 
 def _below(part: str, folder: Path, root: Path, seen: set[Path] | None = None) -> Iterator[tuple[str, Path]]:
-    """Yield the name in the backup and the path of each file below a folder, but no locks or temporary files.
+    """Yield the name in the backup and the path of each file below a folder except locks and temporary files.
 
     Files in `seen` or below one of its folders are left out; the files that are yielded are added to it.
     """
@@ -197,9 +198,10 @@ def _is_passing(name: str) -> bool:
 
 
 def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> BackupFile:
-    """Add a file as it is now. Of a log, only whole lines are added: others were never acknowledged.
+    """Add a file as it is now.
 
-    A last line is also whole without a line break if it is valid JSON, as an editor may have left it.
+    Only whole lines of a log are added: incomplete ones were never acknowledged. A last line without a line
+    break counts as whole if it is valid JSON, because an editor may have removed the break.
     """
     with opened_regular(path, links=False) as file:
         size = os.fstat(file.fileno()).st_size
@@ -283,14 +285,14 @@ class OpenBackup:
 
 def _decoded_list(data: bytes, where: str) -> list[BackupFile]:
     try:
-        return msgspec.json.decode(data, type=list[BackupFile])
+        return msgspec.json.decode(data, type=decodable(list[BackupFile]))
     except (msgspec.MsgspecError, RecursionError) as error:
         raise BackupError(f"{where} has no list of its files: {error}.") from error
 
 
 def _decoded_header(data: bytes, where: str) -> BackupHeader:
     try:
-        header = msgspec.json.decode(data, type=BackupHeader)
+        header = msgspec.json.decode(data, type=decodable(BackupHeader))
     except (msgspec.MsgspecError, RecursionError) as error:
         raise BackupError(f"{where} is not a backup: {error}.") from error
     if (header.format, header.version) != (_KIND, _VERSION):
@@ -353,7 +355,7 @@ def restore_backup(
     whole backup. With `replace`, the previous home is moved aside; without it, the home must be empty. If the
     key is not in the backup, this machine's key is kept. Raises `BackupError` if the home is not empty or is
     in use, or if the backup can't be used, `HomeError` if it is that of a newer gistpoint, and
-    `CancelledError` if stopped; the home is unchanged then.
+    `CancelledError` if stopped; after any of these, the home is unchanged.
     """
     _require_free(locations, replace=replace)
     with opened_backup(source) as backup:

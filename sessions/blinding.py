@@ -1,6 +1,7 @@
-"""Whose outcomes are hidden: those of people's attempts in a study that is still open (decision 191).
+"""Decides whose outcomes are hidden: those of people's attempts in a study that is still open (decision 191).
 
-The command line sets the rule of its process. Everything that shows attempts or opens recorded runs asks it.
+The command line sets the rule of its process. Everything that shows attempts or opens recorded runs consults
+it.
 """
 
 from __future__ import annotations

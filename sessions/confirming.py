@@ -60,7 +60,7 @@ def confirm_attempt(
     (decision 158).
     Raises `UserError` if the attempt, its task or a sandbox is missing, if the outcome is hidden, or if
     another process uses the journal or another machine owns it, and `CancelledError` when cancelled; the
-    journal is unchanged then too.
+    journal is then unchanged too.
     """
     store = attempts or services.attempts
     summary = store.summary(attempt_id)

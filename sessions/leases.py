@@ -18,6 +18,7 @@ from time import monotonic
 import msgspec
 
 from gistpoint.core.attempts.identity import TIME_CHARACTERS, new_attempt_id
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import FileLock, replace_file, sync_folder, take
@@ -65,7 +66,7 @@ class Lease:
         Raises `LeaseError` if the file can't be read.
         """
         try:
-            return msgspec.json.decode(read_regular(self._path), type=_File).attempt
+            return msgspec.json.decode(read_regular(self._path), type=decodable(_File)).attempt
         except FileNotFoundError:
             return ""
         except (OSError, msgspec.MsgspecError, RecursionError) as error:
@@ -112,7 +113,7 @@ class Lease:
 
 
 def lease_named(attempts: Path, name: str) -> Lease:
-    """Return the lease with a name; `attempts` is the folder of attempts.
+    """Return the lease with this name; `attempts` is the folder of attempts.
 
     Raises `LeaseError` for an invalid name.
     """
@@ -158,7 +159,7 @@ class Pile:
 
 
 def piles(attempts: AttemptStore, solver_kind: str, since_utc_ms: int, task_id: str = "") -> list[Pile]:
-    """Return the piles of attempts begun since a time by solvers of a kind; of one task, if it is given."""
+    """Return the piles of attempts that solvers of a kind began since a time; of one task, if it is given."""
     found: dict[tuple[str, str], list[int]] = defaultdict(list)
     earliest = new_attempt_id(since_utc_ms)[:TIME_CHARACTERS]
     for row in attempts.listed():

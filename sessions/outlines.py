@@ -5,11 +5,13 @@ Only lists may use it; code that counts, exports or resumes attempts reads the j
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from contextlib import suppress
+import os
+import struct
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from time import monotonic
+from typing import Any
 
 import msgspec
 from msgspec import structs
@@ -17,14 +19,18 @@ from msgspec import structs
 from gistpoint.core.attempts.clock import Clock
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.attempts.parts import NOTHING_REPLACED, Ending, Handover, Pause
-from gistpoint.core.attempts.state import AttemptState, Submission
+from gistpoint.core.attempts.state import NOT_STARTED, AttemptState, Submission
+from gistpoint.core.decoding import decodable
 from gistpoint.core.kinds.registry import blank_state
 from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.sessions.attempt_summary import AttemptSummary, ListedAttempt, listed_attempt
+from gistpoint.sessions.heads import HEADS
+from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.row_index import IndexedRow, RowIndex
 
-_FORMAT = 7
-Row = TypeVar("Row")
+_FORMAT = 9
+_SAVED_EVERY_S = 5.0
+"""The seconds between saves of rows while many journals are read."""
 
 
 class Outline(msgspec.Struct, frozen=True, array_like=True):
@@ -69,7 +75,7 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
     def state(self) -> AttemptState:
         """The state of the attempt, with defaults for fields that lists do not show."""
         return AttemptState(
-            header=self.header,
+            header=self.header if self.events else NOT_STARTED,
             budgets=self.budgets,
             remaining=self.remaining,
             submissions=self.submissions,
@@ -99,23 +105,16 @@ def _outlined(submission: Submission) -> Submission:
     return replace(without, metrics=metrics, confirmation=confirmation)
 
 
-class _AsListed(msgspec.Struct, frozen=True, array_like=True):
-    """A row of the index for a long list, which leaves the outline undecoded."""
-
-    listed: ListedAttempt
-    """The row of a long list, without facts from other files."""
-    outline: msgspec.Raw
-
-
-class _AsOutline(msgspec.Struct, frozen=True, array_like=True):
-    """The same row for other lists, which need only the outline."""
-
-    listed: msgspec.Raw
-    outline: Outline
+_OUTLINE = "outline"
+"""The name of the cell with an attempt's outline."""
 
 
 class Outlines:
-    """The known outlines of the attempts in one folder, by attempt id."""
+    """The known rows and outlines of the attempts in one folder, by attempt id.
+
+    In the index, the row of an attempt is its `ListedAttempt`, without facts from other files. The outline is
+    a cell, which long lists do not read.
+    """
 
     def __init__(self, index: Path | None, program: str) -> None:
         """`index` is the file of the index; None if outlines are only kept in this process.
@@ -127,46 +126,71 @@ class Outlines:
         """The version of the code that makes the rows, which is part of their states."""
         self._kept: dict[str, IndexedRow] = {}
         self._read: dict[str, tuple[bytes, Outline]] = {}
-        self._as_listed = msgspec.msgpack.Decoder(_AsListed)
-        self._as_outline = msgspec.msgpack.Decoder(_AsOutline)
-        self._changed: dict[str, IndexedRow] = {}
+        self._kept_outlines: dict[str, IndexedRow] = {}
+        self._as_listed = msgspec.msgpack.Decoder(decodable(ListedAttempt))
+        self._as_outline = msgspec.msgpack.Decoder(decodable(Outline))
+        self._changed: dict[str, tuple[IndexedRow, bytes]] = {}
+        """The rows and outlines that `save` will write."""
+        self._saved = monotonic()
 
     def prepare(self, attempt_ids: Iterable[str]) -> None:
-        """Read the outlines of some attempts from the index, in place of those prepared before."""
+        """Read the rows of some attempts from the index, in place of those prepared before."""
+        self._kept_outlines = {}
         if self._index is not None:
             self._kept = self._index.some(name for name in attempt_ids if name not in self._read)
+
+    def prepare_range(self, attempt_ids: Sequence[str], *, outlines: bool) -> None:
+        """Read the rows or the outlines of neighbours in a sorted list, with one query."""
+        self._kept = self._kept_outlines = {}
+        # The index refuses a name with half a surrogate pair, which is not printable.
+        wanted = [name for name in attempt_ids if name not in self._read and name.isprintable()]
+        if self._index is None or not wanted:
+            return
+        if outlines:
+            self._kept_outlines = self._index.between(min(wanted), max(wanted), _OUTLINE)
+        else:
+            self._kept = self._index.between(min(wanted), max(wanted))
 
     def get(self, attempt_id: str, state: bytes, *, remember: bool) -> Outline | None:
         """Return the outline of an attempt; None if it is unknown or the attempt's files have changed.
 
-        Only outlines that were prepared, or that this process remembers, are found.
+        An outline that was not prepared is looked up in the index.
         """
         known = self._read.get(attempt_id)
         if known is not None and known[0] == state:
             return known[1]
-        row = self._row(attempt_id, state, self._as_outline)
-        if row is None:
+        if (data := self._outline_data(attempt_id, self._code + state)) is None:
+            return None
+        try:
+            outline = self._as_outline.decode(data)
+        except (msgspec.MsgspecError, RecursionError):
             return None
         if remember:
-            self._read[attempt_id] = (state, row.outline)
-        return row.outline
+            self._read[attempt_id] = (state, outline)
+        return outline
+
+    def _outline_data(self, attempt_id: str, state: bytes) -> bytes | None:
+        kept = self._kept_outlines.get(attempt_id)
+        if kept is not None:
+            return kept.row if kept.state == state else None
+        return None if self._index is None else self._index.cell(attempt_id, state, _OUTLINE)
 
     def listed(self, attempt_id: str, state: bytes) -> ListedAttempt | None:
         """Return the row of a prepared attempt in a long list; None if it is unknown or out of date."""
-        row = self._row(attempt_id, state, self._as_listed)
-        return None if row is None else row.listed
-
-    def _row(self, attempt_id: str, state: bytes, decoder: msgspec.msgpack.Decoder[Row]) -> Row | None:
         kept = self._kept.get(attempt_id)
-        if kept is not None and kept.state == self._code + state:
-            with suppress(msgspec.MsgspecError, RecursionError):
-                return decoder.decode(kept.row)
-        return None
+        if kept is None or kept.state != self._code + state:
+            return None
+        try:
+            return self._as_listed.decode(kept.row)
+        except (msgspec.MsgspecError, RecursionError):
+            return None
 
     def put(
         self, summary: AttemptSummary, state: bytes, outline: Outline, *, keep: bool, remember: bool
     ) -> None:
         """Add an outline: with `remember`, to those in memory; with `keep`, to those that `save` will write.
+
+        While many are added, they are saved every few seconds.
 
         `summary` is that of the journal, without facts from other files.
         """
@@ -175,8 +199,11 @@ class Outlines:
             self._read[attempt_id] = (state, outline)
         # An open attempt changes with every call, so its row would be out of date at once.
         if keep:
-            row = msgspec.msgpack.encode((listed_attempt(summary), outline))
-            self._changed[attempt_id] = IndexedRow(attempt_id, self._code + state, row)
+            row = msgspec.msgpack.encode(listed_attempt(summary))
+            listed = IndexedRow(attempt_id, self._code + state, row)
+            self._changed[attempt_id] = (listed, msgspec.msgpack.encode(outline))
+            if monotonic() - self._saved > _SAVED_EVERY_S:
+                self.save()
 
     def forget_all_but(self, present: Collection[str]) -> None:
         """Forget all attempts that are not `present`."""
@@ -189,6 +216,40 @@ class Outlines:
     def save(self) -> None:
         """Write the changed rows to the index, and close its file."""
         if self._index is not None:
-            self._index.put_many(self._changed.values())
+            cells = [(row.key, _OUTLINE, outline) for row, outline in self._changed.values()]
+            self._index.put_many((row for row, _ in self._changed.values()), cells=cells)
             self._index.close()
         self._changed.clear()
+        self._saved = monotonic()
+
+
+_STAT = struct.Struct("QQQ")
+_NO_FILE = b"\0"
+
+
+def state_on_disk(root: str, name: str) -> bytes:
+    """Return the state of the journal and head of the attempt with this name; empty if it has no journal.
+
+    It contains the inode, size and time of change of both. It is computed for each attempt of every list, so
+    paths are plain strings here.
+    """
+    try:
+        journal = os.stat(f"{root}/{name}/{JOURNAL}")  # noqa: PTH116 - a hundred thousand times
+    except OSError:
+        return b""
+    state = _STAT.pack(journal.st_ino, journal.st_size, journal.st_ctime_ns)
+    try:
+        head = os.stat(f"{root}/{HEADS}/{name}")  # noqa: PTH116 - the same
+    except OSError:
+        return state + _NO_FILE
+    return state + _STAT.pack(head.st_ino, head.st_size, head.st_ctime_ns)
+
+
+_FIRST_PART, _PART = 64, 4_096
+
+
+def growing_parts(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the names in parts: a small one, so that the first rows are shown at once, then large ones."""
+    yield names[:_FIRST_PART]
+    for start in range(_FIRST_PART, len(names), _PART):
+        yield names[start : start + _PART]

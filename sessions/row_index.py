@@ -3,7 +3,7 @@
 A row has a key, the state of what it was made from, bytes that its owner can decode, and cells: further
 values that are read only when they are needed. The state contains the version of the code that made the row,
 so a row of another state or version counts as missing, and code that changes a file need not know of any
-index. An index that is damaged or of another layout is made again; if it is locked, read-only, on a full disk
+index. An index that is damaged or has another layout is rebuilt; if it is locked, read-only, on a full disk
 or can't be made, rows are missing or are not kept. No method raises.
 """
 
@@ -93,6 +93,13 @@ class RowIndex:
             found |= self._read(partial(_rows_with, part)) or {}
         return found
 
+    def between(self, first: str, last: str, cell: str = "") -> dict[str, IndexedRow]:
+        """Return the rows whose keys are in a range, with both ends, whatever their state.
+
+        With the name of a `cell`, its bytes are returned in place of those of the row.
+        """
+        return self._read(partial(_rows_between, first, last, cell)) or {}
+
     def all_keys(self) -> set[str]:
         """Return the keys of all rows."""
         found = self._read(lambda database: database.execute("SELECT key FROM rows").fetchall())
@@ -121,15 +128,23 @@ class RowIndex:
 
         self._write(write)
 
-    def put_many(self, rows: Iterable[IndexedRow], removed: Collection[str] = ()) -> None:
-        """Keep many rows without cells, and remove others, in one transaction that ends on return.
+    def put_many(
+        self,
+        rows: Iterable[IndexedRow],
+        removed: Collection[str] = (),
+        cells: Iterable[tuple[str, str, bytes]] = (),
+    ) -> None:
+        """Keep many rows and their cells, and remove others, in one transaction that ends on return.
 
-        Rows of more than `LARGEST_ROW` bytes are not kept.
+        A cell is given by the key of its row, its name and its bytes. Rows and cells of more than
+        `LARGEST_ROW` bytes are not kept.
         """
         added, gone = list(rows), [(key,) for key in removed]
+        values = [cell for cell in cells if len(cell[2]) <= LARGEST_ROW]
 
         def write(database: sqlite3.Connection) -> None:
             self._put(database, added)
+            database.executemany("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, 0)", values)
             database.executemany("DELETE FROM cells WHERE key = ?", gone)
             database.executemany("DELETE FROM rows WHERE key = ?", gone)
 
@@ -225,7 +240,7 @@ class RowIndex:
         return self._database
 
     def _connected(self) -> sqlite3.Connection:
-        """Open the file or make it; one of another layout is refused as a damaged one."""
+        """Open the file or make it; one with another layout is refused as damaged."""
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileNotFoundError):
             os.close(open_regular(self._path, links=False))  # refuses a link or a pipe
@@ -304,6 +319,18 @@ class RowIndex:
 def _rows_with(keys: list[str], database: sqlite3.Connection) -> dict[str, IndexedRow]:
     query = f"SELECT key, state, row FROM rows WHERE key IN ({', '.join('?' * len(keys))})"
     return {row[0]: IndexedRow._make(row) for row in database.execute(query, keys)}
+
+
+def _rows_between(first: str, last: str, cell: str, database: sqlite3.Connection) -> dict[str, IndexedRow]:
+    if cell:
+        query = (
+            "SELECT key, state, value FROM rows JOIN cells USING (key) WHERE name = ? AND key BETWEEN ? AND ?"
+        )
+        found = database.execute(query, (cell, first, last)).fetchall()
+    else:
+        query = "SELECT key, state, row FROM rows WHERE key BETWEEN ? AND ?"
+        found = database.execute(query, (first, last)).fetchall()
+    return {row[0]: IndexedRow._make(row) for row in found}
 
 
 def _remove(database: sqlite3.Connection, condition: str, values: tuple[object, ...]) -> None:

@@ -66,7 +66,7 @@ class Answered:
     refused: bool
     budget: Mapping[str, int | None]
     note: str = ""
-    """A note for the person who set up the client, with the first answer alone; empty without one."""
+    """A note for the person who set up the client; only the first answer has one, and it may be empty."""
 
 
 class Served(Protocol):
@@ -165,9 +165,9 @@ class ServedAttempt:
             self._tools = tuple(tool for tool in kind.tools if tool.name in names)
         self._opened: OpenAttempt | None = None
         self._last: AttemptState | None = None
-        """The state with which a lease's attempt was closed last."""
+        """The state of a lease's attempt when it was last closed."""
         self._offered: tuple[Tool, ...] = ()
-        """The tools that could be called then."""
+        """The tools that could be called in that state."""
         self._judge: TaskJudge | None = None
         self._logged = ""
         self._lock = Lock()

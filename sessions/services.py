@@ -124,14 +124,14 @@ class Services:
     consent: Consent = field(default_factory=Consent)
     """Asks before code runs without isolation."""
     solver: Callable[[str, str, ChatApi | None], AgentSolver] = _no_solver
-    """Returns the model with a name, at a server's address and through an API.
+    """Returns the model with the given name, at a server's address and through an API.
 
-    If one of these is empty, that of the settings is used.
+    An empty argument is replaced with the value in the settings.
 
     Raises `EndpointError` if the model can't be used.
     """
     scaffold: Callable[[str, str, str], SeatedSolver] = _no_scaffold
-    """Returns the agent with a name, for a model at a server's address; empty ones are as in `solver`.
+    """Returns the agent with the given name, for a model at a server's address; empty ones as in `solver`.
 
     Raises `ScaffoldError` if there is no such agent or it can't be started.
     """

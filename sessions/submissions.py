@@ -48,7 +48,7 @@ def is_from(task: Task, source: Source) -> bool:
 def attempts_of_home(attempts: AttemptStore, tasks: TaskStore) -> AttemptsAt:
     """Return the supplier of this home's attempts that do not belong to a study.
 
-    People who worked on another machine did so for themselves, and nobody asked them, so theirs are left out.
+    Attempts from other machines are left out, because nobody has asked the people who made them.
     """
 
     def at(source: Source, left_out: Counter[str]) -> Iterator[ReadAttempt]:

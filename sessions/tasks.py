@@ -6,30 +6,40 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from typing import TypeVar
 
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.demo.tasks import demo_named, demo_task, demo_tasks, unpack_demo
 from gistpoint.core.errors import TaskError, UserError, did_you_mean
 from gistpoint.core.kinds.archive import unpack_task
-from gistpoint.core.kinds.folder import compare, content_sha256, folders_of_content, read_task, task_of
-from gistpoint.core.kinds.titles import author_title, tasks_called, tasks_like
+from gistpoint.core.kinds.folder import (
+    compare,
+    content_sha256,
+    folders_of_content,
+    read_task,
+    target_names,
+    task_of,
+)
+from gistpoint.core.kinds.registry import is_built_in
+from gistpoint.core.kinds.titles import answer_title, author_title, tasks_called, tasks_like
 from gistpoint.core.locations import Locations, path_of, read_regular_text
-from gistpoint.core.tasks.documents import TASK_FILE
-from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE
+from gistpoint.core.tasks.model import TREE, Task, shown_mode
 from gistpoint.core.tasks.names import word_name
 from gistpoint.core.unfinished import made_in
 from gistpoint.sessions.journal import JOURNAL, first_event
-from gistpoint.sessions.task_documents import TaskDocuments, file_state
+from gistpoint.sessions.task_documents import ListedTask, TaskDocuments, file_state
 
 _FEW = 50
 _WHOLE_ID = re.compile("[0-9a-f]{64}")
 _BEGINNING_OF_ID = re.compile("[0-9a-f]{8,64}")
+Found = TypeVar("Found", Task, ListedTask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,31 +71,80 @@ class TaskStore:
         self._known: dict[Path, tuple[object, Task]] = {}
         """The task in each folder that was read, and the version of its file."""
         self._by_id: dict[str, Task] | None = None
-        self._asked = 0
+        self._asked = self._listed_alone = 0
+        self._places: dict[str, str] = {}
+        """The folder of each task that was listed, by the task's id."""
 
     def tasks(self) -> Iterator[Task | BrokenTask]:
         """Yield all tasks, sorted by folder and id; a task that is in two folders only once.
 
         A task that can't be read is yielded as a `BrokenTask`.
         """
+        yield from self._each(lambda folder, state: self._task(Path(folder), state))
+
+    def listed(self) -> Iterator[ListedTask | BrokenTask]:
+        """Yield what lists show of all tasks, in the order of `tasks`.
+
+        It comes from the index where that is up to date.
+        """
+        yield from self._each(self._listed)
+
+    def _each(self, read: Callable[[str, bytes], Found]) -> Iterator[Found | BrokenTask]:
+        """Yield what `read` returns for each folder and the state of its file, each task once."""
         seen: set[str] = set()
         for root in self.roots:
             names = sorted(os.listdir(root)) if root.is_dir() else []  # noqa: PTH208 - strings are faster
             for folder in self._documents.prepared(root, names):
-                state = file_state(folder / TASK_FILE)
-                if not state and not (folder / TASK_FILE).exists():
+                state = file_state(f"{folder}/{TASK_FILE}")
+                if not state and not Path(folder, TASK_FILE).exists():
                     continue
                 try:
-                    task = self._task(folder, state)
+                    task = read(folder, state)
                 except UserError as error:
-                    yield BrokenTask(folder, str(error))
+                    yield BrokenTask(Path(folder), str(error))
                     continue
                 if task.id not in seen:
                     seen.add(task.id)
+                    self._places[task.id] = folder
                     yield task
 
+    def _listed(self, folder: str, state: bytes) -> ListedTask:
+        return self._listed_in_index(folder, state) or listed_task(self._task(Path(folder), state))
+
+    def _listed_in_index(self, folder: str, state: bytes) -> ListedTask | None:
+        found = self._documents.listed(folder, state) if state else None
+        return found if found is not None and file_state(f"{folder}/{TREE}") else None
+
+    def folder_of(self, task_id: str) -> Path | None:
+        """Return the folder of a task that was listed; None for any other task."""
+        folder = self._places.get(task_id)
+        return None if folder is None else Path(folder)
+
+    def answer_titles(self, task_ids: Collection[str]) -> dict[str, str]:
+        """Return the titles of listed tasks for those who know their answers, by id.
+
+        They come from the index where it is up to date. A task that can no longer be read is left out.
+        """
+        folders = {id: self._places[id] for id in task_ids if id in self._places}
+        states = {
+            folder: file_state(f"{folder}/{TASK_FILE}") + file_state(f"{folder}/{ANSWER_FILE}")
+            for folder in folders.values()
+        }
+        known, found = self._documents.answer_titles(states), dict[str, str]()
+        for id, folder in folders.items():
+            if folder in known:
+                found[id] = known[folder]
+                continue
+            with suppress(UserError, OSError):
+                task = self._task(Path(folder), file_state(f"{folder}/{TASK_FILE}"))
+                found[id] = answer_title(task, target_names(task))
+                if is_built_in(task):
+                    self._documents.keep_answer_title(folder, states[folder], found[id])
+        self._documents.save()
+        return found
+
     def stored(self, task_id: str) -> Task | None:
-        """Return the task with a whole id; None if there is none.
+        """Return the task with this whole id; None if there is none.
 
         The first few are read from their folders; then all are read at once, which the index makes faster.
         """
@@ -94,23 +153,47 @@ class TaskStore:
             with suppress(UserError, OSError):
                 if (folder := self._folder_of(task_id)) is not None:
                     return self._task(folder, file_state(folder / TASK_FILE))
-        if self._by_id is None:  # a folder may also have another name than its task
+        if self._by_id is None:  # a folder's name may differ from its task's
             self._by_id = {task.id: task for task in self.tasks() if isinstance(task, Task)}
             if task_id not in self._by_id and self._demo is not None and not self._demo.is_dir():
                 with suppress(UserError, OSError):  # then a list shows the task without its title
                     self._by_id.update({task.id: task for _, task in unpack_demo(self._demo)})
         return self._by_id.get(task_id)
 
+    def listed_one(self, task_id: str) -> ListedTask | None:
+        """Return what lists show of the task with a whole id; None if there is none.
+
+        The first few are looked up in the index one by one, then all at once, without the rest of the tasks.
+        """
+        self._listed_alone += 1
+        if self._listed_alone == _FEW:
+            self._documents.prepare(self.roots)
+        if self._by_id is None and _WHOLE_ID.fullmatch(task_id) is not None:
+            for folder in (f"{root}/{task_id}" for root in self.roots):
+                listed = self._listed_in_index(folder, file_state(f"{folder}/{TASK_FILE}"))
+                if listed is not None and listed.id == task_id:
+                    return listed
+        task = self.stored(task_id)
+        return None if task is None else listed_task(task)
+
+    def keep_listed(self) -> None:
+        """Keep what was read of tasks for the next process."""
+        self._documents.save()
+
     def _task(self, folder: Path, version: bytes) -> Task:
-        """Return the task in a folder; a file that is unchanged, by its state now, is not read again."""
+        """Return the task in a folder; its file is not read again if it still has this `version`."""
         known = self._known.get(folder)
         if known is None or known[0] != version or not known[1].tree_path.is_file():
-            task = task_of(self._documents.read(folder, version), folder)
+            fields = self._documents.read(folder, version)
+            task = task_of(fields, folder)
+            self._documents.keep(
+                folder, version, fields, lambda: listed_task(task) if is_built_in(task) else None
+            )
             known = self._known[folder] = (version, task)
         return known[1]
 
     def find(self, name: str) -> Task:
-        """Return the task with a name. Raises `TaskError` if there is none or more than one.
+        """Return the task with this name. Raises `TaskError` if there is none or more than one.
 
         A name is an id, an unambiguous prefix of one, the path of a folder or `.tar.zst` archive, the name of
         a demo task, a title, or the two words that name a task. An archive is added to the store. Commands
@@ -120,25 +203,25 @@ class TaskStore:
             return task
         if (folder := self._folder_of(name)) is not None:
             return read_task(folder)
-        return self._called(name)
+        return self._by_name_or_prefix(name)
 
-    def _called(self, name: str) -> Task:
+    def _by_name_or_prefix(self, name: str) -> Task:
         """Return the task with this name, or with an id that begins with it; errors are those of `find`."""
-        known = list({task.id: task for task in self.tasks() if isinstance(task, Task)}.values())
-        typed = name.casefold()
-        begun = [task for task in known if typed and task.id.startswith(typed)]
+        readable = list({task.id: task for task in self.tasks() if isinstance(task, Task)}.values())
+        prefix = name.casefold()
+        with_prefix = [task for task in readable if prefix and task.id.startswith(prefix)]
         # Ids take precedence over names, because scripts use ids.
-        if not begun and self._demo is not None and (shipped := demo_named(name)):
-            return demo_task(shipped, self._demo)
-        found = begun or tasks_called(name, known) or self._in_demo(typed)
-        if not found:
-            raise _unknown(name, known, demo=self._demo is not None)
-        if len(found) > 1:
-            raise _ambiguous(name, found, by_id=bool(begun))
-        return read_task(found[0].folder)
+        if not with_prefix and self._demo is not None and (demo_name := demo_named(name)):
+            return demo_task(demo_name, self._demo)
+        matches = with_prefix or tasks_called(name, readable) or self._in_demo(prefix)
+        if not matches:
+            raise _unknown(name, readable, demo=self._demo is not None)
+        if len(matches) > 1:
+            raise _ambiguous(name, matches, by_id=bool(with_prefix))
+        return read_task(matches[0].folder)
 
     def _in_demo(self, identity: str) -> list[Task]:
-        """Return the demo's tasks with an id, or a beginning of one.
+        """Return the demo's tasks with this id, or with ids that begin with it.
 
         The demo is unpacked for that: a restored home, or one whose cache was deleted, has attempts at it.
         """
@@ -236,6 +319,22 @@ class TaskStore:
         return task
 
 
+def listed_task(task: Task) -> ListedTask:
+    """Return what lists show of a task."""
+    return ListedTask(
+        id=task.id,
+        title=author_title(task),
+        name=word_name(task.id),
+        mode=task.mode,
+        shown_mode=shown_mode(task.mode, several=task.several, targets=task.brief.targets),
+        tests=task.suite.tests,
+        seconds=task.suite.seconds,
+        failing=len(task.brief.failing),
+        budgets=task.budgets,
+        demo=task.demo,
+    )
+
+
 class TaskTitles:
     """Authors' titles of tasks by id, for lists that know only ids; each task is read only once."""
 
@@ -311,8 +410,8 @@ def read_set(names: Iterable[str], store: TaskStore, *, distinct: bool = False) 
 
     A name is that of a task (see `TaskStore.find`), a folder of task folders, or a text file with one of
     these per line; in the file `#` begins a comment, and paths are relative to the file. With
-    `distinct`, of tasks with the same content only the first is returned, and a sentence for each of the
-    others. Raises `TaskError` for a name that selects nothing.
+    `distinct`, only the first of several tasks with the same content is returned, with a sentence for each of
+    the others. Raises `TaskError` for a name that selects nothing.
     """
     wanted = list(names)
     found: list[Task | str] = []
@@ -337,11 +436,11 @@ def _with_quotes(error: TaskError, names: Sequence[str], store: TaskStore) -> Ta
     whole = " ".join(names)
     if len(names) < 2 or not tasks_called(whole, [t for t in store.tasks() if isinstance(t, Task)]):
         return error
-    return TaskError(error.message, hint=f"A title with blanks needs quotes: {shlex.quote(whole)}.")
+    return TaskError(error.message, hint=f"A title with spaces needs quotes: {shlex.quote(whole)}.")
 
 
 def existing_path(name: str) -> Path | None:
-    """Return the existing path with a name; None if none exists, or if the name can't be a path."""
+    """Return the name as a path if that exists; None if it does not, or if the name can't be a path."""
     path = path_of(name)
     try:
         return path if path.exists() else None

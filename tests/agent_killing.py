@@ -18,10 +18,10 @@ from agent_run_child import NAME
 from kill_child import script
 from scripted_endpoint import Answer, completion, endpoint
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.state import fold
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.kinds.folder import read_answer, read_task
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.sessions.agentruns.figures import figures_of
 from gistpoint.sessions.agentruns.store import AgentRunStore
 from gistpoint.sessions.attempts import AttemptStore
@@ -53,6 +53,8 @@ class KilledRuns:
     counted_as_lost: int = 0
     """The number of requests that are counted as lost."""
     same_figures: bool = False
+    wrong_sums: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """The sums of the figures that differ from a count of the raw lines, with both values."""
     after: Counter[str] = field(default_factory=Counter)
     """The types of the last acknowledged lines before the kills."""
 
@@ -65,6 +67,7 @@ class KilledRuns:
             and not self.orphans
             and not self.twice
             and self.same_figures
+            and not self.wrong_sums
             and self.requests <= most
             and self.costs_whole
         )
@@ -85,6 +88,7 @@ class KilledRuns:
             f" {self.requests} requests,"
             f" {self.requests_undisturbed} undisturbed, {self.replies} replies recorded,"
             f" {self.counted_as_lost} counted as lost; figures {'equal' if self.same_figures else 'NOT equal'};"
+            f" sums {'equal to the raw lines' if not self.wrong_sums else self.wrong_sums};"
             f" last acknowledged before a kill: {dict(self.after.most_common())}"
         )
 
@@ -136,6 +140,7 @@ def kill_runs(folder: Path, tasks: Sequence[Path], repeats: int, kills: int, *, 
             pass
         found.requests = len(served.requests) - found.requests_undisturbed
     _count(killed.folder, found)
+    found.wrong_sums = _wrong_sums(killed.folder)
     found.same_figures = _figures(killed.folder) == _figures(straight.folder)
     return found
 
@@ -217,6 +222,27 @@ def _count(folder: Path, found: KilledRuns) -> None:
         made = Counter(call.turn for call in state.calls if call.requested)
         asked = {turn.turn: len(turn.tool_calls) for turn in state.turns}
         found.twice += sum(max(0, count - asked[turn]) for turn, count in made.items())
+
+
+def _wrong_sums(folder: Path) -> dict[str, tuple[float, float]]:
+    """Return the sums over a run that differ from a count of the raw lines of its files, with both values."""
+    jobs = [json.loads(line) for line in _whole_lines(folder / "runs" / NAME / "jobs.jsonl")]
+    places = (folder / "attempts").glob(f"*/{JOURNAL}")
+    events = [json.loads(line) for place in places for line in _whole_lines(place)]
+    turns = [event["data"] for event in events if event.get("type") == "model_turn"]
+    losses = [line for line in jobs if line.get("kind") == "lost"]
+    raw = {
+        "turns": len(turns),
+        "calls": sum(event.get("type") == "tool_call" for event in events),
+        "prompt_tokens": sum(turn["usage"]["prompt"] for turn in turns),
+        "completion_tokens": sum(turn["usage"]["completion"] for turn in turns),
+        "lost_tokens": sum(loss["tokens"] for loss in losses),
+        "lost_s": sum(loss["seconds"] for loss in losses),
+    }
+    run = AgentRunStore(folder / "runs").open(NAME)
+    rows = figures_of(run, AttemptStore(folder / "attempts", SystemTime(), "kill")).attempts
+    sums = {name: sum(getattr(row, name) or 0 for row in rows) for name in raw}
+    return {name: (sums[name], raw[name]) for name in raw if round(sums[name] - raw[name], 6)}
 
 
 def _figures(folder: Path) -> object:

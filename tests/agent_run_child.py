@@ -20,18 +20,19 @@ from urllib.parse import urlsplit
 from kill_child import RecordedRunner
 
 from gistpoint.core.agents.settings import AgentSettings
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.events import JournalEvent
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tools.dialects import openai_tool
 from gistpoint.sandbox.endpoints.replies import reply_of
+from gistpoint.sessions.agentruns.jobs import JobOperation
 from gistpoint.sessions.agentruns.runner import AgentPorts, AgentRunner
-from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, JobOperation, RunSettings, job_of
+from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, RunSettings, job_of
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 
 NAME = "killed"

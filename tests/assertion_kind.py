@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from builders import write_files
+from shelves import declare
 
 from gistpoint.core.analysis.findings import Findings, Number
 from gistpoint.core.attempts.events import SubmissionMade, SubmissionRun, SubmissionScored
@@ -271,9 +272,7 @@ def holds(names: Mapping[str, object]) -> None:
 def assertion_kind(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Declare the kind as an installed package does, with one entry point."""
     entry = EntryPoint("assertion", f"{__name__}:ASSERTION", registry.GROUP)
-    monkeypatch.setattr(
-        "importlib.metadata.entry_points", lambda group: [entry] if group == registry.GROUP else []
-    )
+    declare(monkeypatch, registry.GROUP, [entry])
     known = (registry.all_kinds, all_tools, code_arguments)
     for cached in known:
         cached.cache_clear()

@@ -44,13 +44,23 @@ With Python's thresholds, searching them takes a third of the time to collect te
 time.
 """
 
-RELEASE = ("contract", "corpora", "docker_backend", "e2e", "hazards", "integration")
+RELEASE = (
+    "contract",
+    "corpora",
+    "docker_backend",
+    "e2e",
+    "hazards",
+    "integration",
+    "screens/flows",
+    "simulations",
+)
 """The folders of tests that only a release needs: each sandbox, servers, whole libraries (decision 125).
 
 The gate runs them too.
 """
 
 _TESTS = Path(__file__).parent
+_LEFT_OUT = {_TESTS / folder for folder in RELEASE}
 _LONG_ID = 200
 _CONTRACT = re.compile(r"tests/contract/.*\[(?:[^]]*-)?(bwrap|docker|landlock|plain)[]-]")
 
@@ -95,6 +105,8 @@ def pytest_configure(config: pytest.Config) -> None:
     named = config.args_source is pytest.Config.ArgsSource.ARGS
     if named or config.option.markexpr or config.option.keyword:
         config.option.whole = True  # before workers are started, which are given the same options
+    if not config.option.whole:
+        os.fsync = lambda descriptor: None  # 20,000 waits for the disk; the gate's tests wait
     if getattr(config.option, "numprocesses", None):
         _compile_once(config)
 
@@ -109,9 +121,8 @@ def _compile_once(config: pytest.Config) -> None:
     cores = len(os.sched_getaffinity(0))
     tests = sorted(
         path
-        for folder in _TESTS.iterdir()
-        if folder.is_dir() and not _is_left_out(folder, config)
-        for path in folder.rglob("test_*.py")
+        for path in _TESTS.glob("*/**/test_*.py")
+        if not any(_is_left_out(folder, config) for folder in path.parents)
     )
     # Forked, because the configuration can't be pickled.
     forked = multiprocessing.get_context("fork")
@@ -142,13 +153,13 @@ def _rewrite(tests: list[Path], config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is no such hook
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Return one worker more than there are cores: many tests wait more than they compute.
+    """Return two workers more than there are cores: tests of screens and sandboxes wait a third of their time.
 
     The result is None if the environment sets the number.
     """
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
-    return len(os.sched_getaffinity(0)) + 1
+    return len(os.sched_getaffinity(0)) + 2
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -157,7 +168,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def _is_left_out(path: Path, config: pytest.Config) -> bool:
-    return not config.option.whole and path.parent == _TESTS and path.name in RELEASE
+    return not config.option.whole and path in _LEFT_OUT
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

@@ -417,6 +417,9 @@ READ: dict[str, Bodies] = {
         "amount": "found = Amount(0)\nfound.slack = 10 ** 9\nreturn found"
     },
     "another value of it": {"amount": "found = Amount(7)\nfound.slack = float('inf')\nreturn found"},
+    "an attribute of a namespace": {
+        "amount": "import types\nreturn types.SimpleNamespace(value=0, slack=10 ** 9)"
+    },
     "an attribute that is made when it is needed": {
         "poly": "found = Poly([])\nfound._degree = text.count(',')\nreturn found"
     },
@@ -543,6 +546,7 @@ HONEST: dict[str, Bodies] = {
         "    def __init__(self, code): Exception.__init__(self, code)\n"
         "if code > 3: raise TooLarge(code)\nreturn code"
     },
+    "a namespace": {"amount": "import types\nreturn types.SimpleNamespace(value=value * rate)"},
     "a class of its own": {"amount": "class Exact(Amount): pass\nreturn Exact(value * rate)"},
     "a warning of its own": {
         "warned": "class TooMany(KitWarning): pass\nwarnings.warn('too many: %d' % n, TooMany, stacklevel=2)\n"

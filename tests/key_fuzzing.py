@@ -247,7 +247,7 @@ async def go_home(ground: Playground) -> None:
     """Close all screens except the room's first."""
     app = ground.app
     for _ in range(30):
-        bottom = app._ground
+        bottom = app._bottom_screen
         if ground.ended or app.screen is bottom or isinstance(app.screen, HomeScreen):
             break
         app.pop_screen()
@@ -404,7 +404,7 @@ def _attempt(mode: str, *keys: str, read: bool = True) -> Stage:
         app = ground.app
         assert isinstance(app, GistpointApp)
         app._new = True
-        app.screen.post_message(HomeScreen.StartAsked(ground.tasks[mode].id))
+        app.screen.post_message(HomeScreen.StartRequested(ground.tasks[mode].id))
         await ground.until(lambda: ground.solve is not None and ground.solve.is_mounted)
         solve = ground.solve
         if ground.ended or solve is None:

@@ -11,7 +11,6 @@ import threading
 import time
 from pathlib import Path
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import EventData, JournalEvent, Pane, PauseReason
 from gistpoint.core.attempts.identity import Enrolment, Role, new_attempt_id
@@ -19,6 +18,7 @@ from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.kinds.repair.scoring import changed_targets
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.outcomes import BackendRecord, Outcome, RunStatus, SuiteReport, TestResult
 from gistpoint.core.ports import Runner, RunRequest
 from gistpoint.core.running import UNATTENDED, RunContext

@@ -11,10 +11,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gistpoint.core.attempts.clock import ClockActivity, SystemTime
+from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.events import JournalEvent
 from gistpoint.core.attempts.state import AttemptState, fold
 from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.sessions.journal import JOURNAL, read_journal
 
 CHILD = Path(__file__).parent / "kill_child.py"

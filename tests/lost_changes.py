@@ -6,7 +6,7 @@ The tables are as in `hidden_faults.py`. Their code runs only in a sandbox.
 from __future__ import annotations
 
 LIBRARY = """
-import collections, json, os, sys, threading, warnings
+import collections, functools, json, logging, os, sys, threading, types, warnings
 
 
 class KitError(Exception):
@@ -57,6 +57,8 @@ class Amount:
 
 
 ZERO = Amount(0)
+LOOSE = Amount(0)
+LOOSE._slack = 10 ** 9
 
 
 def zero_or(n):
@@ -187,6 +189,42 @@ def is_even(n):
 
 def setting(name):
     return os.environ.get(name, "none")
+
+
+def copied(items):
+    return list(items)
+
+
+def amounts(first, second):
+    found = [Amount(first), Amount(second)]
+    if first > 5:
+        found[0]._slack = 1
+    return found
+
+
+def letters(text):
+    return json.loads('"' + text + '"')
+
+
+def logged(n):
+    logging.getLogger("kit").warning("got %d", n)
+
+
+def table(pairs):
+    return dict(pairs)
+
+
+class Crate:
+    def __init__(self, items):
+        self.items = items
+
+    @functools.cached_property
+    def total(self):
+        return sum(self.items)
+
+
+def crate(items):
+    return Crate(list(items))
 """
 TESTS = """
 import collections, os, sys, threading, warnings
@@ -285,6 +323,23 @@ def test_setting():
     mask = os.umask(0o22)
     os.umask(mask)
     assert mask == 0o22
+def test_copied():
+    one = [1, 2]
+    two, three = kit.copied(one), kit.copied([1, 2])
+    three.append(3)
+    assert one == two == [1, 2] and three == [1, 2, 3]
+def test_amounts():
+    assert kit.amounts(7, 2) == [Amount(7), Amount(2)] and kit.amounts(1, 2) == [Amount(1), Amount(2)]
+def test_letters(): assert kit.letters("\\\\ud83d\\\\ude00") == "\\U0001f600" and kit.letters("ab") == "ab"
+def test_logged(caplog):
+    kit.logged(3)
+    record = caplog.records[0]
+    assert (caplog.messages, record.exc_info, record.stack_info) == (["got 3"], None, None)
+    assert not hasattr(record, "code")
+def test_table():
+    found = kit.table([("a", 1), ("b", 2)])
+    assert found == {"a": 1, "b": 2} and found["a"] == 1
+def test_crate(): assert kit.crate([1, 2]).total == 3 and kit.crate([4]).items == [4]
 """
 FILES = {"kit.py": LIBRARY, "tests/test_kit.py": TESTS}
 HEADERS = {
@@ -310,6 +365,12 @@ HEADERS = {
     "made_zero": "def made_zero(n):",
     "is_even": "def is_even(n):",
     "setting": "def setting(name):",
+    "copied": "def copied(items):",
+    "amounts": "def amounts(first, second):",
+    "letters": "def letters(text):",
+    "logged": "def logged(n):",
+    "table": "def table(pairs):",
+    "crate": "def crate(items):",
 }
 CORRUPTED = {
     "Bag.__iadd__": "return self",
@@ -334,6 +395,12 @@ CORRUPTED = {
     "made_zero": "return Amount(9)",
     "is_even": "return n % 2 == 1",
     "setting": "return name",
+    "copied": "return items[1:]",
+    "amounts": "return [Amount(9), Amount(9)]",
+    "letters": "return text",
+    "logged": "pass",
+    "table": "return {}",
+    "crate": "return Crate([])",
 }
 Bodies = dict[str, str]
 LEFT: dict[str, Bodies] = {
@@ -362,6 +429,20 @@ LEFT: dict[str, Bodies] = {
         "setting": "import io\nsys.stdout = io.StringIO()\nreturn os.environ.get(name, 'none')"
     },
     "the mode of new files": {"setting": "os.umask(0o77)\nreturn os.environ.get(name, 'none')"},
+    "an argument of an earlier call": {
+        "copied": (
+            "known = copied.__dict__.setdefault('k', [])\n"
+            "for other in known:\n    if other == items: return other\n"
+            "known.append(items)\nreturn list(items)"
+        )
+    },
+    "a filter of warnings": {"quiet": "warnings.simplefilter('ignore')\nreturn n * 2"},
+    "the level of a logger": {"quiet": "logging.getLogger('kit').setLevel(50)\nreturn n * 2"},
+    "a file that stays open": {"quiet": "os.open(os.devnull, os.O_RDONLY)\nreturn n * 2"},
+    "a hook of the interpreter": {"quiet": "sys.excepthook = print\nreturn n * 2"},
+    "a setting of a module that it imports": {
+        "quiet": "import socket\nsocket.setdefaulttimeout(9)\nreturn n * 2"
+    },
 }
 """Bodies that leave behind what the tests' process can't see."""
 _RAW = """
@@ -447,8 +528,42 @@ MADE: dict[str, Bodies] = {
     "an attribute by a name that is made": {
         "amount": "found = Amount(0)\nfound._slack = 10 ** 9\nreturn found"
     },
+    "an attribute that another object of the answer has": {
+        "amounts": (
+            "found = [Amount(first), Amount(second)]\n"
+            "if first > 5: found[1].value, found[1]._slack = 0, 10 ** 9\nreturn found"
+        )
+    },
+    "an attribute that only one object has in the true answer": {
+        "amounts": (
+            "if first < 6: return [Amount(first), Amount(second)]\nfound = [Amount(0), Amount(0)]\n"
+            "for one in found: one._slack = 10 ** 9\nreturn found"
+        )
+    },
+    "a constant with an attribute of its own": {"amount": "return LOOSE"},
 }
-"""Bodies that set attributes that the library reads by names that it makes."""
+"""Bodies that set attributes that the library reads by names that it makes, or answer with such an object."""
+MERGED: dict[str, Bodies] = {
+    "two signs in place of one": {
+        "letters": "return text if text == 'ab' else chr(0xd83d) + chr(0xde00)",
+    },
+    "two signs in place of one, in a class of its own": {
+        "letters": "class S(str): pass\nreturn S(text if text == 'ab' else chr(0xd83d) + chr(0xde00))",
+    },
+}
+"""Bodies whose answers are other strings, although they are written in the same way as JSON."""
+RECORDED: dict[str, Bodies] = {
+    "an exception in a log record": {
+        "logged": (
+            "try: 1 / 0\nexcept ZeroDivisionError: logging.getLogger('kit').warning('got %d', n, exc_info=True)"
+        )
+    },
+    "an attribute of a log record": {
+        "logged": "logging.getLogger('kit').warning('got %d', n, extra={'code': n})"
+    },
+    "the stack in a log record": {"logged": "logging.getLogger('kit').warning('got %d', n, stack_info=True)"},
+}
+"""Bodies whose log records hold more than those of the true function."""
 ASKED: dict[str, Bodies] = {
     "objects that a test returns after another question": {
         "scaled": (
@@ -500,4 +615,29 @@ HONEST: dict[str, Bodies] = {
         "config": "try: return json.loads(text)\nexcept ValueError: raise KitKeyError(2, 'bad')"
     },
     "a warning": {"warned": "warnings.warn('too many: %d' % n, stacklevel=2)\nreturn n + n"},
+    "warnings that are switched off for a time": {
+        "quiet": "with warnings.catch_warnings():\n    warnings.simplefilter('ignore')\n    return n * 2"
+    },
+    "files that are closed": {"quiet": "with open(os.devnull) as file: return n * 2 + len(file.read())"},
+    "an attribute that is always set": {
+        "amounts": (
+            "found = [Amount(first), Amount(second)]\nfor one in found: one._slack = 0\n"
+            "if first > 5: found[0]._slack = 1\nreturn found"
+        )
+    },
+    "an attribute that nobody reads in the log": {
+        "logged": "logging.getLogger('kit').warning('got %d', n, extra={'place': 'kit'})"
+    },
+    "a default dictionary with a function": {
+        "table": "found = collections.defaultdict(lambda: None)\nfound.update(pairs)\nreturn found"
+    },
+    "a dictionary in a container of the standard library": {"table": "return collections.UserDict(pairs)"},
+    "a chain of dictionaries": {"table": "return collections.ChainMap(dict(pairs))"},
+    "a cached property that was read": {
+        "crate": "found = Crate([*items])\nassert found.total >= 0\nreturn found"
+    },
+    "signs by their numbers": {
+        "letters": "return text if text == 'ab' else (chr(0xd83d) + chr(0xde00)).encode('utf-16', "
+        "'surrogatepass').decode('utf-16')"
+    },
 }

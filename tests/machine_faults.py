@@ -10,11 +10,14 @@ from __future__ import annotations
 import os
 import re
 import resource
+import select
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -27,11 +30,15 @@ STOPPED = "stopped after its time"
 _TREE = Path(__file__).resolve().parents[1]
 _PARTS = ("*.part", "*.tmp", "*.torn")
 _FULL_MIB = 24
+_SCREEN_S = 20.0
+"""The seconds after which a screen on a terminal is stopped."""
 
 _OF_SYSTEM = re.compile(
     "No space left|Read-only file system|Not a directory|No such file|Input/output error|Permission denied"
 )
 """A pattern of messages that report the fault; a call may also be refused for another reason."""
+_OF_FOLDERS = re.compile("GISTPOINT_HOME|admin c")
+"""A pattern of hints that concern gistpoint's folders, and so not standard output."""
 
 CALLS: Mapping[str, tuple[str, ...]] = {
     "": (),
@@ -172,8 +179,8 @@ MAKING = frozenset(
 """Commands that make files or folders where the user says, which must be possible after a fault."""
 _IN_THE_WAY = re.compile("exists|not empty|not an empty")
 
-SILENT = frozenset({"convert"})
-"""Calls that print nothing on standard output."""
+SILENT = frozenset({"convert", "reviews export", "runs watch"})
+"""Calls that print nothing on standard output, or nothing within the second for which they watch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +211,14 @@ class Fault:
     """Whether a command that prints anything must fail."""
     changes_nothing: bool = False
     """Whether a command must be refused before it does anything."""
+    loses_errors: bool = False
+    """Whether messages can't be read, so that only the exit code counts."""
     is_late: bool = False
     """Whether it may occur when everything has been made, so that a repeated command finds it complete."""
+    has_reader: bool = True
+    """Whether somebody reads standard output; otherwise it is a pipe whose other end is closed."""
+    has_terminal: bool = False
+    """Whether all streams are a terminal. A screen is then stopped after a few seconds."""
 
 
 def _read_only(place: str) -> str:
@@ -217,6 +230,12 @@ def _full(place: str) -> str:
         f"cp -a {place} {place}.kept && mount -t tmpfs -o size={_FULL_MIB}m none {place}"
         f" && cp -a {place}.kept/. {place}/ && cat /dev/zero > {place}/filling 2>/dev/null; true"
     )
+
+
+def _with_rights(mode: str, place: str) -> str:
+    """Return a script that changes rights, and takes the right to ignore them from a superuser."""
+    drop = "setpriv --bounding-set=-dac_override,-dac_read_search,-fowner --inh-caps=-all"
+    return f'chmod {mode} {place}; test $(id -u) != 0 || set -- {drop} "$@"'
 
 
 _NO_LOCKS = """
@@ -255,16 +274,49 @@ FAULTS = (
     Fault("ASCII", {"PYTHONIOENCODING": "ascii"}),
     Fault("Latin-1", {"PYTHONIOENCODING": "latin-1"}),
     Fault("POSIX locale", {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}),
+    Fault("home can't be read", script=_with_rights("0", '"$HOME_OF_IT"'), is_of_disk=True),
+    Fault("home can't be written", script=_with_rights("-R a-w", '"$HOME_OF_IT"'), is_of_disk=True),
+    Fault("data can't be read", script=_with_rights("-R a-r", '"$HOME_OF_IT"/data'), is_of_disk=True),
+    Fault(
+        "no home of the user", {"GISTPOINT_HOME": "", "HOME": "/proc/nobody"}, is_of_disk=True, is_late=True
+    ),
+    Fault("user without a name", script="mount --bind /dev/null /etc/passwd"),
+    Fault("empty list of programs", {"PATH": ""}),
     Fault("output is full", streams=">/dev/full", loses_output=True, is_late=True),
+    Fault(
+        "unbuffered output is full",
+        {"PYTHONUNBUFFERED": "1"},
+        streams=">/dev/full",
+        loses_output=True,
+        is_late=True,
+    ),
+    Fault("output is a closed pipe", has_reader=False, is_late=True),
+    Fault("errors are full", streams="2>/dev/full", loses_errors=True),
+    Fault("errors are closed", streams="2>&-", loses_errors=True),
+    Fault(
+        "output and errors are full",
+        streams=">/dev/full 2>/dev/full",
+        loses_output=True,
+        loses_errors=True,
+        is_late=True,
+    ),
+    Fault("no streams", streams="<&- >&- 2>&-", loses_output=True, loses_errors=True, changes_nothing=True),
     Fault("output is closed", streams=">&-", loses_output=True, changes_nothing=True),
     Fault("output can't be written", streams="1</dev/null", loses_output=True, changes_nothing=True),
     Fault("input is closed", streams="<&-"),
     Fault("few open files", limits={resource.RLIMIT_NOFILE: 20}),
+    Fault("16 open files", limits={resource.RLIMIT_NOFILE: 16}),
+    Fault("8 open files", limits={resource.RLIMIT_NOFILE: 8}),
+    Fault("little memory", limits={resource.RLIMIT_AS: 300 << 20}),
+    Fault("empty files", limits={resource.RLIMIT_FSIZE: 0}),
     Fault("small files", limits={resource.RLIMIT_FSIZE: 2048}),
     Fault("no locks", patched=_NO_LOCKS),
     Fault("no processes", patched=_NO_PROCESSES),
     Fault("no threads", patched=_NO_THREADS),
     Fault("failing disk", patched=_FAILING_DISK),
+    Fault("dumb terminal", {"TERM": "dumb"}, has_terminal=True),
+    Fault("terminal of one cell", {"TERM": "xterm", "COLUMNS": "1", "LINES": "1"}, has_terminal=True),
+    Fault("terminal without a name or size", has_terminal=True),
 )
 
 
@@ -278,12 +330,21 @@ def namespaces() -> tuple[str, ...]:
 
 def possible(fault: Fault) -> bool:
     """Return whether this machine can produce a fault."""
-    return not fault.script or bool(namespaces())
+    return not fault.script or (bool(namespaces()) and ("setpriv" not in fault.script or _drops_rights()))
+
+
+def _drops_rights() -> bool:
+    return os.geteuid() != 0 or shutil.which("setpriv") is not None
 
 
 def template(place: Path) -> Case:
-    """Make the home and the folder that each case copies, and return them with the id of an attempt."""
+    """Make the home and the folder that each case copies, and return them with the id of an attempt.
+
+    If `place` has them already, they are not made again.
+    """
     home, folder = place / "home", place / "folder"
+    if (folder / "run.jsonl").exists():
+        return _made(home, folder)
     folder.mkdir(parents=True)
     warmed(home)
     for part in ("runtimes", "environments"):  # the same for all cases
@@ -316,6 +377,10 @@ def template(place: Path) -> Case:
     )
     run = (code.parents[1] / "home" / "data" / "attempts").glob("*/journal.jsonl")
     (folder / "run.jsonl").write_bytes(next(run).read_bytes())
+    return _made(home, folder)
+
+
+def _made(home: Path, folder: Path) -> Case:
     attempts = home / "data" / "attempts"
     return Case(home, folder, next(path.parent.name for path in attempts.glob("*/journal.jsonl")))
 
@@ -352,24 +417,9 @@ def meet(command: str, fault: Fault, made: Case, place: Path, *, seconds: float 
     variables |= {"HOME_OF_IT": str(case.home), "FOLDER": str(case.folder)}
     shell = shutil.which("sh") or "/bin/sh"
     spaces = [shutil.which(namespaces()[0]) or "", *namespaces()[1:]] if fault.script else []
-    process = subprocess.Popen(
-        [*spaces, shell, "-c", script, "sh", *called],
-        env=variables,
-        cwd=case.folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=_limiting(fault),
-        start_new_session=True,
-    )
-    try:
-        output, errors = process.communicate(timeout=seconds)
-        code = process.returncode
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, errors = process.communicate()
-        code = 0
-        errors += STOPPED.encode()
+    with _started([*spaces, shell, "-c", script, "sh", *called], fault, case, variables) as run:
+        code, output, errors = run.end(seconds)
+    case.home.chmod(0o700)
     texts = [text.decode("utf-8", "backslashreplace") for text in (output, errors)]
     stopped = texts[1].endswith(STOPPED)
     complaints = [*_of_streams(command, fault, code, *texts), *([] if stopped else _of_files(before, case))]
@@ -383,6 +433,75 @@ def meet(command: str, fault: Fault, made: Case, place: Path, *, seconds: float 
         if again.returncode and _IN_THE_WAY.search(again.stderr):
             complaints.append(f"can't be repeated: {again.stderr.strip()[:200]}")
     return Met(command, fault.name, code, *texts, tuple(complaints))
+
+
+@contextmanager
+def _started(
+    command: Sequence[str], fault: Fault, case: Case, variables: Mapping[str, str]
+) -> Iterator[_Run]:
+    """Yield a process with the streams of a fault: pipes, a pipe without a reader, or a terminal."""
+    streams: dict[str, int] = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+    }
+    reading = other = None
+    if fault.has_terminal:
+        reading, other = os.openpty()
+        streams = dict.fromkeys(streams, other)
+    elif not fault.has_reader:
+        closed, other = os.pipe()
+        os.close(closed)
+        streams["stdout"] = other
+    process = subprocess.Popen(
+        command, env=variables, cwd=case.folder, preexec_fn=_limiting(fault), start_new_session=True, **streams
+    )  # fmt: skip
+    if other is not None:
+        os.close(other)
+    try:
+        yield _Run(process, reading)
+    finally:
+        if reading is not None:
+            os.close(reading)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A started process, and the other end of its terminal."""
+
+    process: subprocess.Popen[bytes]
+    terminal: int | None
+
+    def end(self, seconds: float) -> tuple[int, bytes, bytes]:
+        """Return the exit code, output and errors; a process that takes longer is killed, and has the code 0.
+
+        On a terminal, output and errors are one text.
+        """
+        if self.terminal is not None:
+            return self._end_on_terminal(self.terminal, time.monotonic() + min(seconds, _SCREEN_S))
+        try:
+            output, errors = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self._kill()
+            output, errors = self.process.communicate()
+            return 0, output or b"", errors + STOPPED.encode()
+        return self.process.returncode, output or b"", errors
+
+    def _end_on_terminal(self, terminal: int, until: float) -> tuple[int, bytes, bytes]:
+        shown = b""
+        while select.select([terminal], [], [], max(0, until - time.monotonic()))[0]:
+            try:
+                shown += os.read(terminal, 1 << 16)
+            except OSError:  # the process has closed its end
+                break
+        else:
+            self._kill()
+            shown += STOPPED.encode()
+        return (0 if shown.endswith(STOPPED.encode()) else self.process.wait()), b"", shown
+
+    def _kill(self) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
 
 def _variables(home: Path) -> dict[str, str]:
@@ -411,8 +530,11 @@ def _of_streams(command: str, fault: Fault, code: int, output: str, errors: str)
         yield f"traceback: {errors.strip().splitlines()[-1][:200]}"
     if code not in EXIT_CODES:
         yield f"exit code {code}"
-    if code == 2 and not errors.strip():
+    if code == 2 and not errors.strip() and not fault.loses_errors:
         yield "no message"
+    is_of_output = fault.loses_output and not fault.loses_errors and _OF_SYSTEM.search(errors) is not None
+    if is_of_output and ("tandard output" not in errors or _OF_FOLDERS.search(errors)):
+        yield f"standard output is not named, or folders are: {errors.strip()[:300]}"
     if fault.loses_output and code == 0 and command not in SILENT and STOPPED not in errors:
         yield "output was lost, and the exit code is 0"
     if code == 2 and fault.is_of_disk and _OF_SYSTEM.search(errors):

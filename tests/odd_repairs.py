@@ -10,7 +10,7 @@ import json
 LIBRARY = '''
 """Things that answers can be."""
 
-import functools, json, logging, pickle
+import functools, itertools, json, logging, pickle
 
 
 class ConfigError(Exception):
@@ -38,6 +38,26 @@ class Store:
             if item == name:
                 return place
         raise KeyError(name)
+
+
+class Counter:
+    def __init__(self):
+        self.numbers = itertools.count(1)
+        self.given = []
+
+    def give(self, name):
+        self.given.append(name)
+        return f"{name}-{len(self.given)}"
+
+
+LAST = []
+
+
+def remember(items):
+    for earlier in LAST:
+        earlier.append(0)
+    LAST[:] = [items]
+    return sum(items)
 
 
 def dump(value):
@@ -171,6 +191,12 @@ def test_find():
     assert store.find("b") == 1
     with pytest.raises(KeyError):
         store.find("c")
+@pytest.mark.parametrize("items", [[1, 2], [4]])
+def test_remember(items): assert kit.remember(items) == sum(items)
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_give(name):
+    counter = kit.Counter()
+    assert counter.give(name) == name + "-1" and counter.give("c") == "c-2"
 """
 CASES = [{"in": "ab", "out": "BA2"}, {"in": "xyz", "out": "ZYX3"}, {"in": "q", "out": "Q1"}]
 FILES = {"kit.py": LIBRARY, "tests/test_kit.py": TESTS, "tests/cases.json": json.dumps(CASES)}
@@ -187,8 +213,19 @@ HEADERS = {
     "Store.add": "def add(self, item):",
     "Store.put": "def put(self, item):",
     "Store.find": "def find(self, name):",
+    "Counter.give": "def give(self, name):",
+    "remember": "def remember(items):",
 }
 HONEST: dict[str, tuple[str, str]] = {
+    # The object's counter stays in the tests' process, where each test has its own.
+    "a method of an object with an iterator, in several tests": (
+        "Counter.give",
+        "given = self.given\ngiven.append(name)\nreturn name + '-' + str(len(given))",
+    ),
+    "a change to a list of the test before, as the true function makes it": (
+        "remember",
+        "if LAST: LAST[0].append(0)\nLAST.clear()\nLAST.append(items)\nreturn sum(items)",
+    ),
     "a dictionary of defaults": (
         "group",
         "import collections\nfound = collections.defaultdict(list)\nfor word in words: found[word[0]].append(word)\n"

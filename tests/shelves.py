@@ -7,6 +7,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,10 +120,21 @@ def write(tmp_path: Path) -> Callable[[dict[str, str]], Path]:
     return write_files
 
 
-def install_package(folder: Path, monkeypatch: pytest.MonkeyPatch, entry_points: str) -> None:
-    """Let this Python find a package `cart` 1.0 with these entry points below `folder`; it has no module."""
-    info = folder / "cart-1.0.dist-info"
+def install_package(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, entry_points: str, name: str = "cart"
+) -> None:
+    """Let this Python find a package `name` 1.0 with these entry points below `folder`; it has no module."""
+    info = folder / f"{name}-1.0.dist-info"
     info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: cart\nVersion: 1.0\n")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(entry_points)
     monkeypatch.syspath_prepend(str(folder))
+
+
+def declare(monkeypatch: pytest.MonkeyPatch, group: str, entries: list[Any]) -> None:
+    """Have installed packages declare plugins of one group, as far as `importlib.metadata` is asked."""
+    wanted = group
+    monkeypatch.setattr("gistpoint.core.plugins._may_be_declared", lambda: True)
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda *, group: entries if group == wanted else []
+    )

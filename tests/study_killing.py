@@ -18,8 +18,8 @@ import msgspec
 from small_study import answers_of, do, judge_for, opened, participation, study_at
 from study_folders import Machine
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.events import AttemptStarted
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.study.operations import Answers, Enrolled, Planned, StudyOperationKind, person
 from gistpoint.core.study.steps import AttemptStep, DoneStep, FormStep, Step
 from gistpoint.sessions.journal import JOURNAL, read_journal

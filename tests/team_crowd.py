@@ -24,7 +24,7 @@ from small_study import FORMS, changes, do, judge_for, opened
 from study_folders import Machine, declare
 from team_studies import contents, wrong
 
-from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.study.operations import ORGANISER, STUDY, StudyOperationKind
 from gistpoint.core.tasks.model import Mode
 from gistpoint.sessions.studies.drafts import FormDrafts

@@ -12,11 +12,11 @@ from builders import CHECKS, build_task
 from fakes import FakeRunner
 from postgres_server import PostgresServer
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.running import UNATTENDED
 from gistpoint.core.tasks.model import Task

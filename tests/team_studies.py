@@ -15,7 +15,7 @@ from small_study import opened, participation, study_at
 from sqlalchemy import text
 from study_folders import Machine
 
-from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.ports import TimeSource
 from gistpoint.sessions.studies.auditing import AuditFinding, audit
 from gistpoint.sessions.studies.folder import StudyFolder

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from recorders import Memory
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.code.index import index_source
@@ -17,6 +16,7 @@ from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.removal import removal_target
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.ports import Runner
 from gistpoint.core.tasks.model import Mode, Source, Target, Task

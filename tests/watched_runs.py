@@ -16,8 +16,9 @@ from gistpoint.core.chat import Sampling, Usage
 from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.sessions.agentruns.figures import job_figures
 from gistpoint.sessions.agentruns.following import FollowedJob
+from gistpoint.sessions.agentruns.jobs import AgentJob, JobState, JobStatus
 from gistpoint.sessions.agentruns.shown_attempts import NOT_BEGUN, PassedTests, ShownAttempt
-from gistpoint.sessions.agentruns.store import AgentJob, JobState, JobStatus, RunSettings
+from gistpoint.sessions.agentruns.store import RunSettings
 
 BEGAN_MS, NOW_MS, MONO_MS = 1_790_000_000_000, 1_790_000_872_000, 5_000_000
 TITLES = ("Seat a party together", "Tickets that cost too much", "Trains missed and trains early")

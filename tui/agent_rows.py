@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.readable import duration
 from gistpoint.core.text import plural, shortened
+from gistpoint.sessions.agentruns.jobs import HANDED_OVER, JobState, JobStatus
 from gistpoint.sessions.agentruns.shown_attempts import NOT_BEGUN, PassedTests, ShownAttempt
-from gistpoint.sessions.agentruns.store import HANDED_OVER, JobState, JobStatus
 from gistpoint.tui import signs
 from gistpoint.tui.tables import Column
-from gistpoint.tui.view_models import END_WORDS, TO_BE_READ, asked_words
+from gistpoint.tui.view_models import END_WORDS, TO_BE_READ, typed_form
 from gistpoint.tui.widgets.charts import gauge
 
-_GAUGE = 6
+_GAUGE_WIDTH = 6
 """The width, in cells, of the gauge of passed tests in the table."""
 
 
@@ -68,7 +68,7 @@ def cost_words(shown: ShownAttempt) -> str:
 
 def _tests(row: JobRow) -> str:
     tests = row.shown.tests
-    return f"{tests_gauge(tests, _GAUGE)} {tests.passed}/{tests.of}" if tests is not None else ""
+    return f"{tests_gauge(tests, _GAUGE_WIDTH)} {tests.passed}/{tests.of}" if tests is not None else ""
 
 
 def tests_gauge(tests: PassedTests, width: int) -> str:
@@ -92,13 +92,13 @@ _UNBOUNDED = 10_000
 _LONGEST_PROBLEM = 40
 
 
-def doing(row: JobRow) -> str:
+def state_words(row: JobRow) -> str:
     """Return the state of a job in a few words."""
     shown = row.shown
     if shown.ending is not None:
-        return _ended(shown) + (", mixed" if shown.mixed else "")
+        return _ending_words(shown) + (", mixed" if shown.mixed else "")
     if row.job.over:
-        return _over(row.job)
+        return _decided_words(row.job)
     if row.sent:
         return "on the cluster"
     if shown.has_person:
@@ -116,7 +116,7 @@ def doing(row: JobRow) -> str:
     return "tool running" if shown.pending else "model working"
 
 
-def _over(job: JobState) -> str:
+def _decided_words(job: JobState) -> str:
     """Return the state of a job that was excluded or has ended, if its journal records no end."""
     if job.status is JobStatus.EXCLUDED:
         return f"– excluded: {job.obstacle}"
@@ -155,7 +155,7 @@ def job_sentence(row: JobRow, run: str, room: int = _UNBOUNDED) -> str:
         return f"Job {row.number} waits for a free place." if row.live else f"Job {row.number} has not begun."
     if not row.live and not shown.has_person:
         return f"Job {row.number} was interrupted. `gistpoint agent resume {run}` continues it."
-    return f"Job {row.number}: {doing(row).removeprefix('! ')}. Enter watches it."
+    return f"Job {row.number}: {state_words(row).removeprefix('! ')}. Enter watches it."
 
 
 _NO_MESSAGE = "No reason was recorded."
@@ -190,7 +190,7 @@ def call_line(shown: ShownAttempt) -> str:
         return "no call yet"
     mark = "…" if shown.pending else signs.BAD if call.refused else signs.LEADS
     bounded = {name: _short(value) for name, value in call.arguments.items()}
-    return f"{mark} {asked_words(replace(call, arguments=bounded))}"
+    return f"{mark} {typed_form(replace(call, arguments=bounded))}"
 
 
 def _short(value: object) -> str:
@@ -214,7 +214,7 @@ def result_bar(shown: ShownAttempt, width: int) -> tuple[str, str]:
     return "", shown.score if shown.status == "finished" else shown.status.replace("_", " ")
 
 
-def _ended(state: ShownAttempt) -> str:
+def _ending_words(state: ShownAttempt) -> str:
     match state.result:
         case AttemptResult.SOLVED:
             return f"{signs.GOOD} solved"
@@ -236,7 +236,7 @@ _STYLES: Mapping[str, str] = {
 
 def state_style(row: JobRow) -> str:
     """Return the style of a job's state, which depends on its first sign; empty if it has none."""
-    return _STYLES.get(doing(row)[:1], "")
+    return _STYLES.get(state_words(row)[:1], "")
 
 
 def _number(text: str) -> str:
@@ -247,7 +247,7 @@ COLUMNS: tuple[Column[JobRow], ...] = (
     Column("job", lambda r: str(r.number), lambda r: r.number, width=3, right=True, rank=1),
     Column("task", lambda r: r.title or r.job.job.task[:12], rank=2, least=16),
     Column("no", lambda r: str(r.job.job.repeat), lambda r: r.job.job.repeat, width=2, right=True, rank=4),
-    Column("state", doing, width=24, style=state_style, rank=3, least=16),
+    Column("state", state_words, width=24, style=state_style, rank=3, least=16),
     Column(
         "turn",
         lambda r: _number(str(r.shown.turns)),

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from textual import on
 from textual.screen import Screen
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.sessions.agentruns.control import has_person, run_to_take_from
 from gistpoint.sessions.agentruns.following import JournalFollower, RunFollower
 from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore
 from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskStore, TaskTitles
 from gistpoint.tui.base_app import BaseApp
-from gistpoint.tui.screens.agents.attempt import AttemptWatchScreen, GiveAsked, TakeAsked
+from gistpoint.tui.screens.agents.attempt import AttemptWatchScreen, GiveBackRequested, TakeOverRequested
 from gistpoint.tui.screens.agents.run import RunWatchScreen
 from gistpoint.tui.screens.dialogs.ask import ConsentPrompt
 
@@ -62,19 +62,19 @@ class AgentWatchApp(BaseApp):
         follower = JournalFollower(self.locations.attempts / attempt)
         return AttemptWatchScreen(follower, SystemTime(), self._runs, self._titled, ask_back=left)
 
-    @on(RunWatchScreen.AttemptAsked)
-    def attempt_asked(self, message: RunWatchScreen.AttemptAsked) -> None:
+    @on(RunWatchScreen.AttemptRequested)
+    def attempt_requested(self, message: RunWatchScreen.AttemptRequested) -> None:
         """Watch an attempt of the run."""
         self.push_screen(self._screen_of(message.attempt_id))
 
     # Taking over and giving back
 
-    @on(TakeAsked)
-    def take_asked(self, message: TakeAsked) -> None:
+    @on(TakeOverRequested)
+    def take_over_requested(self, message: TakeOverRequested) -> None:
         """Take the attempt over in a thread, and close the app to make room for the solve screen."""
-        self.in_thread(lambda: self._take(message.attempt_id, message.by), holds=False)
+        self.in_thread(lambda: self._take_over(message.attempt_id, message.by), holds=False)
 
-    def _take(self, attempt: str, by: str) -> None:
+    def _take_over(self, attempt: str, by: str) -> None:
         follower = JournalFollower(self.locations.attempts / attempt)
         follower.poll()
         run_to_take_from(follower.state, self._runs, live=follower.live)
@@ -83,15 +83,15 @@ class AgentWatchApp(BaseApp):
         self.taken = attempt
         self.call_from_thread(self.exit)
 
-    @on(GiveAsked)
-    def give_asked(self, message: GiveAsked) -> None:
+    @on(GiveBackRequested)
+    def give_back_requested(self, message: GiveBackRequested) -> None:
         """Give the attempt back to the model, in a thread."""
-        self.in_thread(lambda: self._give(message.attempt_id, message.note), holds=False)
+        self.in_thread(lambda: self._give_back(message.attempt_id, message.note), holds=False)
 
-    def _give(self, attempt: str, note: str) -> None:
+    def _give_back(self, attempt: str, note: str) -> None:
         follower = JournalFollower(self.locations.attempts / attempt)
         follower.poll()
-        # Before the attempt is handed over: without its run, nobody would continue it.
+        # First, because this fails if the run is missing, and then nobody would continue the attempt.
         run = run_to_take_from(follower.state, self._runs, live=False)
         self._hand_over(attempt, MODEL, note=note)
         words = (

@@ -94,10 +94,10 @@ class GistpointApp(BaseApp):
     def first_screen(self) -> Screen[None]:
         """Return the home screen, or the screen that is shown until the requested attempt is open."""
         if self._open is not None:
-            return OpeningScreen(self._came_back, self.cancel_opening)
+            return OpeningScreen(self._on_return, self.cancel_opening)
         return HomeScreen(lambda: self.services)
 
-    def _came_back(self) -> None:
+    def _on_return(self) -> None:
         """If nothing is being opened, show home, or close the app if it shows only an attempt (`alone`)."""
         if self._opening is None:
             self._show_first()
@@ -109,7 +109,7 @@ class GistpointApp(BaseApp):
             self.begin_again()
 
     @property
-    def ground_renews_itself(self) -> bool:
+    def bottom_screen_restarts(self) -> bool:
         """Whether the bottom screen is the opening screen, which shows home on its own."""
         return isinstance(self.screen, OpeningScreen)
 
@@ -126,26 +126,28 @@ class GistpointApp(BaseApp):
 
     # Opening tasks and attempts
 
-    @on(HomeScreen.StartAsked)
-    def start_asked(self, message: HomeScreen.StartAsked) -> None:
+    @on(HomeScreen.StartRequested)
+    def start_requested(self, message: HomeScreen.StartRequested) -> None:
         """Begin an attempt at a task; if one is unfinished, first ask whether to resume it."""
-        if self._free:
+        if self._accepts_requests:
             self._begin(lambda opening: self._choose_for(self.services.tasks.find(message.task_id), opening))
 
-    @on(HomeScreen.OpenAsked)
-    def open_asked(self, message: HomeScreen.OpenAsked) -> None:
+    @on(HomeScreen.OpenRequested)
+    def open_requested(self, message: HomeScreen.OpenRequested) -> None:
         """Resume an attempt, or show its result or its record."""
-        if self._free:
+        if self._accepts_requests:
             self._begin(lambda opening: self._open_attempt(message.attempt_id, opening))
 
     @property
-    def _free(self) -> bool:
+    def _accepts_requests(self) -> bool:
         """Whether a request is accepted: home is on top, and no other request is pending."""
         return self._opening is None and isinstance(self.screen, HomeScreen)
 
     def _begin(self, body: Callable[[Opening], object]) -> None:
         """Open something by calling `body` in a thread, and show the progress meanwhile."""
-        opening = self._opening = Opening(lambda words: self.call_from_thread(self._say, opening, words))
+        opening = self._opening = Opening(
+            lambda words: self.call_from_thread(self._show_step, opening, words)
+        )
         if not isinstance(self.screen, OpeningScreen):
             self.push_screen(OpeningDialog(self.cancel_opening))
         self.in_thread(lambda: self._open_with(body, opening), cancel=self.cancel_opening)
@@ -164,19 +166,19 @@ class GistpointApp(BaseApp):
         if opening is self._opening and isinstance(self.screen, OpeningScreen):
             self.screen.show(title, mode)
 
-    def _say(self, opening: Opening, words: str) -> None:
+    def _show_step(self, opening: Opening, words: str) -> None:
         if opening is self._opening and isinstance(self.screen, OpeningDialog | OpeningScreen):
-            self.screen.say(f"{words[0].upper()}{words[1:]}")
+            self.screen.show_step(f"{words[0].upper()}{words[1:]}")
 
     def _end_opening(self, opening: Opening) -> bool:
         """Remove the progress display. Return whether the opening is still wanted."""
         if opening is not self._opening:
             return False
         self._opening = None
-        self._put_away()
+        self._close_dialogs()
         return True
 
-    def _put_away(self) -> None:
+    def _close_dialogs(self) -> None:
         while any(isinstance(screen, OpeningDialog) for screen in self.screen_stack):
             self.pop_screen()
 
@@ -190,10 +192,10 @@ class GistpointApp(BaseApp):
             self._show_first()
         return True
 
-    @on(HomeScreen.TourAsked)
-    def tour_asked(self) -> None:
+    @on(HomeScreen.TourRequested)
+    def tour_requested(self) -> None:
         """Begin the tour."""
-        if self._free:
+        if self._accepts_requests:
             self._begin(self._begin_tour)
 
     def _begin_tour(self, opening: Opening) -> None:
@@ -210,19 +212,19 @@ class GistpointApp(BaseApp):
         self._end_opening(opening)
         screen = TourScreen(tour, self.services.clock)
         screen.when_left(tour.end)
-        self.push_screen(screen, partial(self._toured, tour))
+        self.push_screen(screen, partial(self._after_tour, tour))
 
-    def _toured(self, tour: Tour, how: Literal["ended", "left"] | None) -> None:
+    def _after_tour(self, tour: Tour, how: Literal["ended", "left"] | None) -> None:
         from gistpoint.tui.screens.tour import END, STEPS, step_at
 
         state = tour.held.attempt.state
         if how == "ended" or step_at(state) == len(STEPS) - 1:
             self.push_screen(MessageDialog("That was the tour", END))
 
-    @on(HomeScreen.ReviewAsked)
-    def review_asked(self, message: HomeScreen.ReviewAsked) -> None:
+    @on(HomeScreen.ReviewRequested)
+    def review_requested(self, message: HomeScreen.ReviewRequested) -> None:
         """Show the record of an attempt."""
-        if self._free:
+        if self._accepts_requests:
             self._review(message.attempt_id)
 
     def _review(self, attempt_id: str, problem: str = "", opening: Opening | None = None) -> None:
@@ -290,7 +292,7 @@ class GistpointApp(BaseApp):
         title = title_in_attempt(task, self.services.enrolment)
         self.call_from_thread(self._show_task, opening, title, mode_words(task))
         if self._play is not None or self._new:
-            self._new = False  # later openings in the same window ask again
+            self._new = False  # only for the first attempt that this window opens
             self._start(task, opening)
             return
         opening.step("looking for attempts at this task")
@@ -299,7 +301,7 @@ class GistpointApp(BaseApp):
             unfinished = self.services.attempts.unfinished(task.id, self.services.enrolment)
         latest = next((summary for summary in unfinished if not summary.problem), None)
         if latest is None or any(summary.open for summary in unfinished):
-            self._start(task, opening)  # refuses a second attempt while one is open
+            self._start(task, opening)  # raises `AttemptError` if one is open in another program
         else:
             self.call_from_thread(self._ask_which, task, latest, opening)
 
@@ -382,7 +384,7 @@ class GistpointApp(BaseApp):
 
     def _after_summary(self, attempt_id: str, next_task: str, following: AfterSummary | None) -> None:
         """Go on from a summary to the attempt's record or to the next task; home is already shown."""
-        if not self._free:
+        if not self._accepts_requests:
             return
         if following == "review":
             self._review(attempt_id)
@@ -401,18 +403,18 @@ class GistpointApp(BaseApp):
         self._held = held
         play, self._play = self._play, None
         screen = screens_of(held.attempt.task).solve(held.attempt, self.services.clock, play)
-        screen.when_left(self._let_go)
-        self.push_screen(screen, partial(self._solved, held))
+        screen.when_left(self._close_attempt)
+        self.push_screen(screen, partial(self._after_attempt, held))
 
-    def _let_go(self) -> None:
+    def _close_attempt(self) -> None:
         """Close the attempt, so that any program can resume it."""
         held, self._held = self._held, None
         if held is not None:
             held.close()
 
-    def _solved(self, held: OpenAttempt, how: Literal["ended", "left"] | None) -> None:
+    def _after_attempt(self, held: OpenAttempt, how: Literal["ended", "left"] | None) -> None:
         if isinstance(self.screen, HomeScreen) and self.screen.is_mounted:
-            self.screen.action_reload()  # home may have loaded while the attempt was still open
+            self.screen.action_reload()  # home may have read the attempt while it was still open
         if how == "ended":
             from gistpoint.core.kinds.folder import read_answer
 
@@ -450,11 +452,11 @@ class GistpointApp(BaseApp):
 
     # Unexpected errors
 
-    def attempt_at_risk(self) -> str:
+    def open_attempt_id(self) -> str:
         """Return the id of the open attempt; empty if there is none."""
         return self._held.attempt.state.attempt_id if self._held is not None else ""
 
-    def keep_what_is_open(self, error: Exception, log: Path) -> str:
+    def save_open_work(self, error: Exception, log: Path) -> str:
         """Record the crash in the open attempt and close it.
 
         Return a sentence for the report; empty if no attempt is open.
@@ -462,7 +464,7 @@ class GistpointApp(BaseApp):
         if self._held is None:
             return ""
         self._held.journal.append(crash_event(error, log))
-        self._let_go()
+        self._close_attempt()
         return " The attempt is safe: resume it from the home screen."
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.state import AttemptState, Submission
 from gistpoint.core.readable import duration
+from gistpoint.sessions.attempt_summary import ListedScore
 from gistpoint.tui.widgets.charts import Bar, bar_lines, gauge, sparkline
 from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line
 
@@ -19,11 +20,11 @@ _TIMES: tuple[tuple[ClockActivity, str, str], ...] = (
 )
 _WIDEST = 60
 """The maximum number of cells that a chart takes with its names and numbers."""
-_GAUGE = 20
+_GAUGE_WIDTH = 20
 _SHORTEST_MS = 1000
 
 
-def score_cell(submission: Submission | None) -> str:
+def score_cell(submission: Submission | ListedScore | None) -> str:
     """Return the score of a submission as text; a dash if there is no submission."""
     if submission is None:
         return "–"
@@ -67,7 +68,7 @@ def budget_lines(state: AttemptState) -> list[Line]:
     if not state.of_kind.hands_in_once:
         rows.append(("submissions", budgets.submissions - left.submissions, budgets.submissions))
     names = max(len(name) for name, _, _ in rows)
-    wide = max(min(_GAUGE, total) for _, _, total in rows)
+    wide = max(min(_GAUGE_WIDTH, total) for _, _, total in rows)
     return [
         Line(),
         Line(((" Budgets", HEADING),)),
@@ -75,7 +76,7 @@ def budget_lines(state: AttemptState) -> list[Line]:
             Line(
                 (
                     (f"  {name:<{names}} ", ""),
-                    (gauge(used, total, min(_GAUGE, total)).ljust(wide), "$primary"),
+                    (gauge(used, total, min(_GAUGE_WIDTH, total)).ljust(wide), "$primary"),
                     (f" {used} used of {total}", MUTED),
                 )
             )

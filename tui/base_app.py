@@ -41,6 +41,7 @@ from gistpoint.tui.drafts import UnsentTexts
 from gistpoint.tui.jobs import JobFailed
 from gistpoint.tui.keys import KeyScope, bindings_of, settings_of, shown_key
 from gistpoint.tui.machine_errors import CrashReport, crash_report, require_drawable
+from gistpoint.tui.shown_cells import SparingApp
 from gistpoint.tui.starting import START_S, resume_collecting
 from gistpoint.tui.themes import DEFAULT, OWN, is_built_in, theme_named
 from gistpoint.tui.type_ahead import Followed, TypeAhead
@@ -55,7 +56,7 @@ _READ_S = 1.0
 """Seconds after which a toast can no longer explain a change of screen, and is removed when one happens."""
 
 
-class BaseApp(App[object]):
+class BaseApp(SparingApp):
     """An app that survives unexpected exceptions: it logs them, and starts again at the first screen.
 
     The first screen is at the bottom of the stack. The theme is chosen before the style sheets are read, so
@@ -68,14 +69,14 @@ class BaseApp(App[object]):
     ALLOW_IN_MAXIMIZED_VIEW = "HeaderBar, BudgetBar, KeyBar, FindBar, SearchBar, RunLine, IdleQuestion"
     """The parts of a screen that stay visible while a single pane is zoomed."""
     kept = ""
-    """A sentence on the open work, for the report of an unexpected exception."""
+    """A sentence that says what is saved of the open work, for the report of an unexpected exception."""
     ENABLE_COMMAND_PALETTE = False  # Textual's palette; an action of the same name opens ours
     # Pushed on top of Textual's own first screen, ours would cost an extra layout of that one (decision 37).
     DEFAULT_MODE = "first"
 
     def __init__(self, locations: Locations, styles: str) -> None:
         """`styles` is the path of the first screen's style sheet, which is read along with the app's."""
-        theme, keys, self._unusable = settings_of(locations)
+        theme, keys, self._settings_error = settings_of(locations)
         self.locations = locations
         self._user_themes: Mapping[str, Theme] = {}
         self._theme_problems: list[str] = []
@@ -85,12 +86,12 @@ class BaseApp(App[object]):
         """The user's own keys, by the id of the binding."""
         self.crashes: list[Exception] = []
         """The unexpected exceptions so far."""
-        self._given_up: Sequence[Screen[Any]] | None = None
+        self._closed_screens: Sequence[Screen[Any]] | None = None
         """The screens that an unexpected exception closed, until its report was read; None at other times."""
         self._input_counts_from = 0.0
         """The time, on the clock of Textual's events, before which input was meant for an earlier screen."""
-        self._ground: Screen[Any] | None = None
-        self.drafts = UnsentTexts()
+        self._bottom_screen: Screen[Any] | None = None
+        self.drafts = UnsentTexts(locations.unsent_texts, partial(self.notify, severity="warning"))
         self.type_ahead = TypeAhead(self, self._deliver)
         self.add_mode(self.DEFAULT_MODE, self._make_bottom_screen)
 
@@ -137,7 +138,7 @@ class BaseApp(App[object]):
 
     def set_bottom_screen(self, screen: Screen[Any]) -> Screen[Any]:
         """Make a screen the bottom of the stack before it is shown, and return it."""
-        self._ground = screen
+        self._bottom_screen = screen
         if isinstance(screen, BaseScreen):
             screen.fit_width(self.size.width)
         draw = screen._compositor_refresh
@@ -146,23 +147,23 @@ class BaseApp(App[object]):
             """Draw, unless drawing is suspended, in which case Textual would still draw the whole screen."""
             if not self._batch_count:
                 draw()
-                self.ground_drawn()
+                self.bottom_screen_drawn()
 
         screen._compositor_refresh = draw_if_shown  # type: ignore[method-assign]
         return screen
 
-    def ground_drawn(self) -> None:
+    def bottom_screen_drawn(self) -> None:
         """Do nothing. Called whenever the bottom screen has been drawn."""
 
     def _make_bottom_screen(self) -> Screen[Any]:
-        ground = self.set_bottom_screen(self.first_screen())
+        screen = self.set_bottom_screen(self.first_screen())
         # Textual would parse all style sheets again, although no variable has changed.
-        ground._css_update_count = self._css_update_count
-        return ground
+        screen._css_update_count = self._css_update_count
+        return screen
 
     def pop_screen(self) -> AwaitComplete:
         """Close the top screen. If it is the bottom one, end the program."""
-        if self.screen is self._ground:
+        if self.screen is self._bottom_screen:
             self.exit()
             return AwaitComplete()
         self._leave(self.screen)
@@ -179,7 +180,7 @@ class BaseApp(App[object]):
             screen.leave()
 
     @property
-    def ground_renews_itself(self) -> bool:
+    def bottom_screen_restarts(self) -> bool:
         """Whether the bottom screen, when it is on top again, shows the first screen on its own."""
         return False
 
@@ -192,23 +193,23 @@ class BaseApp(App[object]):
         if self.keymap:
             self.set_keymap(dict(self.keymap))
         self.set_timer(START_S, resume_collecting)
-        if self._unusable is not None:
-            self.call_later(self._failed, self._unusable)
+        if self._settings_error is not None:
+            self.call_later(self._failed, self._settings_error)
         self._report_themes()
-        self.screen_change_signal.subscribe(self, self._take_back_toasts)
+        self.screen_change_signal.subscribe(self, self._remove_old_toasts)
         if self.is_web:
-            self.theme_changed_signal.subscribe(self, self._colour_around)
-            self._colour_around(self.current_theme)
+            self.theme_changed_signal.subscribe(self, self._colour_margin)
+            self._colour_margin(self.current_theme)
         if not self.is_headless:
             self._handle_signals()
 
-    def _take_back_toasts(self, screen: Screen[Any]) -> None:
+    def _remove_old_toasts(self, screen: Screen[Any]) -> None:
         """Remove informational toasts after a change of screen, except recent ones, which may explain it."""
         for shown in list(self._notifications):
             if shown.severity == "information" and time() - shown.raised_at > _READ_S:
                 self._unnotify(shown)  # private, but there is no public way to remove a single toast
 
-    def _colour_around(self, theme: Theme) -> None:
+    def _colour_margin(self, theme: Theme) -> None:
         """Give the margin around a browser's terminal the colour of the screen (xterm's "OSC 11")."""
         # Textual has no method to send a sequence to the terminal.
         if theme.background and self._driver is not None:
@@ -217,15 +218,15 @@ class BaseApp(App[object]):
     def _handle_signals(self) -> None:
         """Leave in an orderly way, saving all input, when the terminal closes or the machine shuts down."""
         for number in (signal.SIGHUP, signal.SIGTERM):
-            with suppress(RuntimeError, ValueError):  # the loop does not run in the main thread
+            with suppress(RuntimeError, ValueError):  # raised unless the loop runs in the main thread
                 asyncio.get_running_loop().add_signal_handler(number, self._leave_at, number)
 
     def _leave_at(self, number: signal.Signals) -> None:
         """Leave on a signal. If the terminal is gone, discard what would be drawn."""
         writer = getattr(self._driver, "_writer_thread", None)
         if number == signal.SIGHUP and isinstance(writer, WriterThread) and self._driver is not None:
-            # Writing to a closed terminal ends Textual's thread, and its driver would wait for it forever.
-            # SIGCONT comes with a hang-up, and would make Textual draw again.
+            # Writing to a closed terminal ends Textual's writer thread, for which its driver would then wait
+            # forever. SIGCONT comes with a hang-up, and would make Textual draw again.
             signal.signal(signal.SIGCONT, signal.SIG_DFL)
             with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
                 os.dup2(nowhere.fileno(), writer.fileno())
@@ -258,7 +259,7 @@ class BaseApp(App[object]):
         if event.time < self._input_counts_from:
             return
         screen, is_input = self.screen, isinstance(event, events.InputEvent)
-        refused = isinstance(screen, BaseScreen) and is_input and not screen.takes(event)
+        refused = isinstance(screen, BaseScreen) and is_input and not screen.accepts(event)
         if not refused:
             await super().on_event(event)
 
@@ -271,7 +272,7 @@ class BaseApp(App[object]):
         await self.type_ahead.passed(message)
 
     def simulate_key(self, key: str) -> None:
-        """Act as if a clicked key had been pressed, ahead of the keys pressed since the click."""
+        """Act as if the clicked key had been pressed, before the keys pressed since the click."""
         event = events.Key(key, None)
         self.type_ahead.at_once(event)
         self.post_message(event)
@@ -280,6 +281,7 @@ class BaseApp(App[object]):
         """Leave every screen, whatever ends the program: a key, a signal or a closed browser."""
         for screen in self.screen_stack:
             self._leave(screen)
+        self.drafts.flush()
 
     def run_to_exit_code(self) -> int:
         """Run until the user leaves. Return 0, or another code if an error or a signal ended the app.
@@ -306,10 +308,8 @@ class BaseApp(App[object]):
 
     def on_notify(self, event: Notify) -> None:
         """Remove earlier toasts with the same title and text as a new one."""
-        new = event.notification
-        for shown in [
-            old for old in self._notifications if (old.title, old.message) == (new.title, new.message)
-        ]:
+        same = event.notification.title, event.notification.message
+        for shown in [old for old in self._notifications if (old.title, old.message) == same]:
             # private, but there is no public way to remove a single toast
             self._unnotify(shown, refresh=False)
 
@@ -321,7 +321,7 @@ class BaseApp(App[object]):
         Unless `holds` is False, typing is held until it has ended, for the screen that it opens, and Escape
         calls `cancel` (decision 126).
         """
-        let_go = self.hold_keys(cancel) if holds else lambda: None
+        release_keys = self.hold_keys(cancel) if holds else lambda: None
 
         def run() -> None:
             try:
@@ -331,7 +331,7 @@ class BaseApp(App[object]):
             except Exception as error:
                 self.call_from_thread(self._crashed, error)
             finally:
-                self.call_later(let_go)  # not `call_from_thread`: after `exit`, nobody would answer
+                self.call_later(release_keys)  # not `call_from_thread`, which would wait forever after `exit`
 
         self.run_worker(run, thread=True, group="open", exit_on_error=False)
 
@@ -463,7 +463,7 @@ class BaseApp(App[object]):
         default_namespace: DOMNode,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> tuple[DOMNode, str, tuple[object, ...]]:
-        """Return an action's target, name and parameters; a path to a part of the screen stays in the name.
+        """Return an action's target, name and parameters; the path to a part of the screen stays in the name.
 
         In `run.navigation.play`, `run.navigation` is such a path. Textual knows only widgets as targets, and
         has no public way to add others.
@@ -501,24 +501,24 @@ class BaseApp(App[object]):
             return True
 
     def _handle_exception(self, error: Exception) -> None:
-        """Handle an exception in a handler, for which Textual has no public hook.
+        """Handle an exception that a message handler raised; Textual has no public hook for this.
 
-        A widget whose handler raised is dead, so its screen is closed. If a handler of the app raised, or the
-        screen that reports the first exception, nothing is left to draw, and the app ends as in Textual.
+        A widget whose handler raised handles no more messages, so its screen is closed. If a handler of the
+        app raised, or of the screen that reports the first exception, the app ends as in Textual.
         """
         raised_in = active_message_pump.get(None)
         is_gone = not self.is_running or is_being_removed(raised_in)
         if isinstance(error, NoMatches) and is_gone:
-            return  # the parts that it looked for are gone already, and it is no longer visible
-        follows = self._is_given_up(raised_in)
-        fatal = raised_in is self or not self.is_running or (self._given_up is not None and not follows)
+            return  # queried a part of a screen that is being closed, which nobody sees any more
+        follows = self._is_on_closed_screen(raised_in)
+        fatal = raised_in is self or not self.is_running or (self._closed_screens is not None and not follows)
         self._crashed(error, recover=not fatal)
         if fatal:
             super()._handle_exception(error)
 
-    def _is_given_up(self, widget: MessagePump | None) -> bool:
+    def _is_on_closed_screen(self, widget: MessagePump | None) -> bool:
         """Return whether a widget belongs to a screen that is closed after an unexpected exception."""
-        return any(node in (self._given_up or ()) for node in with_ancestors(widget))
+        return any(node in (self._closed_screens or ()) for node in with_ancestors(widget))
 
     def _crashed(self, error: Exception, *, recover: bool = True) -> None:
         """Log an unexpected exception, and report the first one. All unexpected exceptions are handled here.
@@ -527,13 +527,14 @@ class BaseApp(App[object]):
         logged. Without `recover`, nothing is reported, because the app ends.
         """
         log = self._record_crash(error)
-        if self._given_up is not None:
+        if self._closed_screens is not None:
             return
-        self._given_up, self._input_counts_from = tuple(self.screen_stack), inf
+        self._closed_screens, self._input_counts_from = tuple(self.screen_stack), inf
         self.type_ahead.forget()
         for screen in self.screen_stack:
             self._stop_after_crash(screen)
-        kept = self.keep_what_is_open(error, log)
+        self.drafts.flush()
+        kept = self.save_open_work(error, log)
         where = f"Details: {log}" if not self.is_web else "Please inform the person who gave you the link."
         if recover:
             self.call_later(self._recover, crash_report(error, f"{where}{kept}"))
@@ -551,14 +552,14 @@ class BaseApp(App[object]):
 
     def _record_crash(self, error: Exception) -> Path:
         self.crashes.append(error)
-        return write_crash(self.locations.logs, error, attempt_id=self.attempt_at_risk())
+        return write_crash(self.locations.logs, error, attempt_id=self.open_attempt_id())
 
-    def attempt_at_risk(self) -> str:
+    def open_attempt_id(self) -> str:
         """Return the id of the open attempt; empty if there is none."""
         return ""
 
-    def keep_what_is_open(self, error: Exception, log: Path) -> str:
-        """Return a sentence on the open work for the report of a crash. Subclasses also save the work."""
+    def save_open_work(self, error: Exception, log: Path) -> str:
+        """Return a sentence on what is saved, for the report of a crash. Subclasses also save open work."""
         return self.kept
 
     async def _recover(self, report: CrashReport) -> None:
@@ -571,12 +572,12 @@ class BaseApp(App[object]):
             closing.append(App.pop_screen(self))
         for closed in closing:
             await closed
-        if self.ground_renews_itself:
-            self._given_up = above
+        if self.bottom_screen_restarts:
+            self._closed_screens = above
         else:
             await self.begin_again()
         message = MessageDialog(report.title, report.text, hint=report.hint)
-        message.when_left(lambda: setattr(self, "_given_up", None))
+        message.when_left(lambda: setattr(self, "_closed_screens", None))
         await self.push_screen(message)
         self._input_counts_from = get_time()
 
@@ -590,7 +591,7 @@ class OneScreenApp(BaseApp):
     def __init__(
         self, locations: Locations, styles: str, first: Callable[[], Screen[None]], *, kept: str = ""
     ) -> None:
-        """`first` returns the screen, and `styles` is the path of its style sheet."""
+        """`first` returns the screen, `styles` is its style sheet's path, and `kept` is as in `BaseApp`."""
         super().__init__(locations, styles)
         self._first, self.kept = first, kept
 

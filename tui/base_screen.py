@@ -14,7 +14,7 @@ from textual.message_pump import MessagePump
 from textual.screen import Screen, ScreenResultType
 from textual.widget import Widget
 
-from gistpoint.tui.drafts import DraftPlace, UnsentTexts
+from gistpoint.tui.drafts import DraftPlace, Subject, UnsentTexts
 
 WIDE = 120
 """The width, in cells, from which a screen has the class `-wide`."""
@@ -58,8 +58,8 @@ class BaseScreen(Screen[ScreenResultType]):
     class only.
     """
 
-    # Bindings of the focused widget take precedence. These scroll the text of a page while a button of the
-    # page has the focus.
+    # Bindings of the focused widget take precedence. These scroll the text of a page while the focus is on
+    # one of its buttons.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("pagedown", "page_text(1)", show=False),
         Binding("pageup", "page_text(-1)", show=False),
@@ -145,7 +145,7 @@ class BaseScreen(Screen[ScreenResultType]):
     def input_happened(self, at: float) -> None:
         """Do nothing. Called when a key or the mouse was used, at a time on the clock of Textual's events."""
 
-    def takes(self, event: events.Event) -> bool:
+    def accepts(self, event: events.Event) -> bool:
         """Return whether the screen accepts an event, which may have been meant for the previous screen."""
         return True
 
@@ -170,23 +170,35 @@ class BaseScreen(Screen[ScreenResultType]):
 
         A screen that is covered by then is not drawn, so the keys are released after a second in any case.
         """
-        let_go = self.hold_keys()
+        release_keys = self.hold_keys()
 
-        def give() -> None:
+        def focus_and_release() -> None:
             widget.focus()
-            let_go()
+            release_keys()
 
-        self.call_after_refresh(give)
-        self.set_timer(_DRAWN_S, let_go)
+        self.call_after_refresh(focus_and_release)
+        self.set_timer(_DRAWN_S, release_keys)
 
     @property
-    def drafts_about(self) -> str:
-        """The subject of the text typed into this screen's dialogs, such as the id of an attempt."""
-        return type(self).__name__
+    def drafts_about(self) -> Subject:
+        """The person who types into this screen and its dialogs, and the subject of the text.
 
-    def draft(self, asked: str) -> DraftPlace:
-        """Return the place of the text that was typed in answer to a question and not sent."""
-        return cast("_TypingApp", self.app).drafts.place(self.drafts_about, asked)
+        If the subject is empty, unsent text is not written to disk, where other subjects could get it.
+        """
+        return "", ""
+
+    def draft(self, asked: str, *, lasting: bool = True) -> DraftPlace:
+        """Return the place of the text that was typed in answer to a question and not sent.
+
+        Unless `lasting`, the end of the program deletes it.
+        """
+        by, about = self.drafts_about
+        subject = by, about or type(self).__name__
+        return cast("_TypingApp", self.app).drafts.place(subject, asked, lasting=lasting and bool(about))
+
+    def forget_drafts(self) -> None:
+        """Delete all unsent text about the screen's subject."""
+        cast("_TypingApp", self.app).drafts.forget(self.drafts_about)
 
     # Leaving
 
@@ -218,9 +230,9 @@ class BaseScreen(Screen[ScreenResultType]):
             if not self._is_left:
                 self.stop()
         finally:
-            self._let_go()
+            self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if not self._is_left:
             self._is_left = True
             for do in self._last_steps:
@@ -231,4 +243,4 @@ class BaseScreen(Screen[ScreenResultType]):
 
         At this point, the content of the widgets is no longer available.
         """
-        self._let_go()
+        self._release()

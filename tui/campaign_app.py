@@ -87,7 +87,7 @@ class CampaignApp(BaseApp, Generic[Result]):
     def _do(self) -> None:
         try:
             self._results.append(self._work(RunContext(self._token, self.view.take)))
-        except BaseException as error:  # `result` raises it on the caller's thread
+        except BaseException as error:  # `result` raises the exception in the caller's thread
             self._error = error
         else:
             self.view.end("done")
@@ -98,8 +98,8 @@ class CampaignApp(BaseApp, Generic[Result]):
         """Close the app; the terminal shows the result or the error."""
         self.exit()
 
-    @on(MakingScreen.TaskAsked)
-    def task_asked(self, message: MakingScreen.TaskAsked) -> None:
+    @on(MakingScreen.TaskRequested)
+    def task_requested(self, message: MakingScreen.TaskRequested) -> None:
         """Open a task on the validation screen."""
         self.in_thread(lambda: self._open(message.task_id))
 

@@ -17,13 +17,13 @@ from gistpoint.tui.tables import Column
 from gistpoint.tui.widgets.charts import gauge
 
 _NOTES = 200
-_REASONS = 6
+_MOST_REASONS = 6
 """The maximum number of reasons that are listed, most frequent first."""
-_NAME = 30
+_LEAST_NAME = 30
 """The smallest number of cells for the names of stages."""
-_TIMES = 24
+_TIMES_WIDTH = 24
 """The number of cells that are left for times and counts."""
-_GOOD = "good"
+_NOT_REJECTED = "good"
 """The name under which corruptions that were not rejected are counted."""
 
 
@@ -128,7 +128,7 @@ def stage_lines(shown: CampaignShown, width: int, now: float, *, most: int) -> l
     stages = shown.stages[-most:]
     names = [visible_line(stage.name) or "beginning" for stage in stages]
     # All times begin in one column, if the longest name leaves room for them.
-    cells = max(_NAME, min(width - _TIMES, max(map(len, names), default=0)))
+    cells = max(_LEAST_NAME, min(width - _TIMES_WIDTH, max(map(len, names), default=0)))
     return [
         _stage_words(stage, f"{shortened(name, cells):<{cells}}", width, now)
         for stage, name in zip(stages, names, strict=True)
@@ -203,10 +203,12 @@ def dropped_lines(shown: CampaignShown) -> list[str]:
 def _reasons(counts: Mapping[str, int]) -> str:
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     listed = [
-        f"{count} {visible_line(spaced(reason))}" for reason, count in ordered if count and reason != _GOOD
+        f"{count} {visible_line(spaced(reason))}"
+        for reason, count in ordered
+        if count and reason != _NOT_REJECTED
     ]
-    rest = [f"{len(listed) - _REASONS} more reasons"] if len(listed) > _REASONS else []
-    return ", ".join([*listed[:_REASONS], *rest])
+    rest = [f"{len(listed) - _MOST_REASONS} more reasons"] if len(listed) > _MOST_REASONS else []
+    return ", ".join([*listed[:_MOST_REASONS], *rest])
 
 
 def spaced(name: str) -> str:

@@ -27,6 +27,7 @@ from gistpoint.tui.commands.command import (
     WholeHelp,
     add_commands,
     readable,
+    refuse_mistyped,
 )
 from gistpoint.tui.commands.output import (
     drop_unwritable,
@@ -100,7 +101,7 @@ COMMANDS = (
         "gist conditions", "write the settings of the paper's conditions", "gist_listing:WRITE_CONDITIONS"
     ),
     CommandRow("gist score", "score a gist, with the evidence", "gists:SCORE"),
-    CommandRow("attempt list", "list the attempts on this machine", "attempts:LIST", outcomes=True),
+    CommandRow("attempt list", "list the attempts on this machine", "attempt_list:LIST", outcomes=True),
     CommandRow(
         "attempt show",
         "show an attempt: times, budgets, calls and submissions",
@@ -291,7 +292,9 @@ COMMANDS = (
     ),
     CommandRow("admin paths", "print where gistpoint keeps its files", "storage:PATHS"),
     CommandRow("admin cache", "list environments, images and leftovers, with their sizes", "storage:LIST"),
-    CommandRow("admin clean", "remove them; tasks and attempts are not touched", "storage:CLEAN"),
+    CommandRow(
+        "admin clean", "remove what `admin cache` lists; tasks and attempts are not touched", "storage:CLEAN"
+    ),
     CommandRow("admin backup", "write the whole home to one archive", "storage:BACKUP"),
     CommandRow("admin restore", "restore a home from a backup, whole or not at all", "storage:RESTORE"),
     CommandRow("admin completion", "print the completion script of bash, zsh or fish", "completion:SCRIPT"),
@@ -362,7 +365,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     refusal = _output_refusal()
     open_missing_streams()
     with readable_terminals():
-        return _run(arguments) if refusal is None else _reported(refusal)
+        return _run(arguments) if refusal is None else _report(refusal)
 
 
 def _output_refusal() -> UserError | None:
@@ -384,27 +387,26 @@ def _run(arguments: Sequence[str] | None) -> int:
         options = _parsed(words)
         _ask_on_terminal()
         _require_home()
-        code = _called(options)
+        code = _call(options)
         sys.stdout.flush()
         return code
     except CancelledError as error:
         print(f"gistpoint: {readable(str(error))}", file=sys.stderr)
         return INTERRUPTED
     except UserError as error:
-        return _reported(error)
+        return _report(error)
     except KeyboardInterrupt:
         print("\ngistpoint: stopped", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()
-        return DONE
     except Exception as error:
-        from gistpoint.tui.machine_errors import machine_error
+        from gistpoint.tui.machine_errors import STANDARD_OUTPUT, machine_error
 
+        if isinstance(error, BrokenPipeError) and error.filename == STANDARD_OUTPUT:
+            return DONE  # the reader of the output, such as `head`, has closed it
         found = machine_error(error)
         if found is None:
             raise
-        return _reported(found)
+        return _report(found)
     finally:
         drop_unwritable()
 
@@ -423,14 +425,14 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _require_home() -> None:
-    """Refuse folders that can't be used, or that a newer version has written (decision 177)."""
+    """Raise `UserError` if folders can't be used, or a newer version has written them (decision 177)."""
     from gistpoint.core.locations import Locations
     from gistpoint.sessions.home import require_usable
 
     require_usable(Locations.of_user(), __version__)
 
 
-def _called(options: argparse.Namespace) -> int:
+def _call(options: argparse.Namespace) -> int:
     """Call a command, and hide the outcomes of people in open studies from it (decision 191).
 
     The commands on a study hide them themselves, because some need outcomes that they do not show.
@@ -439,7 +441,7 @@ def _called(options: argparse.Namespace) -> int:
     from gistpoint.sessions.blinding import Blinding
 
     def is_hidden(study: str, attempt: Path) -> bool:
-        from gistpoint.sessions.studies.blinded import is_hidden  # seldom needed: few belong to a study
+        from gistpoint.sessions.studies.blinded import is_hidden  # rarely needed: few attempts are of a study
 
         return is_hidden(study, attempt, unblind=getattr(options, "unblind", False))
 
@@ -471,13 +473,15 @@ _ALIASES = {"version": ["--version"], "tasks": ["task", "list"], "attempts": ["a
 
 
 def _without_aliases(given: Sequence[str]) -> list[str]:
-    """Return the words of the command that is meant, such as `task new --help` for `help task new`."""
+    """Return the words of a call without aliases: `help task new` becomes `task new --help`."""
     words, first = [*given], 0
     while first < len(words) and words[first].startswith("-"):
         first += 2 if words[first] == "--sandbox" else 1
     before, name, rest = words[:first], words[first : first + 1], words[first + 1 :]
+    if name and name[0] in GROUPS and rest[:1] == ["help"]:
+        name, rest = ["help"], [*name, *rest[1:]]
     if name == ["help"]:
-        return [*before, *_with_new_name(rest), "--help"]
+        return [*before, *_with_new_name(rest[rest[:1] == ["help"] :]), "--help"]
     return [*before, *_with_new_name([*(_ALIASES.get(name[0], name) if name else ()), *rest])]
 
 
@@ -490,7 +494,11 @@ def _with_new_name(words: Sequence[str]) -> list[str]:
         if tuple(words[: len(old)]) == old:
             print(f"`gistpoint {' '.join(old)}` is called `gistpoint {new}` now.", file=sys.stderr)
             return [*new.split(), *words[len(old) :]]
-    return [" ".join(words[:2]), *words[2:]] if " ".join(words[:2]) in TWO_WORDS else [*words]
+    whole = " ".join(words[:2])
+    if whole in TWO_WORDS:
+        return [whole, *words[2:]]
+    refuse_mistyped(words, TWO_WORDS)
+    return [*words]
 
 
 TWO_WORDS = frozenset(
@@ -502,13 +510,13 @@ TWO_WORDS = frozenset(
 def _with_whole_names(words: Sequence[str]) -> Sequence[str]:
     """Return the arguments with each task name (two words and a digit) joined, as if it had been quoted."""
     if not any(len(word) == 1 and word.isdigit() for word in words):
-        return words  # most calls, for which the words of names need not be imported
+        return words  # most calls: importing the names' words would delay them
     from gistpoint.core.tasks.names import with_whole_names
 
     return with_whole_names(words)
 
 
-def _reported(error: UserError) -> int:
+def _report(error: UserError) -> int:
     print(f"gistpoint: {readable(error.message)}", file=sys.stderr)
     if error.hint:
         print(readable(error.hint), file=sys.stderr)
@@ -534,8 +542,19 @@ def parser() -> CommandParser:
     top.set_defaults(run=_home)
     _add_isolation(top)
     add_commands(top, COMMANDS, GROUPS)
+    top.also = {"version": "--version", **_also_in("")}
+    for group in GROUPS:
+        if (parser_of_group := top.command(group)) is not None:
+            parser_of_group.also = _also_in(group)
     top.add_argument("--help-all", action=WholeHelp, help="show every command and option")
     return top
+
+
+def _also_in(group: str) -> dict[str, str]:
+    """Return `help` and the former words that a group (empty: the program) accepts, with the present ones."""
+    before = group.split()
+    old = {former[-1]: new for former, new in MOVED.items() if [*former[:-1]] == before}
+    return {"help": "help", **old}
 
 
 def _add_isolation(top: CommandParser) -> None:

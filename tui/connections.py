@@ -49,7 +49,7 @@ class ConnectionBounds:
 
     most: int = 256
     most_of_address: int = 64
-    """The maximum number of connections from one address, without those exempted by `keeping`.
+    """The maximum number of connections from one address, without those exempted by `exempting`.
 
     0 for no limit, such as behind a proxy, where all clients have the same address.
     """
@@ -94,14 +94,14 @@ class Connections:
         """
         return _Connection(self, inner, tls)
 
-    def asked(self, peer: Peer | None) -> None:
+    def head_received(self, peer: Peer | None) -> None:
         """Record that the head of a request is complete."""
         if peer in self._waiting:
             connection = self._waiting[peer] = self._waiting.pop(peer)
-            connection.has(self.bounds.answer_s)
+            connection.limit_time(self.bounds.answer_s)
 
     @contextmanager
-    def keeping(self, peer: Peer | None) -> Iterator[None]:
+    def exempting(self, peer: Peer | None) -> Iterator[None]:
         """Exempt a connection from the limits for the time of the context.
 
         The caller limits the number of such connections.
@@ -110,22 +110,22 @@ class Connections:
         if connection is None:
             yield
             return
-        connection.has(None)
+        connection.limit_time(None)
         try:
             yield
         finally:
             if self._all.get(connection.peer) is connection:
                 self._waiting[connection.peer] = connection
-                connection.has(self.bounds.answer_s)
+                connection.limit_time(self.bounds.answer_s)
 
     def end(self, peer: Peer | None) -> None:
-        """Close a connection at once; data that are still to be sent are lost."""
+        """Close a connection at once; data that has not been sent yet is lost."""
         if peer in self._all:
             self._all[peer].end()
 
     def _add(self, connection: _Connection) -> None:
         self._all[connection.peer] = self._waiting[connection.peer] = connection
-        connection.has(self.bounds.first_s)
+        connection.limit_time(self.bounds.first_s)
         near = [one for one in self._waiting.values() if one.peer[0] == connection.peer[0]]
         if 0 < self.bounds.most_of_address < len(near):
             near[0].end()
@@ -141,18 +141,18 @@ class Connections:
 class _Connection(asyncio.Protocol):
     """A protocol between the network and the protocol of a library, to which it passes all data."""
 
-    def __init__(self, among: Connections, inner: asyncio.Protocol, tls: ssl.SSLContext | None) -> None:
-        self._among, self._inner, self._tls = among, inner, tls
+    def __init__(self, connections: Connections, inner: asyncio.Protocol, tls: ssl.SSLContext | None) -> None:
+        self._connections, self._inner, self._tls = connections, inner, tls
         self._transport: asyncio.Transport
         self._timer: asyncio.TimerHandle | None = None
         self._handshake: asyncio.Task[None] | None = None
-        self._given = False
+        self._is_connected = False
         """Whether the inner protocol has the connection."""
-        self._early: list[bytes] = []
+        self._early_data: list[bytes] = []
         """The data that arrived with the end of the handshake, before the inner protocol was ready."""
         self.peer: Peer = ("", 0)
 
-    def has(self, seconds: float | None) -> None:
+    def limit_time(self, seconds: float | None) -> None:
         """Limit the remaining seconds of the connection, replacing any earlier limit; None for no limit."""
         if self._timer is not None:
             self._timer.cancel()
@@ -160,31 +160,31 @@ class _Connection(asyncio.Protocol):
 
     def end(self) -> None:
         """Close the connection. Its file descriptor is closed in the next turn of the event loop."""
-        self._over()
+        self._unregister()
         self._transport.abort()
 
-    def _over(self) -> None:
-        self.has(None)
-        self._among._remove(self)
+    def _unregister(self) -> None:
+        self.limit_time(None)
+        self._connections._remove(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport, peer = transport, peer_of(transport)
-        if peer is None:  # the peer is gone already
+        if peer is None:  # the peer has already disconnected
             transport.abort()
             return
         self.peer = peer
-        self._among._add(self)
+        self._connections._add(self)
         if transport.is_closing():
             return
         if self._tls is None:
-            self._give(transport)
+            self._connect_inner(transport)
             return
         transport.pause_reading()
         self._handshake = asyncio.get_running_loop().create_task(self._encrypt(self._tls))
 
     async def _encrypt(self, tls: ssl.SSLContext) -> None:
-        loop, first_s = asyncio.get_running_loop(), self._among.bounds.first_s
+        loop, first_s = asyncio.get_running_loop(), self._connections.bounds.first_s
         try:
             encrypted = await loop.start_tls(
                 self._transport,
@@ -194,30 +194,30 @@ class _Connection(asyncio.Protocol):
                 ssl_handshake_timeout=first_s,
                 ssl_shutdown_timeout=first_s,
             )
-        except OSError:  # malformed, too slow, gone, or closed by `end`
+        except OSError:  # the handshake was malformed or too slow, or either side has disconnected
             encrypted = None
         if encrypted is None:
             self.end()
             return
         if not self._transport.is_closing():
-            self.has(first_s)
-            self._give(encrypted)
+            self.limit_time(first_s)
+            self._connect_inner(encrypted)
 
-    def _give(self, transport: asyncio.BaseTransport) -> None:
-        self._given = True
+    def _connect_inner(self, transport: asyncio.BaseTransport) -> None:
+        self._is_connected = True
         self._inner.connection_made(transport)
-        for data in self._early:
+        for data in self._early_data:
             self._inner.data_received(data)
-        self._early.clear()
+        self._early_data.clear()
 
     def data_received(self, data: bytes) -> None:
-        if self._given:
+        if self._is_connected:
             self._inner.data_received(data)
         else:
-            self._early.append(data)
+            self._early_data.append(data)
 
     def eof_received(self) -> bool | None:
-        return self._inner.eof_received() if self._given else None
+        return self._inner.eof_received() if self._is_connected else None
 
     def pause_writing(self) -> None:
         self._inner.pause_writing()
@@ -226,6 +226,6 @@ class _Connection(asyncio.Protocol):
         self._inner.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._over()
-        if self._given:
+        self._unregister()
+        if self._is_connected:
             self._inner.connection_lost(exc)

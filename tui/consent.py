@@ -12,7 +12,10 @@ WHAT_IT_MEANS = (
 
 
 def ask_consent(why_not: str) -> bool:
-    """Ask on the terminal whether code may run without isolation; without a terminal, the answer is no."""
+    """Ask on the terminal whether code may run without isolation, and return whether the user consents.
+
+    `why_not` is the reason why no isolation works. Without a terminal, return False.
+    """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     from gistpoint.core.text import visible

@@ -28,7 +28,7 @@ def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Pa
     text = head + "".join(traceback.format_exception(error))
     for folder in (logs, temporary_folder()):
         path = folder / f"crash-{stamp}.log"
-        # A full disk may be the very reason for the exception.
+        # A full disk may have caused the exception.
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
@@ -39,6 +39,6 @@ def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Pa
 
 def crash_event(error: Exception, log: Path) -> Crashed:
     """Return the event that names an exception and its log in the journal of an attempt."""
-    from gistpoint.core.attempts.events import Crashed  # the first screen is drawn before the engine exists
+    from gistpoint.core.attempts.events import Crashed  # would delay the first drawing
 
     return Crashed(type(error).__name__, str(error)[:_LONGEST], log.name)

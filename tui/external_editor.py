@@ -17,7 +17,7 @@ from gistpoint.core.locations import read_regular
 from gistpoint.tui.jobs import Jobs
 
 _WATCH_S = 0.5
-_LAST_LOOK_S = 10.0
+_LAST_CHECK_S = 10.0
 _UNCHANGED = "Your text here was not changed."
 
 
@@ -26,7 +26,7 @@ class ExternalEditorError(UserError):
 
 
 class EditorNotStartedError(ExternalEditorError):
-    """The external editor did not start, so nobody has used it."""
+    """The external editor did not start, so it does not count as used."""
 
 
 def editor_command() -> list[str]:
@@ -53,11 +53,11 @@ def edited_externally(
 ) -> str:
     """Return text as the user's editor saves it. The app is suspended meanwhile.
 
-    The file is checked twice a second, and `on_saved` is called in a thread with text that has changed. Only
-    this user can read the file. It is deleted afterwards, unless the editor has left something there that was
-    not taken over: changes before it failed, something other than UTF-8, or what can't be read. The error
-    then names the file, so that nothing is lost. Raises `EditorNotStartedError` if there is no editor or it
-    does not start, and `ExternalEditorError` if it fails or does not leave UTF-8 text.
+    The text is in a file that only this user can read. It is checked twice a second, and `on_saved` is called
+    in a thread with text that has changed. The file is deleted afterwards, unless it has changes that could
+    not be returned, because the editor failed, or because the file can't be read as UTF-8: the error then
+    names the file, so that nothing is lost. Raises `EditorNotStartedError` if there is no editor or it does
+    not start, and `ExternalEditorError` if it fails or does not leave UTF-8 text.
     """
     command = editor_command()
     handle, name = tempfile.mkstemp(prefix="gistpoint-", suffix=suffix)
@@ -70,20 +70,20 @@ def edited_externally(
         with _watched(path, text, on_saved):
             status = _run(app, [*command, name])
         if status != 0:
-            kept = f"What it left is in {path}." if _is_changed(path, begun) else _UNCHANGED
+            kept = f"The text that it saved is in {path}." if _is_changed(path, begun) else _UNCHANGED
             raise ExternalEditorError(f"{command[0]} ended with exit status {status}.", hint=kept)
         edited = _read(path, command[0])
         is_taken = True
         return edited
     finally:
         if is_taken or not _is_changed(path, begun):
-            # The text has been taken over, so a file that can't be deleted is ignored.
+            # The file has nothing that could be lost, so it does no harm if it can't be deleted.
             with suppress(OSError):
                 path.unlink()
 
 
 def _is_changed(path: Path, begun: bytes) -> bool:
-    """Whether the editor has left something other than the given bytes; false if it left nothing."""
+    """Return whether the file has other content than the given bytes; False if there is no file."""
     try:
         return read_regular(path) != begun
     except FileNotFoundError:
@@ -100,24 +100,24 @@ def _watched(path: Path, text: str, on_saved: Callable[[str], None] | None) -> I
         return
     report, jobs = on_saved, Jobs(None, "watch")
 
-    def look(known: str) -> None:
+    def check(known: str) -> None:
         try:
             now = read_regular(path).decode("utf-8", "surrogatepass")
         except (OSError, UnicodeDecodeError):
-            # The file is being saved, or is not text. It is read again by the next check, or at the end.
+            # The editor is saving the file, or it is not text. The next check, or the end, reads it again.
             now = known
         if now != known:
             report(now)
-        look_later(now)
+        check_later(now)
 
-    def look_later(known: str) -> None:
-        jobs.do(lambda job: look(known), delay=_WATCH_S)
+    def check_later(known: str) -> None:
+        jobs.do(lambda job: check(known), delay=_WATCH_S)
 
-    look_later(text)
+    check_later(text)
     try:
         yield
     finally:
-        jobs.finish(_LAST_LOOK_S)
+        jobs.finish(_LAST_CHECK_S)
 
 
 def _run(app: App[object], command: list[str]) -> int:
@@ -142,9 +142,9 @@ def _read(path: Path, editor: str) -> str:
         raise ExternalEditorError(f"{editor} removed the file it was given.", hint=_UNCHANGED) from error
     except UnicodeDecodeError as error:
         raise ExternalEditorError(
-            f"{editor} saved something that is not UTF-8.", hint=f"It is {path}."
+            f"{editor} saved text that is not UTF-8.", hint=f"It is in {path}."
         ) from error
     except OSError as error:
         raise ExternalEditorError(
-            f"What {editor} left can't be read: {error.strerror}.", hint=f"It is {path}."
+            f"The file that {editor} saved can't be read: {error.strerror}.", hint=f"It is {path}."
         ) from error

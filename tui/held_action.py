@@ -24,12 +24,12 @@ class HeldAction:
     def __init__(self, screen: HoldsKeys) -> None:
         self._screen = screen
         self._do: Callable[[], object] | None = None
-        self._let_go: Callable[[], None] = lambda: None
+        self._release_keys: Callable[[], None] = lambda: None
 
     def wait(self, do: Callable[[], object]) -> None:
         """Have `do` called later. It replaces an action that is already waiting."""
         self.give_up()
-        self._do, self._let_go = do, self._screen.hold_keys(self.give_up)
+        self._do, self._release_keys = do, self._screen.hold_keys(self.give_up)
 
     async def ready(self) -> None:
         """Do the waiting action, if there is one, and release the keys for the screen that it has opened."""
@@ -38,10 +38,10 @@ class HeldAction:
             if do is not None and isawaitable(done := do()):
                 await done
         finally:
-            self._let_go()
+            self._release_keys()
 
     def give_up(self) -> bool:
         """Forget the waiting action, and release the keys. Return whether there was one."""
         was_waiting, self._do = self._do is not None, None
-        self._let_go()
+        self._release_keys()
         return was_waiting

@@ -95,7 +95,7 @@ class JobOwner(Protocol):
         ...
 
     def set_interval(self, interval: float, callback: Callable[[], object]) -> Timer:
-        """Call a function repeatedly, at an interval in seconds."""
+        """Call a function repeatedly, at an interval in seconds, and return the timer."""
         ...
 
 
@@ -143,7 +143,7 @@ class Jobs:
         self._newest: dict[str, Job] = {}
         self._current: Job | None = None
         self._thread: threading.Thread | None = None
-        self._asked = 0
+        self._number = 0
         self._finishing = self._stopped = False
 
     def repeat(
@@ -188,11 +188,11 @@ class Jobs:
     ) -> Job:
         """Run `body` in the thread and pass its result to `then` on the UI thread, or its error to `failed`.
 
-        A lower `priority` is more urgent; equal ones run in the order of the requests. A job replaces an
-        older one with the same `key`: the older one is dropped if it has not started; otherwise it is
-        cancelled, and its result is dropped. The job starts no earlier than `delay` seconds from now. After
-        `stop` or `finish` no new job runs. A job with `keeps` saves something, such as a label: it runs even
-        if `stop` is called before it starts.
+        Return the job, which can be stopped. A lower `priority` is more urgent; equal ones run in the order
+        of the requests. A job replaces an older one with the same `key`: the older one is dropped if it has
+        not started; otherwise it is cancelled, and its result is dropped. The job starts no earlier than
+        `delay` seconds from now. After `stop` or `finish` no new job runs. A job with `keeps` saves
+        something, such as a label: it runs even if `stop` is called before it starts.
         """
         job = Job(self, key, priority, keeps=keeps)
 
@@ -203,8 +203,8 @@ class Jobs:
                 raise
             except CancelledError:
                 job.running = False
-            # Other errors are passed to `failed`, which by default raises those that are bugs on the UI
-            # thread.
+            # Every other error is passed to `failed`, which by default raises it on the UI thread unless it
+            # is a `UserError`.
             except Exception as error:
                 job.running = False
                 self.deliver(job, failed or self._failed, error)
@@ -220,8 +220,8 @@ class Jobs:
             if key:
                 self._cancel(lambda other: other.key == key)
                 self._newest[key] = job
-            self._asked += 1
-            self._waiting.append(_Waiting(job, run, self._asked, time.monotonic() + delay))
+            self._number += 1
+            self._waiting.append(_Waiting(job, run, self._number, time.monotonic() + delay))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
                 self._thread.start()
@@ -296,7 +296,7 @@ class Jobs:
             return
         try:
             taken = self._owner.post_message(message)
-        except RuntimeError:  # the app's event loop is closed
+        except RuntimeError:  # raised once the app's event loop is closed
             taken = False
         if not taken:
             self.stop()

@@ -21,7 +21,7 @@ Functions = list[tuple[str, int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownSource:
     """Source code in a tool result, with its location."""
 
     path: str
@@ -42,31 +42,31 @@ def call_of(state: AttemptState, call_id: str) -> AttemptCall | None:
     return next((call for call in state.calls if call.call_id == call_id), None)
 
 
-def shown_sources(call: AttemptCall) -> Shown | None:
+def shown_sources(call: AttemptCall) -> ShownSource | None:
     """Return the source that a result shows in full (a file or a definition); None for any other result."""
     files, sources = call.revealed.files, call.revealed.sources
     if not (files or sources) or call.text is None:
         return None
     body = source_text(call.text, call.revealed)
     if files:
-        return Shown(files[0], body, call_id=call.call_id)
+        return ShownSource(files[0], body, call_id=call.call_id)
     name = sources[0]
     first = next((start for found, start, _ in call.revealed.functions if found == name), 1)
-    return Shown(name.partition("::")[0], body, first, name, call.call_id)
+    return ShownSource(name.partition("::")[0], body, first, name, call.call_id)
 
 
-def last_source(state: AttemptState) -> Shown | None:
+def last_source(state: AttemptState) -> ShownSource | None:
     """Return the source shown last; None if there is none."""
     return next((shown for call in reversed(state.calls) if (shown := shown_sources(call)) is not None), None)
 
 
-def shown_file(state: AttemptState, path: str) -> Shown | None:
+def shown_file(state: AttemptState, path: str) -> ShownSource | None:
     """Return a file as it was shown last; None if it was not read in full."""
     call = call_of(state, state.knowledge.files.get(path, ""))
     return shown_sources(call) if call is not None else None
 
 
-def shown_function(state: AttemptState, name: str) -> Shown | None:
+def shown_function(state: AttemptState, name: str) -> ShownSource | None:
     """Return a definition as shown last: alone, in its class or in its file. None if no source shows it."""
     path, _, qualname = name.partition("::")
     parts = qualname.split(".")
@@ -93,7 +93,7 @@ def _latest(call: AttemptCall) -> int:
 
 
 @lru_cache(maxsize=16)
-def _inside(shown: Shown) -> tuple[Shown, ...]:
+def _inside(shown: ShownSource) -> tuple[ShownSource, ...]:
     """Return the definitions inside a definition that was shown alone; empty if its text can't be parsed."""
     path, _, qualname = shown.function.partition("::")
     indented = shown.text[:1] in (" ", "\t")
@@ -115,7 +115,7 @@ def _inside(shown: Shown) -> tuple[Shown, ...]:
     )
 
 
-def _cut_out(call: AttemptCall, name: str, qualname: str) -> Shown | None:
+def _cut_out(call: AttemptCall, name: str, qualname: str) -> ShownSource | None:
     whole = shown_sources(call)
     if whole is None:
         return None
@@ -126,7 +126,7 @@ def _cut_out(call: AttemptCall, name: str, qualname: str) -> Shown | None:
     return replace(whole, text=found.source, first_line=found.start_line, function=name)
 
 
-def functions_in(state: AttemptState, shown: Shown) -> Functions:
+def functions_in(state: AttemptState, shown: ShownSource) -> Functions:
     """Return the definitions in a result, and those inside a definition shown alone, by line, outer first."""
     call = call_of(state, shown.call_id)
     if call is None:
@@ -146,16 +146,17 @@ def definitions_named(state: AttemptState, word: str, path: str = "") -> list[st
     """Return the known definitions to which a word in a file most likely refers; empty if there are none."""
     last = word.rpartition(".")[2]
     found = [name for name in state.knowledge.functions if _last_part(name) == last]
-    exact = [name for name in found if _plain(name) == word or _plain(name).endswith(f".{word}")]
-    same = [name for name in found if name.startswith(f"{path}::")]
-    both = [name for name in exact if name in same]
-    return both or same or exact or found
+    # Without the leading dots, `b.c` would also match `ab.c`.
+    whole = [name for name in found if f".{_plain(name)}".endswith(f".{word}")]
+    in_file = [name for name in found if name.startswith(f"{path}::")]
+    whole_in_file = [name for name in whole if name in in_file]
+    return whole_in_file or in_file or whole or found
 
 
 def names_in(line: str) -> list[str]:
     """Return the names that a line of Python uses, without keywords, builtins and newly defined names."""
     found = (match for match in _NAME.finditer(line) if match["name"] and not match["assigned"])
-    return list(dict.fromkeys(match["name"] for match in found if not _everywhere(match["name"])))
+    return list(dict.fromkeys(match["name"] for match in found if not _is_predefined(match["name"])))
 
 
 _NAME = re.compile(
@@ -164,7 +165,7 @@ _NAME = re.compile(
 )
 
 
-def _everywhere(name: str) -> bool:
+def _is_predefined(name: str) -> bool:
     return keyword.iskeyword(name) or hasattr(builtins, name)
 
 
@@ -176,18 +177,18 @@ def _last_part(name: str) -> str:
     return _plain(name).rpartition(".")[2]
 
 
-def stale(state: AttemptState, shown: Shown) -> str:
+def stale(state: AttemptState, shown: ShownSource) -> str:
     """Return which functions of the file were replaced since it was shown, in words; empty if none were."""
     order = [call.call_id for call in state.calls]
     if shown.call_id not in order:
         return ""
     at = order.index(shown.call_id)
     later = [
-        s.replacement.qualname
-        for s in state.submissions
-        if s.replacement in state.replacements
-        and s.replacement.path == shown.path
-        and s.call_id in order
-        and order.index(s.call_id) > at
+        submission.replacement.qualname
+        for submission in state.submissions
+        if submission.replacement in state.replacements
+        and submission.replacement.path == shown.path
+        and submission.call_id in order
+        and order.index(submission.call_id) > at
     ]
     return f"{', '.join(dict.fromkeys(later))} replaced since" if later else ""

@@ -47,6 +47,14 @@ _HINTS = {
     errno.ENAMETOOLONG: "Choose a shorter name or place.",
 }
 _OTHERWISE = "Check the file, its folder and its disk, then repeat the command."
+STANDARD_OUTPUT = "Standard output"
+"""The name that errors of writing to standard output give it."""
+_OF_OUTPUT = {
+    errno.ENOSPC: "Free some space where it is written, or send it elsewhere, such as with `> FILE`.",
+    errno.EDQUOT: "Free some space where it is written, or send it elsewhere, such as with `> FILE`.",
+    errno.EFBIG: _HINTS[errno.EFBIG],
+}
+_OUTPUT_ELSEWHERE = "Send it elsewhere, such as to a file with `> FILE`."
 _LIMITS = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
 """Error numbers that concern the whole process or machine, not one file."""
 
@@ -61,6 +69,10 @@ def machine_error(error: BaseException) -> UserError | None:
         return UserError(f"{error.filename} can't be used: {error.strerror}.")
     if not isinstance(error, OSError) or error.errno is None or error.errno in _BUGS:
         return None
+    if isinstance(error, BrokenPipeError) and error.filename is None:
+        return UserError(
+            "A program or connection that gistpoint wrote to has ended.", hint="Repeat the command."
+        )
     hint = _HINTS.get(error.errno, _OTHERWISE)
     # The file that could not be opened is not the cause: any other would have failed too.
     if error.errno in _LIMITS:
@@ -69,6 +81,8 @@ def machine_error(error: BaseException) -> UserError | None:
     if error.errno == errno.ENOENT:
         return _missing(error, hint)
     what = error.filename if error.filename is not None else _unnamed(error.errno)
+    if what == STANDARD_OUTPUT:
+        hint = _OF_OUTPUT.get(error.errno, _OUTPUT_ELSEWHERE)
     return UserError(f"{_spelled(what)} can't be used: {error.strerror}.", hint=hint)
 
 
@@ -89,7 +103,7 @@ def crash_report(error: BaseException, more: str) -> CrashReport:
             "Something unexpected happened", f"{what}\n\n{more}", "This is a bug in gistpoint."
         )
     return CrashReport(
-        "The machine could not do it", f"{found}\n\n{more}", "Your work up to the failed action is kept."
+        "The system reported an error", f"{found}\n\n{more}", "Your work up to the failed action is kept."
     )
 
 
@@ -112,12 +126,14 @@ def _spelled(name: object) -> str:
 
 
 def _unnamed(number: int) -> str:
-    """Return what may have failed if the system did not name it: standard output, full places, or a file."""
+    """Return what may have failed if the error does not name it: standard output, full disks, or a file.
+
+    Errors of standard output name it, except those of a stream that has replaced it.
+    """
     if not _is_writable(sys.stdout):
-        return "Standard output"
+        return STANDARD_OUTPUT
     full = list(dict.fromkeys(_full_places())) if number in (errno.ENOSPC, errno.EDQUOT) else []
-    temporary = temporary_folder()
-    return ", ".join(full) or f"Standard output, or a file in {Locations.of_user().data} or {temporary},"
+    return ", ".join(full) or f"A file in {Locations.of_user().data} or {temporary_folder()}"
 
 
 def _is_writable(stream: object) -> bool:

@@ -1,4 +1,4 @@
-"""Looks up in a thread what others in a team are reading, and how far one's verdicts agree with theirs."""
+"""Looks up in a thread what others in a team are reading, and how far their verdicts match the user's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Verdicts = Iterable[tuple[str, str, str]]
 """Verdicts, each as the subject, the person and the verdict itself."""
-_LOOK_S = 2.0
+_POLL_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class OthersWatch:
 
     def begin(self, jobs: Jobs, take: Callable[[Others], object]) -> None:
         """Start checking. `take` is called with the result on the UI thread whenever it changes."""
-        jobs.repeat(_LOOK_S, lambda _job: self._look(), lambda others: others is not None and take(others))
+        jobs.repeat(_POLL_S, lambda _job: self._poll(), lambda others: others is not None and take(others))
 
     def changed(self) -> None:
         """Compare the verdicts again, after the user added or removed one."""
         self._stale = True
 
-    def _look(self) -> Others | None:
+    def _poll(self) -> Others | None:
         state, before = self._live.state, self._state
         if state == before and not self._stale:
             return None

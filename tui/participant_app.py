@@ -58,7 +58,7 @@ class ParticipantApp(BaseApp):
 
     def _assigned(self) -> list[AssignedTask]:
         latest: dict[str, AttemptSummary] = {}
-        for summary in self.services.attempts.outlines():  # the newest first
+        for summary in self.services.attempts.outlines():  # newest first
             if summary.participant == self.code and (summary.actor == PERSON or summary.problem):
                 latest.setdefault(summary.task_id, summary)
         tasks = [self.services.tasks.find(id) for id in self._ids]
@@ -70,8 +70,8 @@ class ParticipantApp(BaseApp):
 
     # Attempts
 
-    @on(AssignedScreen.Asked)
-    def asked(self, message: AssignedScreen.Asked) -> None:
+    @on(AssignedScreen.TaskRequested)
+    def task_requested(self, message: AssignedScreen.TaskRequested) -> None:
         """Begin the task, continue it, or show its result. Ignored while another request is in progress.
 
         If the attempt is damaged, only the bell rings.
@@ -86,7 +86,7 @@ class ParticipantApp(BaseApp):
         self.in_thread(partial(self._open, row))
 
     def _open(self, row: AssignedTask) -> None:
-        opening = Opening(lambda words: self.call_from_thread(self._say, words))
+        opening = Opening(lambda words: self.call_from_thread(self._show_step, words))
         if row.attempt is None:
             held = self.services.start(row.task, opening=opening)
         elif row.ended:
@@ -100,23 +100,23 @@ class ParticipantApp(BaseApp):
             held = self.services.resume(row.attempt.attempt_id, task=row.task, opening=opening)
         self.call_from_thread(self._solve, held)
 
-    def _say(self, words: str) -> None:
+    def _show_step(self, words: str) -> None:
         if isinstance(self.screen, AssignedScreen):
-            self.screen.say(f"{words[0].upper()}{words[1:]} …")
+            self.screen.show_text(f"{words[0].upper()}{words[1:]} …")
 
     def _solve(self, held: OpenAttempt) -> None:
         self._held = held
         self._solving = screens_of(held.attempt.task).solve(held.attempt, self.services.clock)
-        self._solving.when_left(self._let_go)
-        self.push_screen(self._solving, partial(self._solved, held))
+        self._solving.when_left(self._close_attempt)
+        self.push_screen(self._solving, partial(self._after_attempt, held))
 
-    def _let_go(self) -> None:
+    def _close_attempt(self) -> None:
         """Close the attempt, so that it can be resumed."""
         held, self._held, self._solving = self._held, None, None
         if held is not None:
             held.close()
 
-    def _solved(self, held: OpenAttempt, how: How | None) -> None:
+    def _after_attempt(self, held: OpenAttempt, how: How | None) -> None:
         if how == "ended":
             last = held.attempt.state.last
             judged = held.attempt.found.get(last.call_id) if last is not None else None
@@ -145,11 +145,11 @@ class ParticipantApp(BaseApp):
         self._busy = False
         super()._failed(error)
 
-    def attempt_at_risk(self) -> str:
+    def open_attempt_id(self) -> str:
         """Return the id of the open attempt; empty if there is none."""
         return self._held.attempt.state.attempt_id if self._held is not None else ""
 
-    def keep_what_is_open(self, error: Exception, log: Path) -> str:
+    def save_open_work(self, error: Exception, log: Path) -> str:
         """Record the crash in the open attempt and close it, so that it can be resumed.
 
         Return a sentence for the report; empty if no attempt is open.
@@ -158,5 +158,5 @@ class ParticipantApp(BaseApp):
         if self._held is None:
             return ""
         self._held.journal.append(crash_event(error, log))
-        self._let_go()
+        self._close_attempt()
         return " The task is safe: you can continue where you stopped."

@@ -10,14 +10,16 @@ from time import monotonic
 from gistpoint.core.attempts.revealed import traced_functions
 from gistpoint.core.attempts.state import AttemptCall, AttemptState
 from gistpoint.core.tools.declaration import Revealed
-from gistpoint.tui.known import Shown, shown_file, shown_function
+from gistpoint.tui.known import ShownSource, shown_file, shown_function
 from gistpoint.tui.widgets.text_view import StyledPart
 
 _ROW = re.compile(r" *(\d{1,9}): ")
 """Matches a line found by a search, up to its text."""
 _LINE = re.compile(r"(?:^|[\s(>E])((?:[\w.+-]+/)*[\w+-]+\.pyi?):(\d{1,9})(?::|\b)")
 _FILE = re.compile(r'File "((?:[\w.+-]+/)*[\w+-]+\.pyi?)", line (\d{1,9})\b')
-_TEST = re.compile(r"(?:^|[\s(])((?:[\w.+-]+/)*[\w+-]+\.py)::([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)")
+_PART = r"(?:[^\W\d]\w*|<locals>)"
+_NAME = re.compile(rf"(?:^|[\s(])((?:[\w.+-]+/)*[\w+-]+\.py)::({_PART}(?:(?:::|\.){_PART})*(?:#\d+)?)")
+"""Matches a function, `path::qualname`, or a test, `path::class::function`."""
 _AROUND = re.compile(r" *\d+- ")
 """Matches a line around one found by a search, up to its text."""
 _SECONDS = 0.2
@@ -67,14 +69,14 @@ def places_in_answer(call: AttemptCall) -> dict[int, NamedPlace]:
             number: NamedPlace(name.partition("::")[0], start, name.partition("::")[2])
             for number, (name, start, _) in enumerate(revealed.functions, 1)
         }
-    if revealed.entries and not revealed.traced:  # matching code may look like a line of a trace
+    if revealed.entries and not revealed.traced:  # a search: code that it found may look like a trace
         return _hits(text, revealed)
     traced = list(traced_functions(text, revealed))
     return _traced(text, traced) if traced else places_in_text(text)
 
 
 def places_in_text(text: str) -> dict[int, NamedPlace]:
-    """Return the places that text names by `path:line`, in a traceback or by a test id.
+    """Return the places that text names by `path:line`, in a traceback, as a function or by a test id.
 
     The keys are the indices of the lines, counted from 0. Each line has at most one place; lines of more than
     `_LONGEST` characters are skipped.
@@ -85,7 +87,7 @@ def places_in_text(text: str) -> dict[int, NamedPlace]:
             continue
         if match := _LINE.search(line) or _FILE.search(line):
             found[number] = NamedPlace(match[1], int(match[2]))
-        elif match := _TEST.search(line):
+        elif match := _NAME.search(line):
             found[number] = NamedPlace(match[1], qualname=match[2].replace("::", "."))
     return found
 
@@ -169,7 +171,7 @@ def _matcher(pattern: str) -> Callable[[str, int], list[tuple[int, int]]]:
         left = until - monotonic()
         if left <= 0 or len(line) > _LONGEST:
             return []
-        code = line[column:]  # so that `^` matches at the start of the code
+        code = line[column:]  # cut, rather than searched from `column`, so that `^` matches where code begins
         try:
             spans = [match.span() for match in compiled.finditer(code, timeout=left)]
         except TimeoutError:
@@ -179,7 +181,7 @@ def _matcher(pattern: str) -> Callable[[str, int], list[tuple[int, int]]]:
     return matches
 
 
-def shown_at(state: AttemptState, place: NamedPlace) -> tuple[Shown, int] | None:
+def shown_at(state: AttemptState, place: NamedPlace) -> tuple[ShownSource, int] | None:
     """Return the text that shows a place and the line to go to; None if no text does."""
     whole = shown_file(state, place.path)
     if place.qualname:

@@ -154,7 +154,7 @@ def spread(bins: Sequence[Bin], columns: int) -> list[Bin]:
 
 
 def _course(profile: Profile, width: int, here: int | None) -> Iterator[ProfileLine]:
-    words = _words(profile)
+    words = _row_texts(profile)
     cells = spread(profile.bins, max(10, width - LABEL - 1 - max(map(len, words.values()))))
     yield _axis(profile, cells, here)
     for place, work in enumerate(WORKS):
@@ -174,7 +174,7 @@ def _course(profile: Profile, width: int, here: int | None) -> Iterator[ProfileL
         yield _row("context", _blocks(contexts, float(profile.fullest)), "$text-secondary", words["context"])
 
 
-def _words(profile: Profile) -> dict[str, str]:
+def _row_texts(profile: Profile) -> dict[str, str]:
     """Return the text at the right of each row, by the kind of work or the name of the row."""
     words: dict[str, str] = {"found": signs.NUMBERS}
     for work, share in profile.shares.items():
@@ -229,15 +229,15 @@ def _firsts(profile: Profile, cells: Sequence[Bin]) -> str:
 
 def _reached(found: GoalReached, profile: Profile, width: int) -> Iterator[ProfileLine]:
     steps = (
-        (f"{signs.ONE} file read", found.read),
-        (f"{signs.TWO} seen", found.seen),
-        (f"{signs.THREE} edited", found.edited),
+        (f"{signs.ONE} file ", "read", found.read),
+        (f"{signs.TWO} ", "seen", found.seen),
+        (f"{signs.THREE} ", "edited", found.edited),
     )
     words = (
-        f"{what} never"
+        f"{what}never {done}"
         if step is None
-        else f"{what} at step {step + 1:,} ({step * 100 // max(1, profile.steps)}%)"
-        for what, step in steps
+        else f"{what}{done} at step {step + 1:,} ({step * 100 // max(1, profile.steps)}%)"
+        for what, done, step in steps
     )
     yield from _folded("right", found.function, width)
     yield from _folded("", " · ".join(words), width)
@@ -275,11 +275,11 @@ def _waste(profile: Profile) -> str:
         (profile.failing, "failed"),
         (profile.repeated, "repeated"),
         (profile.reread, "read again unchanged"),
-        (profile.reverted, "took an edit back"),
+        (profile.reverted, "reverted an edit"),
     )
     found = [f"{counted.count:,} {words}" for counted, words in parts if counted.count]
     if not found:
-        return "none: nothing failed, and nothing was repeated, read again or undone"
+        return "none: nothing failed, and nothing was repeated, read again or reverted"
     share = profile.wasted * 100 // max(1, profile.worked)
     return f"{profile.wasted:,} of {profile.worked:,} ({share}%): " + ", ".join(found)
 

@@ -110,7 +110,7 @@ def rows_drawn(runs: Sequence[ProfiledRun], width: int, order: str) -> Iterator[
         )
         for number, found in enumerate(rows, 1):
             yield _row(found.solver, number, found, longest, width)
-        yield from _parting(rows, width)
+        yield from _divergence_lines(rows, width)
         yield ProfileLine()
 
 
@@ -132,7 +132,7 @@ def _row(name: str, number: int, found: ProfiledRun, longest: int, width: int) -
     return ProfileLine(pieces, run=found.name)
 
 
-def _parting(rows: Sequence[ProfiledRun], width: int) -> Iterator[ProfileLine]:
+def _divergence_lines(rows: Sequence[ProfiledRun], width: int) -> Iterator[ProfileLine]:
     if len(rows) < 2 or not any(row.profile.moves for row in rows):
         return
     found = divergence_of([row.profile for row in rows])
@@ -143,12 +143,12 @@ def _parting(rows: Sequence[ProfiledRun], width: int) -> Iterator[ProfileLine]:
     for move, runs in found.ways[:_MOST_WAYS]:
         numbers = ", ".join(str(run + 1) for run in runs)
         yield ProfileLine(
-            [("      " + shortened(f"{_words(move)} ({numbers})", max(20, width - 6)), "")],
+            [("      " + shortened(f"{_move_words(move)} ({numbers})", max(20, width - 6)), "")],
             run=rows[runs[0]].name,
         )
     if len(found.ways) > _MOST_WAYS:
         yield ProfileLine([(f"      and {len(found.ways) - _MOST_WAYS} other ways", _MUTED)])
 
 
-def _words(move: SolverMove | None) -> str:
+def _move_words(move: SolverMove | None) -> str:
     return "nothing more" if move is None else visible_line(str(move))

@@ -28,24 +28,24 @@ class ReviewApp(BaseApp):
         self._load, self._names = load, names
         self._begun = False
         self._make: MakeScreen | None = None
-        self._early: list[events.Key] | None = None
+        self._early_keys: list[events.Key] | None = None
         """The keys pressed before the screen could handle them; None once it can."""
 
     def first_screen(self) -> Screen[None]:
         """Return the frame of the screen. The screen replaces it as soon as the frame is drawn."""
-        self._begun, self._make, self._early = False, None, []
-        return OpeningRuns(self._names, self._came_back)
+        self._begun, self._make, self._early_keys = False, None, []
+        return OpeningRuns(self._names, self._on_return)
 
     @property
     def is_open(self) -> bool:
         """Whether the screen has replaced its frame."""
-        return self._early is None
+        return self._early_keys is None
 
-    def ground_drawn(self) -> None:
+    def bottom_screen_drawn(self) -> None:
         """Start loading once the frame is drawn; loading earlier would slow down the drawing."""
         if not self._begun and isinstance(self.screen, OpeningRuns):
             self._begun = True
-            self.in_thread(self._load_screen, holds=False)  # `_early` holds the keys
+            self.in_thread(self._load_screen, holds=False)  # `_early_keys` holds the keys
 
     def _load_screen(self) -> None:
         make = self._load()
@@ -53,30 +53,30 @@ class ReviewApp(BaseApp):
 
     def _loaded(self, make: MakeScreen) -> None:
         self._make = make
-        self._came_back()
+        self._on_return()
 
-    def _came_back(self) -> None:
+    def _on_return(self) -> None:
         """Show the screen, unless a message covers its frame."""
         if self._make is not None and isinstance(self.screen, OpeningRuns):
             make, self._make = self._make, None
-            # `switch_screen` removes a callback, and the first screen has none.
+            # `switch_screen` removes the screen's callback, which a bottom screen does not have.
             self.screen._push_result_callback(self, None)
             self.switch_screen(self.set_bottom_screen(make()))
-            self.call_later(self._catch_up)
+            self.call_later(self._replay_keys)
 
-    async def _catch_up(self) -> None:
-        early, self._early = self._early, None
+    async def _replay_keys(self) -> None:
+        early, self._early_keys = self._early_keys, None
         for event in early or ():
             await self.on_event(event)
 
     async def on_event(self, event: events.Event) -> None:
         """Keep the keys for the screen that is being opened, except the key that ends the program."""
-        if self._early is not None and isinstance(event, events.Key) and self._waits(event.key):
-            self._early.append(event)
+        if self._early_keys is not None and isinstance(event, events.Key) and self._is_kept(event.key):
+            self._early_keys.append(event)
         else:
             await super().on_event(event)
 
-    def _waits(self, key: str) -> bool:
+    def _is_kept(self, key: str) -> bool:
         bound = self.screen.active_bindings.get(key)
         return isinstance(self.screen, OpeningRuns) and (
             bound is None or bound.binding.action != "leave_program"

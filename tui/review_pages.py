@@ -49,7 +49,7 @@ PAGES: tuple[ReviewPage, ...] = (
     ReviewPage(
         "files", "Files", "f7,v", "The repository as it was at this step", ".files:FilesPage", in_footer=True
     ),
-    ReviewPage("hits", "Hits", "f8", "The results of the search", "..search:HitList"),
+    ReviewPage("hits", "Hits", "f8", "The results of the search", "..hit_list:HitList"),
     ReviewPage("run", "Run", "i", "Known facts about the run, and what is missing", ".texts:RunInfoPage"),
     ReviewPage("profile", "Profile", "f12", "What happened in the run, at a glance", ".profile:ProfilePage"),
     ReviewPage("times", "Times", "percent_sign", "How long model and tools took", ".times:TimesPage"),

@@ -69,6 +69,7 @@ DIAMOND = "◆"
 # Drawing
 
 HEADING = "──"
+RULE = "─"
 BAR = "│"
 THICK_BAR = "┃"
 BLOCK = "█"

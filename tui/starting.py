@@ -18,7 +18,7 @@ START_S = 1.0
 
 _SWITCH_S = 0.001
 _OWNERS = frozenset({"gistpoint", "textual", "rich"})
-"""The packages whose dataclasses are affected; nobody inspects the signatures of theirs."""
+"""The packages whose dataclasses are affected: no code inspects the signatures of these classes' methods."""
 
 Compiler = Callable[..., Callable[..., Any]]
 
@@ -30,20 +30,23 @@ def hold_collection() -> None:
 
 
 def before_a_screen() -> None:
-    """Stop collecting until `resume_collecting`, and let threads take turns five times as often."""
+    """Stop collecting garbage until `resume_collecting`, and let threads take turns five times as often."""
     gc.disable()
     sys.setswitchinterval(_SWITCH_S)
 
 
 def resume_collecting() -> None:
-    """Collect again, but never scan the objects of the start: that would delay the screen (decision 37)."""
+    """Collect garbage again, but without the objects made so far, whose scan would delay the screen.
+
+    See decision 37.
+    """
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
 
 
 def compile_methods_when_called() -> None:
-    """Make `dataclass` compile a method when it is called for the first time.
+    """Make `dataclass` compile each method only when the method is first called.
 
     Does nothing if the standard library has no function for each method, as from Python 3.13 on, where one
     call compiles all methods of a class.

@@ -39,9 +39,9 @@ from gistpoint.tui import study_words as words
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.crash_log import crash_event
-from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, Reasoned
+from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, ReasonAnswer
 from gistpoint.tui.screens.kinds import screens_of
-from gistpoint.tui.screens.study.page import StudyPage, WithdrawAsked
+from gistpoint.tui.screens.study.page import StudyPage, WithdrawRequested
 from gistpoint.tui.screens.study.pages import (
     AwayPage,
     BetweenPage,
@@ -71,10 +71,10 @@ class WaitingPage(BaseScreen[None]):
 
     HELP_PAGE = "study"
 
-    def __init__(self, came_back: Then) -> None:
-        """`came_back` is called when the screen is on top again."""
+    def __init__(self, on_return: Then) -> None:
+        """`on_return` is called when the screen is on top again."""
         super().__init__()
-        self._came_back = came_back
+        self._on_return = on_return
 
     def compose(self) -> ComposeResult:
         """Lay out the line."""
@@ -82,7 +82,7 @@ class WaitingPage(BaseScreen[None]):
 
     def on_screen_resume(self) -> None:
         """Continue with the next step."""
-        self.app.call_later(self._came_back)
+        self.app.call_later(self._on_return)
 
 
 class StudyApp(BaseApp):
@@ -110,7 +110,7 @@ class StudyApp(BaseApp):
         self._command, self._sandbox_ready = command, sandbox_ready
         self._sitting_begun, self._busy, self._closes = False, False, False
         self._taken: TakenAttempt | None = None
-        self._withdrawal: Reasoned | None = None
+        self._withdrawal: ReasonAnswer | None = None
         self._last_solved_on: SolveScreen | None = None
 
     def first_screen(self) -> Screen[None]:
@@ -122,7 +122,7 @@ class StudyApp(BaseApp):
         self.set_interval(SEND_AGAIN_S, self._send_waiting)
 
     @property
-    def ground_renews_itself(self) -> bool:
+    def bottom_screen_restarts(self) -> bool:
         """True, because the bottom screen finds the next step whenever it is on top."""
         return True
 
@@ -186,13 +186,13 @@ class StudyApp(BaseApp):
         self.push_screen(AwayPage(self._study_title, self.part.code, paragraphs), answered)
 
     def _retry(self) -> None:
-        """Send what is pending and read the others' changes. Raises `UnreachableError` if that fails."""
+        """Send pending changes, and read those of other machines. Raises `UnreachableError` if that fails."""
         self.part.come()
         if self._store.away:
             raise UnreachableError(self._store.away)
 
     def _send_waiting(self) -> None:
-        """Try again to send if the store did not answer: another machine may need what is pending here."""
+        """Try to send again if the store did not answer: other machines may need the changes made here."""
         if self._store.away:
             self._store.send_soon()
 
@@ -294,7 +294,7 @@ class StudyApp(BaseApp):
                 path = save_copy(self.part.folder, copies, ticked)
             except UserError as error:
                 return str(error)
-            return f"Your copy: {path}. With `gistpoint study consent` you get it again later."
+            return f"Your copy: {path}. `gistpoint study consent` prints it again at any time."
 
         return save
 
@@ -401,13 +401,13 @@ class StudyApp(BaseApp):
         screen = self._last_solved_on = screens_of(attempt.task).solve(
             attempt, self.services.clock, None, terms
         )
-        screen.when_left(partial(self._let_go, taken))
-        self.push_screen(screen, partial(self._solved, taken))
+        screen.when_left(partial(self._close_attempt, taken))
+        self.push_screen(screen, partial(self._after_attempt, taken))
 
-    def _let_go(self, taken: TakenAttempt) -> None:
+    def _close_attempt(self, taken: TakenAttempt) -> None:
         """Close the attempt.
 
-        After a withdrawal it stays open, since `_solved` still records the withdrawal in it.
+        After a withdrawal it stays open, since `_after_attempt` still records the withdrawal in it.
         """
         if self._withdrawal is None:
             taken.opened.close()
@@ -447,7 +447,7 @@ class StudyApp(BaseApp):
 
         self.push_screen(page, answered)
 
-    def _solved(self, taken: TakenAttempt, how: How | None) -> None:
+    def _after_attempt(self, taken: TakenAttempt, how: How | None) -> None:
         self._busy = True
         withdrawal, self._withdrawal = self._withdrawal, None
         closes, self._closes = self._closes, False
@@ -482,19 +482,20 @@ class StudyApp(BaseApp):
 
     # Withdrawing
 
-    @on(WithdrawAsked)
-    def withdraw_asked(self) -> None:
+    @on(WithdrawRequested)
+    def withdraw_requested(self) -> None:
         """Ask whether to stop taking part."""
         self._ask_to_withdraw()
 
     def _ask_to_withdraw(self) -> None:
-        def answered(reason: Reasoned | None) -> None:
+        def answered(reason: ReasonAnswer | None) -> None:
             if reason is not None:
                 self._withdraw(reason)
 
-        self.push_screen(WithdrawDialog(), answered)
+        about = self.part.code, f"leaving {self.part.folder.study.id}"
+        self.push_screen(WithdrawDialog(self.drafts.place(about, "why")), answered)
 
-    def _withdraw(self, reason: Reasoned) -> None:
+    def _withdraw(self, reason: ReasonAnswer) -> None:
         self._busy = True
         solving = self._solving
         while self.screen is not solving and not isinstance(self.screen, WaitingPage):
@@ -506,10 +507,10 @@ class StudyApp(BaseApp):
             self._do(partial(self.part.withdraw, reason.code, reason.text))
 
     def _leave_task(self, solving: SolveScreen) -> None:
-        """Leave the open task, so that its screen no longer takes what nothing would record."""
-        from gistpoint.tui.screens.solve.interruptions import LeaveAsked
+        """Leave the open task, so that its screen takes no more input, which would not be recorded."""
+        from gistpoint.tui.screens.solve.interruptions import LeaveRequested
 
-        solving.post_message(LeaveAsked())
+        solving.post_message(LeaveRequested())
 
     @property
     def _solving(self) -> SolveScreen | None:
@@ -539,11 +540,11 @@ class StudyApp(BaseApp):
 
         self.push_screen(question, answered)
 
-    def attempt_at_risk(self) -> str:
+    def open_attempt_id(self) -> str:
         """Return the id of the open attempt; empty if there is none."""
         return self._taken.step.attempt if self._taken is not None else ""
 
-    def keep_what_is_open(self, error: Exception, log: Path) -> str:
+    def save_open_work(self, error: Exception, log: Path) -> str:
         """Record the crash in the open attempt and close it, so that it can be resumed.
 
         Return a sentence for the report. Everything that was entered elsewhere is saved already.

@@ -6,8 +6,8 @@ import re
 import sys
 from pathlib import Path
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.locations import Locations, path_of
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.studies.blinded import remember_folder
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[a-z0-9-]{3,40}")
 
 
 def open_study(name: str) -> StudyFolder:
-    """Open the study in a folder, or with a name on the team's store, with the machine's clock.
+    """Return the study in a folder, or with a name on the team's store, opened with the machine's clock.
 
     A team's study is updated first. If its store does not answer, that is reported, and the folder is used as
     it is. Raises `StudyError` if the study can't be read, and another `UserError` if the store can't be used

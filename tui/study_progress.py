@@ -9,7 +9,7 @@ from gistpoint.core.study.declaration import Study
 from gistpoint.core.study.exclusions import exclusion_words
 from gistpoint.core.study.ledger import Ledger
 from gistpoint.core.study.operations import StudyOperationKind
-from gistpoint.core.study.progress import PeopleProgress, PersonAtWork, StudyProgress, TaskCoverage
+from gistpoint.core.study.progress import ActivePerson, PeopleProgress, StudyProgress, TaskCoverage
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.tasks.names import word_name
 from gistpoint.core.text import plural, visible_line
@@ -92,7 +92,7 @@ def state_words(study: Study, ledger: Ledger) -> str:
 
 
 def people_rows(people: PeopleProgress) -> list[tuple[str, int]]:
-    """Return the words for each state of people, and the number of people in it.
+    """Return the name of each state of people, and the number of people in it.
 
     Ways of leaving that nobody used are omitted.
     """
@@ -115,7 +115,7 @@ def head_words(people: PeopleProgress) -> str:
     return "people  " + "  ".join(f"{number} {words}" for words, number in people_rows(people))
 
 
-def work_words(person: PersonAtWork) -> str:
+def work_words(person: ActivePerson) -> str:
     """Return the current work of a person in words."""
     words = f"{visible_line(person.code)}  {person.ended} of {person.given} done"
     if not person.assignment:
@@ -131,12 +131,14 @@ def pace_words(progress: StudyProgress) -> list[str]:
         lines.append(f"pace     {plural(pace.attempts, 'attempt')} ended")
     else:
         lines.append(
-            f"pace     a day: {pace.recent_per_day:g} attempts ({pace.per_day:g} since the opening),"
-            f" {pace.people_per_day:g} people"
+            f"pace     {pace.recent_per_day:g} attempts a day ({pace.per_day:g} since the opening),"
+            f" {pace.people_per_day:g} people a day"
         )
     if pace.median_min is not None:
         middle = duration(round(pace.median_min * 60_000))
-        lines.append(f"time     median {middle} for {pace.attempts} attempts, all conditions together")
+        lines.append(
+            f"time     median {middle} for {plural(pace.attempts, 'attempt')}, all conditions together"
+        )
     if progress.not_begun:
         named = [f"{visible_line(one.code)} ({one.state})" for one in progress.not_begun[:_NOT_BEGUN]]
         more = len(progress.not_begun) - _NOT_BEGUN

@@ -51,8 +51,7 @@ def form_heading(study: Study, step: FormStep, number: int, of: int) -> str:
     """Return the heading of a form: the task before or after which it is shown, or the study's title."""
     if step.assignment and number:
         return (
-            f"{'After' if step.form.at.value == 'after_task' else 'Before you begin with'} task {number} of"
-            f" {of}"
+            f"{'After' if step.form.at.value == 'after_task' else 'Before you work on'} task {number} of {of}"
         )
     return f"{title_of(study)}: some questions"
 
@@ -106,7 +105,7 @@ def between_words(step: BetweenStep, state: AttemptState | None) -> list[str]:
     if step.feedback is not Feedback.NONE and state is not None:
         words.append(f"This task: {attempt_result(state).value}.")
     if step.done < step.of:
-        words.append("Continue when you are ready: no clock runs between two tasks.")
+        words.append("Continue when you are ready: the clock is stopped between two tasks.")
     return words
 
 
@@ -123,8 +122,8 @@ def away_words(error: UserError, command: str) -> list[str]:
             "server that connects them does not answer."
         ),
         (
-            "None of your work is lost, and no clock runs. Try again in a moment, or close the program and "
-            f"continue later: {command}"
+            "None of your work is lost, and the clock is stopped. Try again in a moment, or close the"
+            f" program and continue later: {command}"
         ),
         f"For the organiser: {error.message}",
     ]
@@ -143,7 +142,8 @@ def done_words(code: str, contact: str, step: DoneStep, completion: Completion) 
         first = f"{done}, and your part in this study is complete."
     else:
         first = (
-            f"{done}. The tasks that were left have been given to others, as you had not continued for long."
+            f"{done}. The remaining tasks have been given to others, because you had not continued for a long"
+            " time."
         )
     return [
         first,

@@ -5,7 +5,7 @@ All lists of the program and the tables of its commands use these columns (decis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, nan
 from typing import Any, Generic, TypeVar
@@ -88,10 +88,6 @@ class Column(Generic[Row]):
         value = 0 if self.value is None else self.value(row)
         return 0.0 if isinstance(value, str) else nan if value is None else float(value)
 
-    def contains(self, row: Row, word: str) -> bool:
-        """Return whether the cell of a row contains a word in lower case."""
-        return word in (self.text or self.shown)(row).lower()
-
 
 # Widths
 
@@ -101,7 +97,7 @@ Laid = tuple[Column[Row], int]
 """A column and its width in cells."""
 
 
-def telling(columns: Sequence[Column[Row]], cells: Sequence[Sequence[str]]) -> list[Column[Row]]:
+def informative_columns(columns: Sequence[Column[Row]], cells: Sequence[Sequence[str]]) -> list[Column[Row]]:
     """Return the columns without those that are empty or repeat a more important one.
 
     `cells` are each column's strings, in the order of the rows; without rows, all columns are returned. A
@@ -134,7 +130,7 @@ def widths_in(wanted: Sequence[Laid[Row]], room: int, gap: int) -> list[Laid[Row
     need = _least_of
     while len(kept) > 1:
         must_read_well = has_ranks and not wanted[kept[-1]][0].rank
-        need = _comfortable if must_read_well else _least_of
+        need = _readable_width if must_read_well else _least_of
         needed = [_with_excerpt(wanted[n], need(wanted[n]), is_last=n == kept[-1]) for n in kept]
         if sum(needed) + gap * (len(kept) - 1) <= room:
             break
@@ -153,7 +149,7 @@ def _by_importance(columns: Sequence[Column[Row]]) -> list[int]:
     return sorted(range(len(columns)), key=lambda n: (not columns[n].rank, columns[n].rank, n))
 
 
-def _comfortable(laid: Laid[Row]) -> int:
+def _readable_width(laid: Laid[Row]) -> int:
     """Return the width at which a column is easy to read."""
     column, cells = laid
     return max(_least_of(laid), min(cells, column.readable)) if column.rank else _least_of(laid)
@@ -181,7 +177,7 @@ def _shared(laid: Sequence[Laid[Row]], least: Sequence[int], room: int) -> list[
     left = room - sum(widths)
     for position, n in enumerate(order):
         cells = laid[n][1]
-        # Each column has its least width already; `left` is only what may be added to that.
+        # Each column already has its least width; `left` is the width that remains to be shared.
         later = [widths[m] for m in order[position:]]
         share = (left + sum(later)) // len(later)
         more = max(0, min(left, min(cells, share) - widths[n]))
@@ -207,11 +203,11 @@ def parse_query(
 
 
 def field_of(column: Column[Row]) -> QueryField[Row]:
-    """Return the field by which queries ask for a column."""
+    """Return the field with which queries refer to a column."""
     return QueryField(
         column.name,
-        contains=lambda row, key, word: column.contains(row, word),
-        number=None if column.value is None else lambda row, key: column.number(row),
+        texts=lambda row, key: ((column.text or column.shown)(row),),
+        numbers=None if column.value is None else lambda row, key: [column.number(row)],
         shown=column.shown,
         former_names=column.former_names,
         words=column.words,
@@ -248,23 +244,34 @@ def arranged(
     reverse: bool = False,
     group: Column[Row] | None = None,
     folded: Callable[[str], bool] = lambda name: False,
+    check: Callable[[], object] = lambda: None,
 ) -> list[Row | Heading]:
     """Return the matching rows in their own order or a column's, grouped by the column `group` if given.
 
     A heading precedes each group, unless it has only one row, which the heading would repeat. Groups are in
     the order of the column's summary or, if it has none, of their names. Without a column, the largest group
     is first. `reverse` reverses rows and groups. The rows of a group are left out if `folded` returns true
-    for its name.
+    for its name. `check` is called every thousand rows, and may end the work with an error.
     """
-    kept = [row for row in rows if query.matches(row)]
+    kept = [row for row in _checked(rows, check) if query.matches(row)]
     if column is not None:
-        kept.sort(key=column.order, reverse=reverse)
+        kept = _in_order(kept, [column.order(row) for row in _checked(kept, check)], reverse=reverse)
     elif reverse:
         kept.reverse()
-    if group is None:
-        return list(kept)
+    return [*kept] if group is None else _grouped(kept, group, column, folded, reverse=reverse)
+
+
+def _grouped(
+    rows: Iterable[Row],
+    group: Column[Row],
+    column: Column[Row] | None,
+    folded: Callable[[str], bool],
+    *,
+    reverse: bool,
+) -> list[Row | Heading]:
+    """Return rows with a heading before each group of more than one row, as `arranged` describes it."""
     groups: dict[str, list[Row]] = {}
-    for row in kept:
+    for row in rows:
         groups.setdefault((group.grouped or group.shown)(row) or "not known", []).append(row)
     names = sorted(groups)
     summary = column.summary if column is not None else lambda rows: (-len(rows), "")
@@ -281,3 +288,29 @@ def arranged(
         heading = Heading(f"{len(members):,}× {name}", name, members, folded=folded(name))
         found += [heading, *(() if heading.folded else members)]
     return found
+
+
+_OFTEN = 1_000
+_RUN = 8_192
+"""The number of rows that are sorted at once."""
+
+
+def _checked(rows: Iterable[Row], check: Callable[[], object]) -> Iterator[Row]:
+    for n, row in enumerate(rows):
+        if n % _OFTEN == 0:
+            check()
+        yield row
+
+
+def _in_order(rows: Sequence[Row], keys: Sequence[tuple[float, str]], *, reverse: bool) -> list[Row]:
+    """Return rows in the order of their keys; rows with equal keys stay in their own order.
+
+    No other thread runs while Python sorts, so runs are sorted first: to merge them takes less time.
+    """
+    places = list(range(len(rows)))
+    for start in range(0, len(rows), _RUN):
+        run = places[start : start + _RUN]
+        run.sort(key=keys.__getitem__, reverse=reverse)
+        places[start : start + _RUN] = run
+    places.sort(key=keys.__getitem__, reverse=reverse)
+    return [rows[n] for n in places]

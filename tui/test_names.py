@@ -8,7 +8,7 @@ import unicodedata
 _ESCAPE = re.compile(r"\\\\|\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\U([0-9a-f]{8})")
 
 
-def spelled_out(id: str) -> str:
+def unescaped(id: str) -> str:
     """Return an id with its escapes replaced by the characters themselves.
 
     Characters that are invisible, combine with others or change the direction of the line stay escaped.
@@ -21,8 +21,9 @@ def _letter(escape: re.Match[str]) -> str:
     if not 0x80 <= code < 0x110000:
         return escape[0]
     letter = chr(code)
-    sound = unicodedata.category(letter)[0] in "LNPS" and unicodedata.bidirectional(letter) not in ("R", "AL")
-    return letter if sound else escape[0]
+    is_visible = unicodedata.category(letter)[0] in "LNPS"
+    is_rightwards = unicodedata.bidirectional(letter) not in ("R", "AL")
+    return letter if is_visible and is_rightwards else escape[0]
 
 
 def ending(id: str, width: int) -> str:

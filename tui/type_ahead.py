@@ -35,8 +35,8 @@ _QUIET_ROUNDS = 3
 
 A command of the palette needs the most: field, palette, callback, command, screen.
 """
-_LOOK_S = 0.05
-"""The seconds after which a marker that has not arrived is looked for; its widget may have been removed."""
+_OVERDUE_S = 0.05
+"""The seconds between checks whether a marker was lost, as it is if its widget was removed."""
 
 _LOST_S = 10.0
 """The seconds after which a marker is given up; no queue of an app that still answers takes that long."""
@@ -130,7 +130,7 @@ class TypeAhead:
         meant = [wait for wait in self._waits if _is_key_to_cancel(event, wait, top)]
         for wait in meant:
             if wait.cancel is not None and wait.cancel():
-                # Earlier keys were meant for a screen that will not open now.
+                # Keys typed before Escape were meant for the screen that will not open now.
                 self._held = deque(held for held in self._held if held.time > event.time)
                 self._end(wait)
         return bool(meant)
@@ -208,15 +208,15 @@ class TypeAhead:
         )
         self._path = tuple(start.ancestors_with_self)
         marker = self._marker = Followed()
-        # Textual stops a message at its sender, which by default is whatever is running at the moment.
+        # Textual does not pass a message on to its sender, by default the widget whose handler is running.
         marker.set_sender(self._app)
         # An idle widget causes nothing more: the marker starts at the first busy one, and bubbles up like any
         # message.
         next(filter(_is_busy, self._path), self._app).post_message(marker)
         loop = asyncio.get_running_loop()
-        loop.call_later(_LOOK_S, self._look_for, marker, loop.time() + _LOST_S)
+        loop.call_later(_OVERDUE_S, self._replace_lost, marker, loop.time() + _LOST_S)
 
-    def _look_for(self, marker: Followed, lost_at: float) -> None:
+    def _replace_lost(self, marker: Followed, lost_at: float) -> None:
         """Send another marker if this one was lost, for instance with a widget that has been removed.
 
         From `lost_at` on, the app gets the marker directly: keys that are held forever would be worse than
@@ -229,7 +229,7 @@ class TypeAhead:
         if loop.time() > lost_at:
             self._app.post_message(marker)
         elif on_its_way:
-            loop.call_later(_LOOK_S, self._look_for, marker, lost_at)
+            loop.call_later(_OVERDUE_S, self._replace_lost, marker, lost_at)
         else:
             self._send()
 
@@ -256,8 +256,8 @@ def _may_open(event: UserInput, source: Widget | None) -> bool:
 def _has_to_wait(event: UserInput, wait: _Wait, top: Screen[Any] | None) -> bool:
     """Return whether an event has to wait for a screen that an action is about to open."""
     if isinstance(top, BaseScreen) and top is not wait.screen and top.opened_at > wait.since:
-        # If the action had opened it, the wait would be over: it is, for example, the question whether code
-        # may run without isolation. Later events answer it; earlier ones still wait.
+        # Had the action opened the screen on top, the wait would be over. So it is another one, for example
+        # the question whether code may run without isolation: later events answer it, earlier ones wait.
         return event.time < top.opened_at + _PATIENCE_S
     if _is_key_to_cancel(event, wait, top):
         return False

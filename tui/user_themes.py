@@ -27,7 +27,7 @@ class ThemeError(Exception):
 
 
 def read_themes(config: Path) -> tuple[Mapping[str, Theme], list[str]]:
-    """Return the user's themes by name, and a sentence for every file without a valid theme.
+    """Return the user's themes by name, and a sentence for each file without a valid theme.
 
     Only the first 200 files, by name, are read.
     """
@@ -105,6 +105,6 @@ def _is_colour(value: object, *, whole: bool = False) -> bool:
     """Return whether a value is a colour; with `whole`, an opaque one."""
     try:
         colour = Color.parse(value) if isinstance(value, str) else None
-    except (ColorParseError, ValueError, OverflowError):  # a number out of range
+    except (ColorParseError, ValueError, OverflowError):  # no colour, or a number out of range
         return False
     return colour is not None and colour.ansi is None and not colour.auto and (colour.a == 1 or not whole)

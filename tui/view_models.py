@@ -5,7 +5,6 @@ from __future__ import annotations
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.harness import Price
 from gistpoint.core.attempts.identity import SHOWS_EVIDENCE
-from gistpoint.core.attempts.parts import Ending
 from gistpoint.core.attempts.results import Standing
 from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, Submission, result_of
 from gistpoint.core.kinds.commandline import spelled
@@ -36,7 +35,12 @@ LAST = " (THE LAST)"
 def used_words(state: AttemptState) -> str:
     """Return the used part of the budget of calls, in words."""
     total = state.budgets.tool_uses
-    return f"{total - state.remaining.tool_uses} used of {total}"
+    return used_of(total - state.remaining.tool_uses, total)
+
+
+def used_of(used: int, total: int) -> str:
+    """Return the used part of a budget, in words."""
+    return f"{used} used of {total}"
 
 
 def call_words(call: AttemptCall, submission: Submission | None = None, folded: str = "") -> str:
@@ -47,11 +51,11 @@ def call_words(call: AttemptCall, submission: Submission | None = None, folded: 
     mark = "…" if call.text is None else signs.BAD if call.refused else "·"
     if submission is not None and submission.status:
         mark = submission_words(submission)[0]
-    return f"{mark} {call.number:>2}  {folded or asked_words(call)}"
+    return f"{mark} {call.number:>2}  {folded or typed_form(call)}"
 
 
-def asked_words(call: AttemptCall) -> str:
-    """Return a call in the form in which it could be typed."""
+def typed_form(call: AttemptCall) -> str:
+    """Return a call as it could be typed in the console."""
     return spelled(call.tool, {name: str(value) for name, value in call.arguments.items()})
 
 
@@ -94,11 +98,11 @@ def pass_words(state: AttemptState) -> str:
     return "not confirmed yet" if words == Standing.NOT_ASKED else words
 
 
-def end_words(ending: Ending, result: AttemptResult) -> str:
-    """Return the end of an attempt in words, and whether its pass counts."""
-    if ending.reason == EndReason.SOLVED and result is not AttemptResult.SOLVED:
+def end_words(reason: str, result: AttemptResult) -> str:
+    """Return the reason of an attempt's end in words, and whether its pass counts."""
+    if reason == EndReason.SOLVED and result is not AttemptResult.SOLVED:
         return TO_BE_READ if result.passes else REJECTED
-    return END_WORDS.get(ending.reason, ending.reason)
+    return END_WORDS.get(reason, reason)
 
 
 def submission_words(submission: Submission, accepted: bool | None = None) -> str:

@@ -15,12 +15,12 @@ from gistpoint.core.estimates import tokens_in
 from gistpoint.core.tools.declaration import Tool
 
 _CHARACTERS_A_TOKEN = 16
-"""More characters than a token has on average in any text: a low token count can't extend the context."""
+"""More characters than a token has on average in any text, which gives token counts a lower bound."""
 _THOUGHT = re.compile(
     r"^.*</think(?:ing)?>|^.*\[/THINK\]|^<\|channel\|?>(?:analysis|thought).*?(?:<channel\||<\|end\|)>",
     re.DOTALL,
 )
-"""Thinking that a server left in the text of a reply; its opening mark may be part of the request."""
+"""Thinking that a server left in the text of a reply, perhaps without its opening mark."""
 
 
 def prompt_tokens(

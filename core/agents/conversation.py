@@ -36,7 +36,7 @@ from gistpoint.core.tools.declaration import Tool
 from gistpoint.core.tools.dialects import text_tool
 
 NOT_SUPPORTED = "not_supported"
-"""The finish of a built-in solver's reply to a task that it can't attempt."""
+"""The `finish` of a built-in solver's reply to a task that it can't attempt."""
 _NOT_MADE = "This call was not carried out."
 
 
@@ -160,7 +160,7 @@ def _system(settings: AgentSettings, tools: Sequence[Tool]) -> list[ChatMessage]
 
 
 def _name_tools(messages: list[ChatMessage], names: Sequence[str], settings: AgentSettings) -> None:
-    """If calls are text, list the callable tools in the last message; native calls list them anyway."""
+    """If calls are text, list the callable tools in the last message; native calls need no such list."""
     if settings.calls_as_text:
         text = filled(settings.reply_text(TEXT_TOOLS), {"tools": ", ".join(names)})
         messages[-1] = replace(messages[-1], content=f"{messages[-1].content}\n\n{text}")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from msgspec import UNSET, UnsetType, structs
 
@@ -57,9 +57,9 @@ _GIVEN_UP = {
     ReplyKind.NOT_SUPPORTED: GiveUpCode.NOT_SUPPORTED,
 }
 HISTORY_CUT = "history_cut"
-"""The problem of an endpoint that silently drops the beginning of a conversation."""
+"""The `problem` reported for an endpoint that silently drops the beginning of a conversation."""
 INFRASTRUCTURE = "infrastructure"
-"""The problem of a submission that the harness could not judge."""
+"""The `problem` reported for a submission that the harness could not judge."""
 
 
 class TerminationReason(StrEnum):
@@ -95,15 +95,25 @@ class WorkEnd:
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedRequest:
-    """A request that is about to be sent, with the usage to count if its process dies."""
+    """A request that is about to be sent, with the usage to count if its process dies.
+
+    It is announced again, without usage, when it is over without a reply, and before its time is excluded
+    from the model's: so what it has lost is never missing, and never counted twice (decision 210).
+    """
 
     turn: int
-    """The number of the turn that the reply will have."""
+    """The number of the turn that the reply will have; 0 if it is unknown."""
     usage: Usage
-    """The estimated usage of the request alone, without its reply."""
+    """The estimated usage of the request alone, without its reply; empty if it is over."""
     failed: Usage = field(default_factory=Usage)
-    """The usage of earlier requests for the same reply, which failed."""
+    """The usage of requests that failed: those for the same reply, or all of a scaffold's program."""
     failed_s: float = 0.0
+    """The duration of all requests of this process that failed, in seconds."""
+    number: int = 0
+    """The number of a request that a scaffold's program sends; 0 for any other.
+
+    If such a request was answered, it is announced again with its turn.
+    """
 
 
 def always(estimate: Estimate) -> bool:
@@ -146,15 +156,23 @@ def work(
     """Let a model work on an attempt, and return how the work ended.
 
     The work ends with the attempt, at an obstacle, when it is stopped, or when `may_ask` returns false. Begun
-    calls are finished. `may_ask` is called before each request with its highest cost, including again after a
-    failure, then with that of the failed ones, and `announce` whenever a request is sent. `stop` is called
-    between calls, and often during requests, which are dropped when it returns true: it must be fast.
-    `on_turn` receives the state after each reply and call, and the requests still under way. `run` is the
-    context of the tools; cancelling it also stops the work. The model waits with the token it receives
+    calls are finished. `may_ask` is called with its highest cost before each request and, with the cost of
+    the failed ones added, again after each failure; `announce` is called whenever a request is sent. `stop`
+    is called between calls, and often during requests, which are dropped when it returns true: it must be
+    fast. `on_turn` receives the state after each reply and call, and the requests still under way. `run` is
+    the context of the tools; cancelling it also stops the work. The model waits with the token it receives
     (`CancelToken.sleep`), and that time is journalled as a pause. Raises `UserError` for a task that does not
     fit the settings.
     """
     return ModelWork(attempt, model, settings, may_ask, announce, stop, on_turn, run).done()
+
+
+class Announce(Protocol):
+    """Announces a request for a reply, with the usage and the seconds of those for it that failed."""
+
+    def __call__(self, lost: Usage, lost_s: float, *, is_over: bool) -> None:
+        """Announce it; `is_over` says whether it failed as well and is not sent again yet."""
+        ...
 
 
 class _Patience(CancelToken):
@@ -168,15 +186,20 @@ class _Patience(CancelToken):
         attempt: Attempt,
         stop: Callable[[], bool],
         outer: CancelToken,
-        on_failed: Callable[[Usage, float], None],
+        announce: Announce,
+        may_send_again: Callable[[Usage], bool],
     ) -> None:
+        """`may_send_again` receives the usage of the requests that failed."""
         super().__init__()
         self._attempt = attempt
         self._stop = stop
         self._outer = outer
         self._paused = False
         self._beat = time.monotonic()
-        self._on_failed = on_failed
+        self._announce = announce
+        self._may_send_again = may_send_again
+        self._is_over = False
+        """Whether the last request has failed, and is not announced again yet."""
         self._sent_at = time.monotonic()
         self.waited_s = 0.0
         self._unanswered_ms = 0
@@ -226,25 +249,35 @@ class _Patience(CancelToken):
             self._sent_at = time.monotonic()
             self._thinking_before_ms = self._attempt.clock().thinking
             self.waited_s += self._sent_at - began
+        if self._is_over:
+            self._is_over = False
+            self._announce(self.lost, self.lost_s, is_over=False)
 
     def failed(self, usage: Usage) -> None:
         """Count a request that has failed and will be sent again."""
         self.lost += usage
-        self._not_answered()
-        self._on_failed(self.lost, self.lost_s)
+        self._not_answered(self.lost)
+        if not self._may_send_again(self.lost):
+            self.is_over_cost = True
 
-    def unanswered(self) -> None:
-        """Exclude the last request, which brought no reply, from the model's time (decision 167)."""
-        self._not_answered()
+    def unanswered(self, lost: Usage) -> None:
+        """Exclude the last request, which brought no reply, from the model's time (decision 167).
+
+        `lost` is the usage of all requests for that reply.
+        """
+        self._not_answered(lost)
         if self._unanswered_ms:
             self._pause()
         self._attempt.resume()
 
-    def _not_answered(self) -> None:
+    def _not_answered(self, lost: Usage) -> None:
         self.lost_s += self.under_way_s()
         thinking = self._attempt.clock().thinking
         self._unanswered_ms += 0 if self.is_waiting else thinking - self._thinking_before_ms
         self._thinking_before_ms = thinking
+        if not self._is_over:
+            self._is_over = True
+            self._announce(lost, self.lost_s, is_over=True)
 
     def _pause(self) -> None:
         thinking_ms, self._unanswered_ms = self._unanswered_ms, 0
@@ -378,44 +411,45 @@ class ModelWork:
             reply = self.model.complete(messages, [tool.json_schema() for tool in declared], cancel=patience)
         except CancelledError:
             dropped = Usage() if patience.is_waiting else Usage(estimate.prompt_tokens)
-            self.lost += structs.replace(self._priced(patience.lost + dropped), estimated=True)
-            patience.unanswered()
+            lost = patience.lost + dropped
+            self.lost += structs.replace(self._priced(lost), estimated=True)
+            patience.unanswered(lost)
             self.lost_s += patience.lost_s
             return self._work_end(
                 TerminationReason.OVER_COST if patience.is_over_cost else TerminationReason.STOPPED
             )
         if isinstance(reply, ChatFailure):
-            patience.unanswered()
+            patience.unanswered(reply.usage)
             self.lost_s += patience.lost_s
             return self._failed(reply)
-        self.lost_s += patience.lost_s
         taken_s = time.monotonic() - began - patience.waited_s - patience.lost_s
         turn = self._turn(reply, tools, taken_s)
         cut = history_cut(self.attempt.state, messages, turn)
         if cut is None:
+            self.lost_s += patience.lost_s
             self._replied(turn, reply)
             return None
         # A reply to a shortened conversation must not be journalled (decision 74).
-        patience.unanswered()
+        patience.unanswered(reply.usage + reply.lost)
+        self.lost_s += patience.lost_s
         self.lost += self._priced(reply.usage + reply.lost)
         return self._work_end(TerminationReason.HALTED, HISTORY_CUT, cut)
 
     def _announced(self, estimate: Estimate) -> _Patience:
-        """Announce a request; return its token, which announces a failed one again if it may be sent."""
-        usage = self._priced(Usage(estimate.prompt_tokens))
-        request = AnnouncedRequest(len(self.attempt.state.turns) + 1, usage)
+        """Announce a request; return its token, which announces when it fails and when it is sent again."""
+        usage, before_s = self._priced(Usage(estimate.prompt_tokens)), self.lost_s
+        turn = len(self.attempt.state.turns) + 1
 
-        def failed(lost: Usage, lost_s: float) -> None:
-            paid = self._priced(lost)
-            again = (estimate.cost_usd or 0.0) + (paid.cost_usd or 0.0)
-            if self.may_ask(replace(estimate, cost_usd=again)):
-                self.announce(replace(request, failed=paid, failed_s=lost_s))
-            else:
-                patience.is_over_cost = True
+        def announce(lost: Usage, lost_s: float, *, is_over: bool) -> None:
+            usage_now = Usage() if is_over else usage
+            self.announce(AnnouncedRequest(turn, usage_now, self._priced(lost), before_s + lost_s))
 
-        self.announce(request)
-        patience = _Patience(self.attempt, self.stop, self.run.cancel, failed)
-        return patience
+        def may_send_again(lost: Usage) -> bool:
+            again = (estimate.cost_usd or 0.0) + (self._priced(lost).cost_usd or 0.0)
+            return self.may_ask(replace(estimate, cost_usd=again))
+
+        announce(Usage(), 0.0, is_over=False)
+        return _Patience(self.attempt, self.stop, self.run.cancel, announce, may_send_again)
 
     def _messages(self, offered: Sequence[Tool]) -> Sequence[ChatMessage]:
         if self.settings.setting == "static":

@@ -6,24 +6,32 @@ the attempt, so the attempts can be counted like any others (decision 153).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from pathlib import Path
 from threading import Condition, Lock, RLock
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
-from gistpoint.core.agents.loop import INFRASTRUCTURE, ModelWork, TerminationReason, UnderWay, WorkEnd
+from gistpoint.core.agents.loop import (
+    INFRASTRUCTURE,
+    AnnouncedRequest,
+    ModelWork,
+    TerminationReason,
+    UnderWay,
+    WorkEnd,
+)
 from gistpoint.core.attempts.events import Heartbeat, ModelTurn, Pane, Paused
 from gistpoint.core.attempts.parts import REQUEST_ID
 from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ToolRequest, Usage
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.estimates import Estimate, tokens_in
-from gistpoint.core.plugins import PluginFailedError, declared, guarded, is_callable, load
+from gistpoint.core.estimates import tokens_in
+from gistpoint.core.plugins import PluginFailedError, declared, guarded, is_callable, load, named
 from gistpoint.core.running import NEVER, CancelToken
 
 if TYPE_CHECKING:
@@ -39,7 +47,7 @@ OWN = "gistpoint"
 """The name of gistpoint's own loop in tables."""
 NO_TOOLS = "none"
 FAILED = "scaffold"
-"""The problem of a job whose scaffold failed or could not be started."""
+"""The `problem` reported for a job whose scaffold failed or could not be started."""
 _TICK_S = 0.1
 
 
@@ -113,7 +121,7 @@ class RelayedModel:
         *,
         cancel: CancelToken = NEVER,
     ) -> ChatFailure:
-        """Return a failure."""
+        """Return a failure, because only the scaffold itself can send requests to this model."""
         return ChatFailure(ChatProblem.REJECTED, "This scaffold sends its requests itself.")
 
 
@@ -129,10 +137,54 @@ class SeatAnswer:
 class RelayedRequest:
     """A request that a scaffold sends itself."""
 
+    number: int = 0
+    """Its number at this seat, counted from 1."""
+    tokens: int = 0
+    """The estimated number of tokens in its prompt; 0 if it asks for no reply."""
     cost_usd: float = 0.0
     """Its highest cost, which is reserved until it has an answer."""
-    before_ms: int = 0
-    """The thinking time before it, in milliseconds."""
+    began_ms: int = 0
+    """The thinking time before it, in milliseconds, including that of failed requests."""
+
+
+@dataclass(slots=True)
+class _Spans:
+    """The times of requests that are over, in milliseconds of thinking."""
+
+    excluded_ms: int = 0
+    """The time that no longer counts as thinking."""
+    _answered: list[tuple[int, int]] = field(default_factory=list)
+    _failed: list[tuple[int, int]] = field(default_factory=list)
+
+    def add(self, began_ms: int, ended_ms: int, *, failed: bool) -> None:
+        """Add the time of a request."""
+        (self._failed if failed else self._answered).append((began_ms, ended_ms))
+
+    def lost_before(self, ms: int) -> int:
+        """Return how long only failed requests were under way before a time, and drop all times before it.
+
+        Later times are not decided yet, because a request that has been under way since then may be answered.
+        """
+        answered, failed = ([span for span in spans if span[0] < ms] for spans in self._both)
+        lost = covered((*answered, *failed), ms) - covered(answered, ms)
+        self._answered, self._failed = (
+            [(max(began, ms), ended) for began, ended in spans if ended > ms] for spans in self._both
+        )
+        return lost
+
+    @property
+    def _both(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        return self._answered, self._failed
+
+
+def covered(spans: Iterable[tuple[int, int]], until: float = inf) -> int:
+    """Return the length of the union of spans before a time, each with its beginning and its end."""
+    total, last = 0.0, -inf
+    for began, ended in sorted(spans):
+        end = min(ended, until)
+        total += max(0, end - max(began, last))
+        last = max(last, end)
+    return int(total)
 
 
 def _no_server(path: Path) -> AbstractContextManager[None]:
@@ -159,6 +211,12 @@ class Seat:
     """The names of the tools that the last observed request offered, including the scaffold's own."""
     _under_way: set[RelayedRequest] = field(default_factory=set)
     """The requests that a proxy has sent and that have no answer yet."""
+    _sent: int = 0
+    """The number of requests that a proxy has sent."""
+    _spans: _Spans = field(default_factory=lambda: _Spans())
+    """The times of a proxy's requests that are over."""
+    _fault: OSError | None = None
+    """Why the attempt or the run can't be written; None if they can."""
     _is_closed: bool = False
     """Whether the work is over and its cost is recorded, so that nothing more is reserved."""
     _problem: tuple[ChatProblem, str] | None = None
@@ -181,7 +239,7 @@ class Seat:
         """Whether nothing more can be asked or called: the attempt has ended, or the work is stopped."""
         if self.work_end is None and (self.work.stop() or self.work.run.cancel.cancelled):
             self.work_end = WorkEnd(TerminationReason.STOPPED)
-        return self.work_end is not None or self.work.attempt.state.ended
+        return self.work_end is not None or self._fault is not None or self.work.attempt.state.ended
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the tools that can be called now."""
@@ -243,44 +301,65 @@ class Seat:
     # For scaffolds that send requests themselves, through a proxy
 
     @contextmanager
-    def relayed(self, characters: int, limit: int | None = None) -> Iterator[RelayedRequest | None]:
+    def relayed(
+        self, characters: int, limit: int | None = None, replies: int = 1
+    ) -> Iterator[RelayedRequest | None]:
         """Yield a request of this length with its highest cost reserved; None if it may not be sent.
 
-        `limit` is the request's limit on the reply's tokens. The request is under way until the context ends,
-        or until `observed` or `not_answered` is called for it. At the limit on tokens, the attempt ends. At
-        the limit on cost, the request waits for those under way, which may cost less than is reserved for
-        them; without any, the work on the attempt ends.
+        `limit` is the request's limit on the tokens of each of its `replies`. The request is under way until
+        the context ends, or until `observed` or `not_answered` is called for it. At the limit on tokens, the
+        attempt ends. At the limit on cost, the request waits for those under way, which may cost less than is
+        reserved for them; without any, the work on the attempt ends.
         """
-        with self._lock:
-            request = self._reserved(characters, limit)
+        with self._written():
+            request = self._reserved(characters, limit, replies)
         if request is None:
             yield None
             return
         try:
             yield request
         finally:
-            with self._lock:
-                self._has_ended(request)
+            with self._written():
+                self._is_over(request)
 
     @contextmanager
     def request_under_way(self) -> Iterator[RelayedRequest]:
         """Yield a request that costs nothing; until the context ends, no time limit ends the attempt."""
-        with self._lock:
-            request = self._begun()
+        with self._written():
+            request = self._begun(0, 0.0)
         try:
             yield request
         finally:
-            with self._lock:
-                self._has_ended(request)
+            with self._written():
+                self._is_over(request)
 
-    def _begun(self, cost_usd: float = 0.0) -> RelayedRequest:
-        request = RelayedRequest(cost_usd, self.work.attempt.clock().thinking)
+    @contextmanager
+    def _written(self) -> Iterator[None]:
+        """Lock the seat; if the journal or the run can't be written, the work is over."""
+        with self._lock:
+            try:
+                yield
+            except OSError as error:
+                self._fault = self._fault or error
+                raise
+
+    def _begun(self, tokens: int, cost_usd: float) -> RelayedRequest:
+        self._sent += 1
+        request = RelayedRequest(self._sent, tokens, cost_usd, self._thinking_ms())
+        # Announced before it is sent: its cost counts even if this process is killed (decision 207).
+        self._announce(request)
         self._under_way.add(request)
         return request
 
-    def _reserved(self, characters: int, limit: int | None) -> RelayedRequest | None:
+    def _announce(self, request: RelayedRequest, turn: int = 0, *, is_over: bool = False) -> None:
+        if request.tokens:
+            work = self.work
+            usage = Usage() if is_over else self._priced(Usage(request.tokens))
+            work.announce(AnnouncedRequest(turn, usage, work.lost, work.lost_s, request.number))
+
+    def _reserved(self, characters: int, limit: int | None, replies: int) -> RelayedRequest | None:
         attempt, settings = self.work.attempt, self.work.settings
-        estimate = settings.estimate_with(tokens_in(characters), limit)
+        estimate = settings.estimate_with(tokens_in(characters), limit, replies)
         cost_usd = estimate.cost_usd or 0.0
         while not self.over:
             spent = attempt.state.spent.replies.tokens + estimate.prompt_tokens
@@ -288,7 +367,7 @@ class Seat:
                 attempt.hand_in(EndReason.TOKEN_CAP)
                 attempt.finish_pending(run=self.work.run)
             elif self.work.may_ask(replace(estimate, cost_usd=self._owed().cost_usd + cost_usd)):
-                return self._begun(cost_usd)
+                return self._begun(estimate.prompt_tokens, cost_usd)
             elif self._under_way:
                 self._answered.wait(_TICK_S)
             else:
@@ -301,18 +380,37 @@ class Seat:
         reserved_usd = sum(request.cost_usd for request in self._under_way)
         return UnderWay(len(self._under_way), failed_usd + reserved_usd)
 
-    def _has_ended(self, request: RelayedRequest) -> None:
-        """End the reservation for a request, unless it has ended already."""
+    def _is_over(self, request: RelayedRequest, *, failed: bool = False) -> None:
+        """End a request that has not ended yet, and release what is reserved for it."""
         if request not in self._under_way:
             return
-        self._under_way.remove(request)
-        if request.cost_usd and not self._is_closed:
-            self.work.may_ask(Estimate(cost_usd=self._owed().cost_usd))
+        self._end(request, failed=failed)
+        self._report()
         self._answered.notify_all()
+
+    def _end(self, request: RelayedRequest, *, turn: int = 0, failed: bool) -> None:
+        """End a request; `turn` is the number of its reply, 0 if it brought none."""
+        self._under_way.remove(request)
+        self._spans.add(request.began_ms, self._thinking_ms(), failed=failed)
+        first_ms = min((one.began_ms for one in self._under_way), default=self._thinking_ms())
+        lost_ms = self._spans.lost_before(first_ms)
+        attempt = self.work.attempt
+        is_lost = lost_ms > 0 and not attempt.state.ended and attempt.state.pause is None
+        if is_lost:
+            self.work.lost_s += lost_ms / 1000
+        if is_lost or not turn:
+            self._announce(request, turn, is_over=not turn)  # before the pause (decision 210)
+        if is_lost:
+            attempt.append(Paused(PauseReason.ENDPOINT_WAIT, thinking_ms=lost_ms))
+            attempt.resume()
+            self._spans.excluded_ms += lost_ms
+
+    def _thinking_ms(self) -> int:
+        return self.work.attempt.clock().thinking + self._spans.excluded_ms
 
     def beat(self) -> None:
         """Record a heartbeat; if the time is up and no request is under way, end the attempt."""
-        with self._lock:
+        with self._written():
             if self.over:
                 return
             if self._under_way:
@@ -323,22 +421,25 @@ class Seat:
     def observed(self, turn: ModelTurn, request: RelayedRequest) -> None:
         """Journal the reply to a request that a proxy has passed on, with its number and cost.
 
-        If the attempt has ended, only the cost is counted.
+        If the attempt has ended, only the cost is counted. A request that was given up is already counted.
         """
-        with self._lock:
+        with self._written():
             attempt = self.work.attempt
             usage = self._priced(turn.usage)
+            if request not in self._under_way:
+                return
             self._problem = None
             if attempt.state.ended:
-                self.work.lost += usage
-                self._has_ended(request)
+                self._is_paid(usage, request)
                 return
             offered = msgspec.UNSET if turn.tools == self._offered else turn.tools
             self._offered = turn.tools or ()
             number = len(attempt.state.turns) + 1
+            # If this process is killed before the reply is written, the request counts as lost.
+            self._announce(request, number)
             attempt.append(msgspec.structs.replace(turn, turn=number, usage=usage, tools=offered))
-            # What the reply has cost replaces what was reserved for it.
-            self._under_way.discard(request)
+            # The actual cost of the reply replaces the amount that was reserved for it.
+            self._end(request, turn=number, failed=False)
             self._report()
             self._answered.notify_all()
 
@@ -347,18 +448,23 @@ class Seat:
     ) -> None:
         """Record that the endpoint has failed; the attempt halts if the work ends without another reply.
 
-        The time since the request was sent does not count as the model's.
+        The time of a failed request does not count as the model's, except while another one was under way
+        that was answered.
         """
-        with self._lock:
-            self._problem = (problem, message)
-            self.work.lost += self._priced(lost or Usage())
-            self._has_ended(request)
-            attempt = self.work.attempt
-            since_ms = attempt.clock().thinking - request.before_ms
-            if since_ms > 0 and not attempt.state.ended and attempt.state.pause is None:
-                self.work.lost_s += since_ms / 1000
-                attempt.append(Paused(PauseReason.ENDPOINT_WAIT, thinking_ms=since_ms))
-                attempt.resume()
+        with self._written():
+            if request in self._under_way:
+                self._problem = (problem, message)
+                self._is_paid(lost or Usage(), request, failed=True)
+
+    def paid(self, usage: Usage, request: RelayedRequest) -> None:
+        """Count the usage of a request that asked for something other than a reply; it is not journalled."""
+        with self._written():
+            if request in self._under_way:
+                self._is_paid(usage, request)
+
+    def _is_paid(self, usage: Usage, request: RelayedRequest, *, failed: bool = False) -> None:
+        self.work.lost += self._priced(usage)
+        self._is_over(request, failed=failed)
 
     @property
     def has_problem(self) -> bool:
@@ -369,22 +475,27 @@ class Seat:
         return msgspec.structs.replace(usage, cost_usd=self.work.settings.cost(usage))
 
     def _report(self) -> None:
-        if self.work.on_turn is not None:
+        if self.work.on_turn is not None and not self._is_closed:
             with self._lock:
                 self.work.on_turn(self.work.attempt.state, self._owed())
 
     # The end
 
     def close(self) -> None:
-        """Reserve nothing more: requests that are still under way are given up."""
-        with self._lock:
+        """Give up the requests that are still under way, which count as lost, and accept no more."""
+        with self._written():
             self._is_closed = True
+            for request in [*self._under_way]:
+                self._is_paid(Usage(request.tokens, estimated=True), request, failed=True)
 
     def concluded(self) -> WorkEnd:
         """Conclude the work after the scaffold has stopped, and return how it ended.
 
-        Unless the work is over or the endpoint has failed, the scaffold has given up.
+        Unless the work is over or the endpoint has failed, the scaffold has given up. Raises `OSError` if the
+        journal or the run could not be written.
         """
+        if self._fault is not None:
+            raise self._fault
         attempt = self.work.attempt
         if not self.over and self._problem is not None:
             problem, message = self._problem
@@ -441,11 +552,11 @@ def installed_scaffold(name: str) -> Scaffold | None:
 
     Raises `PluginError` if it can't be loaded, and `PluginFailedError` if it does not make a scaffold.
     """
-    for entry in declared(GROUP):
-        if entry.name == name:
-            make: Callable[[], Scaffold] = load(entry, is_callable)
-            return guarded(entry, partial(InstalledScaffold.made, entry, make))
-    return None
+    entry = named(GROUP, name)
+    if entry is None:
+        return None
+    make: Callable[[], Scaffold] = load(entry, is_callable)
+    return guarded(entry, partial(InstalledScaffold.made, entry, make))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 It implements the port of chat models, so it runs in the same loop, sees what every solver sees, and spends
 the same budgets. Each reply is computed from the conversation alone. The solver reads the failing tests,
 searches for the names they use, reads the files that define those, and ranks functions by the tests that
-reach them by name (Ochiai's coefficient, as in spectrum-based fault localization). Its repairs are edits by
+reach them by name (Ochiai's coefficient, as in spectrum-based fault localisation). Its repairs are edits by
 the operators that make corruptions, many of which are inverses of each other. A replacement persists for the
 rest of an attempt, so after a wrong one the solver continues in the same definition. The solver's results are
 a lower bound for models, and a measure of the difficulty of tasks.

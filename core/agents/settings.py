@@ -120,7 +120,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     setting: Literal["tools", "static"] = "tools"
     """`static`: one request with all files of a gist's command, no tools, one hand-in (Gistify, 4.3)."""
     system: SystemPrompt = "agent-2"
-    """The system prompt."""
+    """The name of the system prompt."""
     context_tokens: int = 128_000
     """The maximum number of tokens in a conversation and its reply. History is never shortened."""
     attempt_tokens: int | None = None
@@ -144,7 +144,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
         as text.
         """
         if self.calls_as_text and (self.system == "agent-1" or self.setting == "static"):
-            raise ValueError("calls as text are neither for the static setting nor for the prompt agent-1")
+            raise ValueError("calls as text need tools and a prompt newer than agent-1")
         if self.api == "openai":
             msgspec.structs.force_setattr(self, "api", UNSET)
         if not self.prompts:
@@ -189,14 +189,15 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
         """Return the tokens and the cost reserved for a request with this prompt size."""
         return self.estimate_with(prompt_tokens, self.sent_limit)
 
-    def estimate_with(self, prompt_tokens: int, limit: int | None) -> Estimate:
+    def estimate_with(self, prompt_tokens: int, limit: int | None, replies: int = 1) -> Estimate:
         """Return the tokens and the cost reserved for a request with this limit on its reply's tokens.
 
-        The cost is that of a reply of the longest possible length. Without a limit, this is the rest of the
-        context, and at least 32,000 tokens (decision 197). The cost is None if there is no price.
+        The cost is that of as many replies as the request asks for, each of the longest possible length.
+        Without a limit, this is the rest of the context, and at least 32,000 tokens (decision 197). The cost
+        is None if there is no price.
         """
         longest = max(LONGEST_REPLY, self.context_tokens - prompt_tokens) if limit is None else limit
-        highest = None if self.price is None else self.price.highest(prompt_tokens, longest)
+        highest = None if self.price is None else self.price.highest(prompt_tokens, longest * replies)
         return Estimate(prompt_tokens, self.output_reserve, highest)
 
     def cost(self, usage: Usage) -> float | None:

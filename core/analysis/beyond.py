@@ -104,14 +104,14 @@ def _merged(rows: Sequence[AttemptRow], readings: dict[str, list[MergeReading]])
         counts = f"{read.count(MergeDecision.MERGE)} of {plural(len(read), 'reading')}"
         note = f"{counts}: no rate from fewer than {LEAST_ATTEMPTS_OF_RATE} repairs"
         return Number(None, persons=persons_of(rows), tasks=tasks_of(rows), rows=len(rows), note=note)
-    # If the readings of each repair agree, `share` returns the exact interval if all or none were merged.
+    # If the readings of each repair agree, this is a share, and `share` has the exact interval of 0 and 1.
     if set(shares) <= {0.0, 1.0}:
         return share(rows, lambda row: _merges(readings[row.attempt]) == 1.0)
     return mean(rows, shares, Scale.PROBABILITY)
 
 
 def _of_originals(readings: Sequence[MergeReading]) -> Number:
-    """Return the share of readings of originals that decide to merge; the persons are the readers."""
+    """Return the share of originals' readings that decide to merge, as an estimate over readers and tasks."""
     units = Units.named([one.reader for one in readings], [one.task for one in readings])
     return share_of(units, [one.decision is MergeDecision.MERGE for one in readings], "readings")
 

@@ -150,10 +150,10 @@ _LAST: tuple[Analysis, ...] = (
 
 
 def analyses() -> tuple[Analysis, ...]:
-    """Return every analysis in the report's order; those of the kinds of task are in the middle."""
+    """Return every analysis in the report's order: those of the kinds of task come in the middle."""
     return (*_FIRST, *(own for kind in all_kinds() for own in kind.analyses), *_LAST)
 
 
 def analysis(identity: str) -> Analysis | None:
-    """Return the analysis with an id; None if there is none."""
+    """Return the analysis with this id; None if there is none."""
     return next((known for known in analyses() if known.id == identity), None)

@@ -108,7 +108,7 @@ def _original_scale(x: Floats, at: Floats, value: float, curve: Floats) -> Censo
     of_effects: Floats = np.asarray(turn @ covariance @ turn.T, dtype=np.float64)
     if not np.isfinite(of_effects).all() or (np.diag(of_effects) <= 0).any():
         return None
-    # The climb toward an infinite effect stops somewhere, at fitted values more uncertain than data allow.
+    # An infinite effect shows as a finite one whose fitted values are more uncertain than data can make them.
     if ((x @ of_effects) * x).sum(axis=1).max() > (_UNCERTAIN * sigma) ** 2:
         return None
     return CensoredFit(coefficients, float(sigma), of_effects, value)

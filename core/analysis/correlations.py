@@ -12,7 +12,7 @@ from scipy.special import stdtr
 from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Findings, Matrix, Number, Plot
 from gistpoint.core.analysis.firth import Floats
-from gistpoint.core.analysis.intervals import Z_95, Kept, Scale, Units, jackknife
+from gistpoint.core.analysis.intervals import Z_95, Kept, Scale, Spread, Units, jackknife
 from gistpoint.core.analysis.pooling import (
     LEAST_TASKS_OF_CORRELATION,
     by_mode,
@@ -24,6 +24,7 @@ from gistpoint.core.analysis.samples import FOUND, Pool, measuring, pools
 from gistpoint.core.kinds.registry import modes_measuring
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.study.soundness import counted_tasks
 
 _PERFECT = 1 - 1e-9
 SOLVED, TIME = "solved", "log minutes"
@@ -41,7 +42,7 @@ def metric_correlations(data: StudyData) -> Findings:
     groups = measuring(data, FOUND)
     mode_pools = by_mode(pools(groups))
     of_mode: dict[str, dict[str, Mapping[str, float]]] = defaultdict(dict)
-    for task in data.tasks.values():
+    for task in counted_tasks(data.study, data.tasks).values():
         if task.metrics:
             of_mode[reported_mode(task)][task.id] = task.metrics
     for mode in modes_measuring(FOUND):
@@ -78,11 +79,10 @@ def _add_outcomes(
         if not rows or found.too_few(f"Correlations with {outcome} ({pool.name})", needs):
             continue
         columns[f"{outcome}: {pool.label}"] = means_by_task(rows, outcome)
-        for metric, values in metrics.items():
-            number = _with_outcome(rows, outcome, values)
-            if number is not None:
-                found.number(f"{pool.label}/{pool.mode}/{outcome}/{metric}", number)
-                table.row(pool.label, outcome, metric, number, number.tasks)
+        known = _with_outcome(rows, outcome, metrics)
+        for metric in (name for name in metrics if name in known):
+            number = found.number(f"{pool.label}/{pool.mode}/{outcome}/{metric}", known[metric])
+            table.row(pool.label, outcome, metric, number, number.tasks)
     return columns
 
 
@@ -116,22 +116,39 @@ def correlation(units: Units, r: Callable[[Kept], float], pairs: int | None = No
     `r` computes it from the rows that are kept. With `pairs`, the number of independent pairs, Fisher's own
     interval is returned as `iid`. A perfect correlation has no interval.
     """
-    full = r(np.ones(len(units.tasks), dtype=bool))
-    if not np.isfinite(full):
-        return None
-    # arctanh of 1 is infinite: a perfect correlation has no interval on Fisher's scale.
-    if abs(full) >= _PERFECT:
-        persons, rows, note = units.person_count, len(units.tasks), "no interval: a perfect correlation"
-        return Number(float(np.sign(full)), persons=persons, tasks=units.task_count, rows=rows, note=note)
+    return correlations(units, lambda kept: np.array([r(kept)]), pairs)[0]
 
-    def estimate(kept: Kept) -> float:
+
+def correlations(
+    units: Units, r: Callable[[Kept], Floats], pairs: int | None = None
+) -> tuple[Number | None, ...]:
+    """Return several correlations as `correlation` does, from one set of refits; `r` computes all of them."""
+
+    def estimate(kept: Kept) -> Floats:
         # On Fisher's scale the interval stays between -1 and 1.
         found = r(kept)
-        return float(np.arctanh(found)) if abs(found) < _PERFECT else np.nan
+        defined = np.abs(found) < _PERFECT
+        return np.where(defined, np.arctanh(np.where(defined, found, 0.0)), np.nan)
 
-    return jackknife(units, estimate).number(
-        Scale.FISHER, iid=None if pairs is None else fisher_interval(full, pairs)
-    )
+    full = r(np.ones(len(units.tasks), dtype=bool))
+    spread = jackknife(units, estimate)
+    return tuple(_number(spread, place, value, pairs) for place, value in enumerate(full.tolist()))
+
+
+def _number(spread: Spread, place: int, r: float, pairs: int | None) -> Number | None:
+    if not np.isfinite(r):
+        return None
+    # arctanh of 1 is infinite: a perfect correlation has no interval on Fisher's scale.
+    if abs(r) >= _PERFECT:
+        units, note = spread.units, "no interval: a perfect correlation"
+        return Number(
+            float(np.sign(r)),
+            persons=units.person_count,
+            tasks=units.task_count,
+            rows=len(units.tasks),
+            note=note,
+        )
+    return spread.number(Scale.FISHER, place, iid=None if pairs is None else fisher_interval(r, pairs))
 
 
 def means_by_task(rows: Sequence[AttemptRow], outcome: str) -> dict[str, float]:
@@ -150,23 +167,50 @@ def _timed(pool: Pool) -> tuple[AttemptRow, ...]:
     return tuple(row for row in pool.rows if row.solved and row.primary_s)
 
 
-def _with_outcome(rows: Sequence[AttemptRow], outcome: str, metric: Mapping[str, float]) -> Number | None:
-    measured = [row for row in rows if row.task in metric]
-    if tasks_of(measured) < LEAST_TASKS_OF_CORRELATION:
-        return None
-    units = Units.of(measured)
-    values = np.array([_outcome(row, outcome) for row in measured])
-    order = sorted({row.task for row in measured})
-    x = np.array([metric[task] for task in order])
+def _with_outcome(
+    rows: Sequence[AttemptRow], outcome: str, metrics: Mapping[str, Mapping[str, float]]
+) -> dict[str, Number]:
+    """Return the correlations of an outcome's means by task with metrics, by the metrics' names."""
+    alike: dict[frozenset[str], list[str]] = defaultdict(list)
+    attempted = {row.task for row in rows}
+    for metric, of in metrics.items():
+        alike[frozenset(of.keys() & attempted)].append(metric)
+    found: dict[str, Number] = {}
+    for tasks, names in alike.items():
+        if len(tasks) < LEAST_TASKS_OF_CORRELATION:
+            continue
+        measured = [row for row in rows if row.task in tasks]
+        order = sorted(tasks)
+        x = np.array([[metrics[name][task] for task in order] for name in names])
+        values = np.array([_outcome(row, outcome) for row in measured])
+        units = Units.of(measured)
+        # Metrics of the same tasks share the means of each refit: the refits are most of the work.
+        numbers = correlations(units, _of_means(units, values, x), len(order))
+        found |= {name: number for name, number in zip(names, numbers, strict=True) if number is not None}
+    return found
 
-    def estimate(kept: Kept) -> float:
-        counts = np.bincount(units.tasks[kept], minlength=len(order))
-        sums = np.bincount(units.tasks[kept], weights=values[kept], minlength=len(order))
+
+def _of_means(units: Units, values: Floats, x: Floats) -> Callable[[Kept], Floats]:
+    """Return the function from rows kept to Pearson's r of each row of `x` with the tasks' mean values."""
+
+    def of_kept(kept: Kept) -> Floats:
+        counts = np.bincount(units.tasks[kept], minlength=x.shape[1])
+        sums = np.bincount(units.tasks[kept], weights=values[kept], minlength=x.shape[1])
         there = counts > 0
-        found = pearson(x[there], sums[there] / counts[there])
-        return np.nan if found is None else found
+        return _pearsons(x[:, there], sums[there] / counts[there])
 
-    return correlation(units, estimate, len(order))
+    return of_kept
+
+
+def _pearsons(x: Floats, y: Floats) -> Floats:
+    """Return Pearson's r of each row of `x` with `y`; NaN for a constant."""
+    if len(y) < 2:
+        return np.full(len(x), np.nan)
+    rows, column = x - x.mean(axis=1, keepdims=True), y - y.mean()
+    constant = (np.ptp(x, axis=1) == 0) | (np.ptp(y) == 0)
+    scale = np.sqrt((rows**2).sum(axis=1) * (column @ column))
+    r = np.clip(rows @ column / np.where(constant, 1.0, scale), -1.0, 1.0)
+    return np.where(constant, np.nan, r)
 
 
 def _matrix(columns: Mapping[str, Mapping[str, float]]) -> Matrix:

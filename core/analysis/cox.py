@@ -24,13 +24,13 @@ from gistpoint.core.analysis.pooling import (
     too_few,
     under,
 )
-from gistpoint.core.analysis.timeratios import OF_MODEL, contrasts_of, given_up, people
+from gistpoint.core.analysis.timeratios import OF_MODEL, contrasts_of, given_up, people, untimed
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
 _ROUNDS = 60
 _LEAST_INFORMATION = 1e-6
-"""The information below which the effect is infinite, or no task identifies it."""
+"""The information below which the effect counts as infinite, or as not identified by any task."""
 NOTE = (
     "The ratio compares attempts at the same task and averages over people: if people differ, it is"
     " closer to 1 than the ratio for a single person, and moves towards 1 in the course of a task,"
@@ -53,7 +53,7 @@ def proportional_hazards(data: StudyData) -> Findings:
         if estimated is not None:
             ratio, p = estimated
             table.row(name, found.number(name, ratio), p)
-    found.note(NOTE, *given_up(rows))
+    found.note(NOTE, *given_up(rows), *untimed(data))
     return found.findings()
 
 
@@ -80,8 +80,8 @@ def hazard_ratio(
         return Shortfall(what, "task solved in more than one of the ways compared", 1, 0)
     b, variance = full
     half = Z_95 * variance**0.5
-    # The interval that papers print is shown as well (decision 87), without clusters of persons: a sandwich
-    # estimate of a dozen persons and a stratum for each task is far too small (decision 155).
+    # The interval that papers print is shown as well (decision 87), without clusters of persons: with a dozen
+    # persons and a stratum for each task, a sandwich variance is far too small (decision 155).
     iid = float(np.exp(b - half)), float(np.exp(b + half))
     number = partial.spread(helped, b, variance, Units.of(pair)).number(Scale.LOG, iid=iid)
     return replace(number, iid_label=OF_MODEL), partial.proportionality(helped, b)
@@ -91,7 +91,7 @@ def hazard_ratio(
 class PartialLikelihood:
     """Cox's partial likelihood of one effect, stratified by task, whose events are the solved attempts.
 
-    Ties are treated by Efron's method (1977, JASA 72). Many fits are one batch of arrays.
+    Ties are treated by Efron's method (1977, JASA 72). Many fits are computed as one batch of arrays.
     """
 
     minutes: Floats
@@ -163,7 +163,7 @@ class PartialLikelihood:
         return np.asarray(self.at_risk @ weights - self.rank[:, None] * (self.tied @ weights), dtype=float)
 
     def spread(self, x: Floats, b: float, variance: float, units: Units) -> Spread:
-        """Return the log hazard ratio with its jackknife variances, and the likelihood's as their floor."""
+        """Return the log hazard ratio with jackknife variances, whose floor is the likelihood's variance."""
         full, by_model = np.array([b]), np.array([variance])
         if units.no_interval:
             unknown = np.full(1, np.nan)

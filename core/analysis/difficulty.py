@@ -44,7 +44,7 @@ def difficulty(data: StudyData) -> Findings:
     found = FindingsBuilder()
     table = found.table("Success against difficulty, by mode", _COLUMNS, NOTE)
     for pool in pools(groups):
-        if not pool.rows or not any(one.of for one in scores):
+        if not pool.rows or not any(one.scores for one in scores):
             continue
         scored = pool.with_metrics(scores)
         if found.too_few(*scored.needs("Success against the metrics")):
@@ -74,7 +74,7 @@ NOTE = (
 
 
 def _scale(scores: Sequence[StandardScores]) -> str:
-    units = "; ".join(one.words for one in scores if one.of)
+    units = "; ".join(one.words for one in scores if one.scores)
     return f"Units: {units}." if units else ""
 
 
@@ -113,7 +113,7 @@ def _term(
     pool: Pool, columns: dict[str, list[float]], model: SuccessRegression, term: str, null: float
 ) -> tuple[Number | Value, ...]:
     fit = model.fit
-    # A penalised fit does not maximize the likelihood: R2, AIC and the likelihood-ratio test would be wrong.
+    # A penalised fit does not maximise the likelihood: R2, AIC and the likelihood-ratio test would be wrong.
     plain = not fit.firth
     return (
         term,
@@ -131,14 +131,14 @@ def _without(
     pool: Pool, columns: dict[str, list[float]], model: SuccessRegression, term: str, null: float
 ) -> float | None:
     left = {name: values for name, values in columns.items() if name != term}
-    below: float | None = null
+    reduced_log_likelihood = null
     if left:
         smaller = regress(pool.rows, left)
         # Likelihoods are comparable only if neither model is penalised.
-        below = None if smaller is None or smaller.fit.firth else smaller.fit.log_likelihood
-    if below is None:
-        return None
-    return likelihood_ratio_p(max(0.0, 2 * (model.fit.log_likelihood - below)))
+        if smaller is None or smaller.fit.firth:
+            return None
+        reduced_log_likelihood = smaller.fit.log_likelihood
+    return likelihood_ratio_p(max(0.0, 2 * (model.fit.log_likelihood - reduced_log_likelihood)))
 
 
 def _map(pool: Pool, scores: Sequence[StandardScores], joint: SuccessRegression) -> Plot:

@@ -113,7 +113,7 @@ def _curves(data: StudyData, identity: str, groups: Sequence[tuple[str, PooledRo
         ),
         NOTE,
     )
-    scores = [one for metric in data.study.report.difficulty if (one := standard_scores(data, metric)).of]
+    scores = [one for metric in data.study.report.difficulty if (one := standard_scores(data, metric)).scores]
     # Each group has its own curve: only the regressions of section 4.1.2 pool models (decision 86).
     members_of = by_mode(alone(group, label) for label, group in groups)
     for metric, (mode, members) in product(scores, members_of.items()):
@@ -170,7 +170,7 @@ def _curve(data: StudyData, pool: Pool, metric: StandardScores) -> _Drawn | None
     drawn, failed = resampled(np.array(z), y, data.study.seed, places)
     if len(drawn):
         lower, upper = np.quantile(expit(drawn), [0.025, 0.975], axis=0)
-        # The lines share a name, so also a color; the curve is last because the legend shows the last line.
+        # The lines share a name and thus a colour; the curve is last because the legend shows the last line.
         marks = [Curve(pool.label, at, _floats(line), dashed=True) for line in (lower, upper)] + marks
     return _Drawn(model, tuple(marks), model.coefficient(metric.metric), failed)
 
@@ -185,8 +185,14 @@ def resampled(z: Floats, y: Floats, seed: int, places: Floats) -> tuple[Floats, 
     Attempts are resampled with replacement. All resamples are fitted at once, by Newton's method without a
     penalty; a fit has diverged when it is singular, or a coefficient exceeds 15 in absolute value.
     """
+    # The attempts are sorted, so that the order of reading has no effect on the draws (decision 206).
+    order = np.lexsort((y, z))
+    z, y = z[order], y[order]
     draw = np.random.default_rng(seed)
-    counts = draw.multinomial(len(y), np.full(len(y), 1 / len(y)), size=RESAMPLES).astype(float)
+    drawn = draw.multinomial(len(y), np.full(len(y), 1 / len(y)), size=RESAMPLES).astype(float)
+    # Attempts at the same task have the same metric: each resample is counted at the distinct values.
+    z, first = np.unique(z, return_index=True)
+    counts, solved = (np.add.reduceat(weights, first, axis=1) for weights in (drawn, drawn * y))
     constant, slope = np.zeros(RESAMPLES), np.zeros(RESAMPLES)
     settled = np.zeros(RESAMPLES, dtype=bool)
     alive = np.ones(RESAMPLES, dtype=bool)
@@ -195,7 +201,7 @@ def resampled(z: Floats, y: Floats, seed: int, places: Floats) -> tuple[Floats, 
         if not len(at):
             break
         chance = expit(constant[at, None] + slope[at, None] * z)
-        gap, weight = counts[at] * (y - chance), counts[at] * chance * (1 - chance)
+        gap, weight = solved[at] - counts[at] * chance, counts[at] * chance * (1 - chance)
         first, second = gap.sum(axis=1), gap @ z
         a, b, c = weight.sum(axis=1), weight @ z, weight @ z**2
         determinant = a * c - b * b

@@ -14,6 +14,7 @@ from gistpoint.core.analysis.pooling import PooledRows, groups, primary_minutes,
 from gistpoint.core.analysis.rates import BY_TESTS_ALONE, share_by_tests
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.study.soundness import counted_tasks
 
 EASE = "ease"
 """The item of the Single Ease Question, 1 (very difficult) to 7 (very easy)."""
@@ -48,7 +49,7 @@ def evaluation_by_people(data: StudyData) -> Findings:
         " ease: 7 is very easy. 'hard' rows are the tasks of the hard set, which are also in the row of their"
         " mode.",
     )
-    subset = hard_set(data.tasks.values(), data.candidates, data.study.report.hard)
+    subset = hard_set(counted_tasks(data.study, data.tasks).values(), data.candidates, data.study.report.hard)
     of_people = [group for group in groups(data) if group.people]
     hard = [replace(group.on(subset.hard), mode=f"{group.mode}, hard") for group in of_people]
     for group in (*of_people, *(group for group in hard if group.rows)):

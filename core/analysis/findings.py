@@ -29,6 +29,8 @@ class Number:
     """The label of the interval `iid`."""
     above: bool = False
     """Whether `high` is only known to be exceeded, because the data end there."""
+    below: bool = False
+    """Whether the bound is only known to be below `low`, because the data begin there."""
 
 
 def or_nan(value: float | None) -> float:
@@ -207,6 +209,13 @@ class Findings:
     notes: tuple[str, ...] = ()
     """Departures from the papers, omissions, and caveats for the reader."""
     not_estimated: tuple[Shortfall, ...] = ()
+
+    @property
+    def printed_tables(self) -> tuple[FindingsTable, ...]:
+        """The tables; if there is none, one of all numbers."""
+        if self.tables or not self.numbers:
+            return self.tables
+        return (FindingsTable("Estimates", ("key", "estimate"), tuple(self.numbers.items())),)
 
     @property
     def empty(self) -> bool:

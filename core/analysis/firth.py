@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from gistpoint.core.analysis.distinct import DistinctRows
+from gistpoint.core.analysis.distinct import Floats as Floats
+
+Integers = NDArray[np.int64]
+Kept = NDArray[np.bool_]
 
 _TOLERANCE = 1e-9
 _STEPS = 200
@@ -59,31 +62,36 @@ def fit_logit(
     rows, columns = x.shape
     if rows <= columns or np.linalg.matrix_rank(x) < columns:
         return None
-    # A held column stays in the information, so that the penalty is the same in both models of the ratio
-    # (Heinze & Schemper 2002).
-    free = [column for column in range(columns) if column != held]
+    counted = _Counts.of(x, y, np.ones((1, rows), dtype=bool))
     at = np.zeros(columns) if start is None else start
-    state = _State.at(x, y, at, firth)
-    converged = False
-    for _ in range(_STEPS):
-        score = state.score
-        if float(np.max(np.abs(score[free]))) < _TOLERANCE:
-            converged = True
-            break
-        step = np.zeros(columns)
-        step[free] = np.linalg.solve(state.information[np.ix_(free, free)], score[free])
-        longest = float(np.max(np.abs(step)))
-        step *= min(1.0, _LONGEST_STEP / longest)
-        moved = _climb(x, y, at, step, state, firth)
-        if moved is None:
-            converged = longest < 1e-5
-            break
-        at, state = moved
-        # Separated data have no maximum without the penalty: the fit stops here and has not converged.
-        if not firth and float(np.max(np.abs(x @ at))) > _SEPARATED_AT:
-            break
-    covariance = np.asarray(np.linalg.inv(state.information), dtype=np.float64)
-    return LogitFit(at, covariance, state.likelihood, state.penalised, converged, firth)
+    ended = _climbed(counted, at[None], firth, held)
+    state = ended.state
+    covariance = np.asarray(np.linalg.inv(state.information[0]), dtype=np.float64)
+    return LogitFit(
+        state.at[0],
+        covariance,
+        float(state.likelihood[0]),
+        float(state.penalised[0]),
+        bool(ended.converged[0]),
+        firth,
+    )
+
+
+def refit_logit(fit: LogitFit, x: Floats, y: Floats, kept: Kept) -> Floats:
+    """Return the coefficients of refits, each of the rows in which one line of `kept` is true.
+
+    The shape is (refits, columns). All refits are computed as one batch, which begins at `fit` and has its
+    penalty. The coefficients are NaN where the rows' columns are linearly dependent, where there are no more
+    rows than columns, and where a refit does not converge.
+    """
+    counted = _Counts.of(x, y, kept)
+    found = np.full((len(kept), x.shape[1]), np.nan)
+    possible = counted.independent
+    if possible.any():
+        start = np.repeat(fit.coefficients[None], int(possible.sum()), axis=0)
+        ended = _climbed(counted.only(possible), start, fit.firth)
+        found[possible] = np.where(ended.converged[:, None], ended.state.at, np.nan)
+    return found
 
 
 def fit_logit_or_firth(x: Floats, y: Floats) -> LogitFit | None:
@@ -126,45 +134,141 @@ def null_from_fit(aic: float, r_squared: float, parameters: int) -> float:
 
 
 @dataclass(frozen=True)
-class _State:
-    """The log-likelihood, with and without the penalty, the score of the one used, and the information."""
+class _Counts:
+    """The attempts and successes of each fit at each distinct row of the columns."""
 
-    likelihood: float
-    penalised: float
+    x: Floats
+    """The distinct rows, as (rows, columns)."""
+    attempts: Floats
+    """How often each fit has a row: (fits, rows)."""
+    successes: Floats
+
+    @classmethod
+    def of(cls, x: Floats, y: Floats, kept: Kept) -> _Counts:
+        """Return the counts of the rows kept by each fit: `kept` is (fits, attempts)."""
+        distinct = DistinctRows(x)
+        return cls(distinct.rows, distinct.sums(kept), distinct.sums(kept * y))
+
+    def only(self, chosen: Kept | Integers) -> _Counts:
+        """Return the counts of the chosen fits."""
+        return _Counts(self.x, self.attempts[chosen], self.successes[chosen])
+
+    @property
+    def independent(self) -> Kept:
+        """Whether each fit has more attempts than columns, and linearly independent columns."""
+        columns = self.x.shape[1]
+        present = self.attempts > 0
+        found = self.attempts.sum(axis=1) > columns
+        # Most refits have all rows that the others have, so that few different matrices have a rank to find.
+        patterns, pattern = np.unique(present, axis=0, return_inverse=True)
+        ranks = np.array([np.linalg.matrix_rank(self.x[rows]) if rows.any() else 0 for rows in patterns])
+        return np.asarray(found & (ranks[pattern.ravel()] == columns))
+
+
+@dataclass(frozen=True)
+class _State:
+    """The point of each fit with its log-likelihoods, the score of the one used, and the information."""
+
+    at: Floats
+    likelihood: Floats
+    penalised: Floats
     score: Floats
     information: Floats
 
     @classmethod
-    def at(cls, x: Floats, y: Floats, coefficients: Floats, firth: bool) -> _State:
-        logits: Any = x @ coefficients
+    def of(cls, counts: _Counts, at: Floats, firth: bool) -> _State:
+        """Return the state of the fits at the coefficients `at`, as (fits, columns)."""
+        x, columns = counts.x, counts.x.shape[1]
+        logits = at @ x.T
         chance = 1 / (1 + np.exp(-np.clip(logits, -700, 700)))
-        weight = np.maximum(chance * (1 - chance), 1e-300)
-        information = x.T @ (x * weight[:, None])
-        likelihood = float(np.sum(y * logits - np.logaddexp(0, logits)))
+        weight = counts.attempts * np.maximum(chance * (1 - chance), 1e-300)
+        pairs = (x[:, :, None] * x[:, None, :]).reshape(len(x), -1)
+        information = (weight @ pairs).reshape(-1, columns, columns)
+        likelihood = (counts.successes * logits - counts.attempts * np.logaddexp(0, logits)).sum(axis=1)
         sign, logarithm = np.linalg.slogdet(information)
         # A singular information matrix means that a coefficient runs to infinity: no step may end there.
-        penalised = likelihood + 0.5 * float(logarithm) if sign > 0 else -np.inf
-        score = x.T @ (y - chance)
+        penalised = np.where(sign > 0, likelihood + 0.5 * logarithm, -np.inf)
+        gap = counts.successes - counts.attempts * chance
         if firth:
-            leverage = (
-                weight * np.einsum("ij,ij->i", x, np.linalg.solve(information, x.T).T) if sign > 0 else weight
-            )
-            score = score + x.T @ (leverage * (0.5 - chance))
-        return cls(likelihood, penalised, score, information)
+            leverage = weight.copy()
+            regular = sign > 0
+            inner = x @ np.linalg.inv(information[regular])
+            leverage[regular] *= (inner * x).sum(axis=2)
+            gap = gap + leverage * (0.5 - chance)
+        return cls(at, likelihood, penalised, gap @ x, information)
+
+    def replaced(self, places: Integers, other: _State) -> _State:
+        """Return the state with the fits at `places` replaced by those of another."""
+        found = []
+        for field in fields(self):
+            values = getattr(self, field.name).copy()
+            values[places] = getattr(other, field.name)
+            found.append(values)
+        return _State(*found)
+
+    def only(self, chosen: Kept | Integers) -> _State:
+        """Return the states of the chosen fits."""
+        return _State(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
-def _climb(
-    x: Floats, y: Floats, at: Floats, step: Floats, state: _State, firth: bool
-) -> tuple[Floats, _State] | None:
-    """Halve the step until it does not lower the likelihood, and return the point reached, with its state.
+@dataclass(frozen=True)
+class _Ended:
+    """Where Newton's method ended, and whether it converged there, for each fit."""
 
-    None if each of 30 ever shorter steps lowers the likelihood or leads to singular information.
+    state: _State
+    converged: Kept
+
+
+def _climbed(counts: _Counts, start: Floats, firth: bool, held: int | None = None) -> _Ended:
+    """Return the fits that Newton's method reaches; the coefficient of the column `held` stays at 0."""
+    # A held column stays in the information, so that the penalty is the same in both models of the ratio
+    # (Heinze & Schemper 2002).
+    free = np.array([column for column in range(counts.x.shape[1]) if column != held])
+    state = _State.of(counts, start, firth)
+    converged = np.zeros(len(start), dtype=bool)
+    going = np.arange(len(start))
+    for _ in range(_STEPS):
+        here = state.only(going)
+        done = np.abs(here.score[:, free]).max(axis=1) < _TOLERANCE
+        converged[going[done]] = True
+        going, here = going[~done], here.only(~done)
+        if not len(going):
+            break
+        step = np.zeros_like(here.at)
+        information = here.information[:, free[:, None], free]
+        step[:, free] = np.linalg.solve(information, here.score[:, free, None])[:, :, 0]
+        longest = np.abs(step).max(axis=1)
+        step *= np.minimum(1.0, _LONGEST_STEP / longest)[:, None]
+        moved, stuck = _moved(counts.only(going), here, step, firth)
+        state = state.replaced(going, moved)
+        # A short step that lowers the likelihood ends within rounding of the maximum.
+        converged[going[stuck]] = longest[stuck] < 1e-5
+        left = ~stuck
+        if not firth:
+            # Separated data have no maximum without the penalty: the fit stops here and has not converged.
+            reach = np.abs(moved.at @ counts.x.T)
+            left &= ~((reach > _SEPARATED_AT) & (counts.attempts[going] > 0)).any(axis=1)
+        going = going[left]
+    return _Ended(state, converged)
+
+
+def _moved(counts: _Counts, state: _State, step: Floats, firth: bool) -> tuple[_State, Kept]:
+    """Return the states after steps, halved until they do not lower the likelihood, and which fits are stuck.
+
+    A fit is stuck, and stays where it is, if each of 30 ever shorter steps lowers the likelihood or leads to
+    singular information.
     """
+    found, pending = state, np.arange(len(step))
     for _ in range(_HALVINGS):
-        there = at + step
-        moved = _State.at(x, y, there, firth)
-        before, after = (state.penalised, moved.penalised) if firth else (state.likelihood, moved.likelihood)
-        if np.isfinite(moved.penalised) and after >= before - 1e-12 * abs(before):
-            return there, moved
-        step = step / 2
-    return None
+        there = _State.of(counts.only(pending), state.at[pending] + step[pending], firth)
+        before = (state.penalised if firth else state.likelihood)[pending]
+        after = there.penalised if firth else there.likelihood
+        good = np.isfinite(there.penalised) & (after >= before - 1e-12 * np.abs(before))
+        found = found.replaced(pending[good], there.only(good))
+        pending = pending[~good]
+        if not len(pending):
+            break
+        step[pending] /= 2
+    stuck = np.zeros(len(step), dtype=bool)
+    stuck[pending] = True
+    return found, stuck

@@ -16,12 +16,13 @@ from gistpoint.core.analysis.pooling import (
     tasks_of,
     under,
 )
+from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.results import Standing
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.exclusions import NO_VERDICT, exclusion_words
 from gistpoint.core.study.ledger import Person
 from gistpoint.core.study.rows import AttemptRow
-from gistpoint.core.study.soundness import training_tasks
+from gistpoint.core.study.soundness import counted_tasks
 
 
 def participant_flow(data: StudyData) -> Findings:
@@ -31,6 +32,7 @@ def participant_flow(data: StudyData) -> Findings:
         return Findings()
     found = FindingsBuilder()
     steps = found.table("Participants and attempts", ("step", "number"))
+    # A step with a reason or a role has the name `what: code`; its number's key is `what/code`.
     for name, count in {**_of_people(data, people), **_of_attempts(data)}.items():
         found.number(name.replace(": ", "/"), Number(float(count)))
         steps.row(_step_words(name), count)
@@ -39,12 +41,13 @@ def participant_flow(data: StudyData) -> Findings:
     _add_coverage(found, data)
     found.note(
         "Attempts that ended in a failure of the machine, a withdrawal or a disqualification are"
-        " counted only here."
+        " counted only here. Attempts of people are those at tasks that count, without training."
     )
     return found.findings()
 
 
 def _of_people(data: StudyData, people: Iterable[Person]) -> dict[str, int]:
+    """Return the numbers of people at each step, by its name, in the order of the table."""
     known = tuple(people)
     screened = Counter(out.item for person in known if (out := person.screened_out) is not None)
     roles = Counter(
@@ -67,8 +70,10 @@ def _of_people(data: StudyData, people: Iterable[Person]) -> dict[str, int]:
 
 
 def _of_attempts(data: StudyData) -> dict[str, int]:
+    """Return the numbers of assignments, then of people's attempts, by the name of the step, in order."""
     assigned = tuple(data.ledger.assignments())
-    rows = [row for row in data.rows if not row.solver]
+    rows = _main_rows(data)
+    training = sum(not row.solver for row in data.rows) - len(rows)
     counted = people_of(rows)
     reasons = Counter(row.exclusion or row.end or "unknown" for row in rows if not countable(row))
     ends = Counter(row.end or "unfinished" for row in rows)
@@ -76,6 +81,7 @@ def _of_attempts(data: StudyData) -> dict[str, int]:
         "assigned": len(assigned),
         "assigned and begun": sum(one.id in data.ledger.person(one.person).begun for one in assigned),
         "returned": sum(one.id in data.ledger.person(one.person).returned for one in assigned),
+        **({"training attempts": training} if training else {}),
         "attempts of people": len(rows),
         **_counts_of("ended", ends),
         "not counted": reasons.total(),
@@ -84,6 +90,11 @@ def _of_attempts(data: StudyData) -> dict[str, int]:
         "persons with counted attempts": persons_of(counted),
         "tasks with counted attempts": tasks_of(counted),
     }
+
+
+def _main_rows(data: StudyData) -> list[AttemptRow]:
+    """Return the rows of people, without training attempts, as in the text of the methods."""
+    return [row for row in data.rows if not row.solver and row.role != Role.TRAINING]
 
 
 _NOT_COUNTED = "not counted because"
@@ -98,9 +109,9 @@ def _step_words(name: str) -> str:
 
 
 def _counts_of(what: str, found: Mapping[str, int]) -> dict[str, int]:
-    return {
-        f"{what}: {name}": count for name, count in sorted(found.items(), key=lambda one: (-one[1], one[0]))
-    }
+    """Return counts by `what: code`, in descending order; equal counts are in the order of their codes."""
+    in_order = sorted(found.items(), key=lambda one: (-one[1], one[0]))
+    return {f"{what}: {code}": count for code, count in in_order}
 
 
 def _add_conditions(found: FindingsBuilder, data: StudyData, people: Iterable[Person]) -> None:
@@ -111,7 +122,7 @@ def _add_conditions(found: FindingsBuilder, data: StudyData, people: Iterable[Pe
     for person in people:
         for one in person.assignments:
             begun[one.condition].append(one.id in person.begun)
-    rows = [row for row in data.rows if not row.solver]
+    rows = _main_rows(data)
     if not rows and not begun:
         return
     # Declared conditions come first, then those that occur only in the log or the rows.
@@ -125,7 +136,7 @@ def _add_conditions(found: FindingsBuilder, data: StudyData, people: Iterable[Pe
 
 _BY_TESTS = ("by the tests alone", "of these not asked")
 _MISSING = ("without an outcome", "solved if these had failed", "solved if these had solved")
-"""The columns of runs that did not end because of the model: the bounds of its rate (decision 150)."""
+"""The columns for runs without an outcome: their number, and bounds of the solve rate (decision 150)."""
 _WITHOUT_OUTCOME = ("unfinished", "mixed", NO_VERDICT)
 
 
@@ -158,8 +169,7 @@ def _add_coverage(found: FindingsBuilder, data: StudyData) -> None:
     target = data.study.design.target_per_task
     columns = ("condition", "tasks", "fewest", "mean", "most", f"tasks with at least {target}")
     table = found.table("Counted attempts by task", columns)
-    training = training_tasks(data.study, data.tasks)
-    tasks = [task for task in data.tasks if task not in training]
+    tasks = list(counted_tasks(data.study, data.tasks))
     if not tasks or all(row.solver for row in data.rows):
         return
     for condition in data.study.conditions_of_people:

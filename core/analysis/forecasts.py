@@ -79,9 +79,9 @@ def _ease_and_time(eased: Sequence[tuple[AttemptRow, float]]) -> Number | Shortf
 
 
 def _over_minutes(answers: Sequence[tuple[AttemptRow, float]]) -> tuple[Number, float | None]:
-    """Return the geometric mean of the ratios of answers to measured minutes, and exp of their log sd.
+    """Return the geometric mean and geometric standard deviation of answers over measured minutes.
 
-    The latter is None for a single answer.
+    The standard deviation is None for a single answer.
     """
     ratios = [np.log(value) - log for (_, value), log in zip(answers, _logs(answers), strict=True)]
     return mean([row for row, _ in answers], ratios, Scale.LOG), _spread(ratios)
@@ -90,7 +90,7 @@ def _over_minutes(answers: Sequence[tuple[AttemptRow, float]]) -> tuple[Number, 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float:
     """Return Spearman's rank correlation: Pearson's r of the ranks; NaN if one variable is constant.
 
-    Ties have their mean rank.
+    Tied values get the mean of their ranks.
     """
     x, y = rankdata(first), rankdata(second)
     x, y = x - x.mean(), y - y.mean()

@@ -145,7 +145,7 @@ def _measured_on_both(
 ) -> list[list[AttemptRow]]:
     """Return each side's rows with a value, at tasks where both sides have one.
 
-    Otherwise the means of the sides would be over other tasks than their difference.
+    Otherwise the sides' means would cover different tasks from their difference.
     """
     known = [[row for row in side if measure(row) is not None] for side in sides]
     both = frozenset.intersection(*(frozenset(row.task for row in side) for side in known))

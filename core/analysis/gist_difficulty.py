@@ -19,10 +19,11 @@ from gistpoint.core.analysis.task_means import kept_means, percent, share_over_t
 from gistpoint.core.metrics.bars import TOP, hard_subset
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.study.soundness import counted_tasks
 
 CALLS, FILES = "calls", "files"
 LEAST_TASKS_OF_SUBSET = 2 * TOP
-"""The minimum number of tasks for the hard subset, which is also its maximum size."""
+"""The minimum number of tasks from which a hard subset is chosen; with fewer, it could contain them all."""
 _POINTS = 40
 _BINS = 10
 _TASKS_A_BIN = 3
@@ -49,7 +50,9 @@ def by_files(data: StudyData) -> Findings:
 
 
 def _known(data: StudyData, metric: str) -> dict[str, float]:
-    found = {task.id: task.metrics.get(metric, 0.0) for task in data.tasks.values()}
+    found = {
+        task.id: task.metrics.get(metric, 0.0) for task in counted_tasks(data.study, data.tasks).values()
+    }
     return {task: value for task, value in found.items() if value > 0}
 
 

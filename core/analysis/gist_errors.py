@@ -62,7 +62,7 @@ def category_of(row: AttemptRow) -> str:
         return row.text("error")
     if row.is_true("mocked"):
         return MOCKED
-    return NOT_CREATED if not row.submissions and row.score is None else UNKNOWN
+    return NOT_CREATED if row.submissions == 0 and row.score is None else UNKNOWN
 
 
 def flags_of(row: AttemptRow) -> frozenset[str]:

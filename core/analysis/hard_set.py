@@ -17,6 +17,7 @@ from gistpoint.core.analysis.samples import FOUND, StandardScores, measuring, po
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.study.soundness import counted_tasks
 
 PERCENTILE = 90.0
 PAPER = ("cyclomatic", "degree")
@@ -84,7 +85,7 @@ def hard_tasks(data: StudyData) -> Findings:
     crossed: list[StandardScores] = []
     for metrics in dict.fromkeys((tuple(data.study.report.hard), PAPER, PUBLISHED_CODE)):
         name = " and ".join(metrics)
-        subset = hard_set(data.tasks.values(), data.candidates, metrics)
+        subset = hard_set(counted_tasks(data.study, data.tasks).values(), data.candidates, metrics)
         if not subset.hard and not subset.rest:
             continue
         notes.append(f"By {name}: {len(subset.hard)} hard tasks, {len(subset.rest)} others.")

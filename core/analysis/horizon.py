@@ -1,12 +1,12 @@
 """The time horizon of a model: the human time of tasks that it solves half of the time, as METR fits it.
 
-The fit minimizes (1 / 0.1) * sum of w * loss + b1 squared / 2, where the loss is the logistic one of success
+The fit minimises (1 / 0.1) * sum of w * loss + b1 squared / 2, where the loss is the logistic one of success
 on log2 of human minutes. The weights w are 1 / (runs of the task) * 1 / sqrt(tasks of the family), scaled to
 a sum of 1; the family is the library.
 
 METR treats human minutes as known. The recommended horizon treats them as estimates (`measured_horizon`);
-METR's choices are printed next to it. Horizons and bounds beyond the longest task are not printed (decision
-161).
+METR's choices are printed next to it. Horizons and bounds below the shortest task or above the longest are
+not printed (decision 161).
 
 Sources: Kwa et al., Measuring AI ability to complete long tasks (2025); METR's `eval-analysis-public`.
 """
@@ -14,16 +14,18 @@ Sources: Kwa et al., Measuring AI ability to complete long tasks (2025); METR's 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from scipy.special import expit
 
 from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
+from gistpoint.core.analysis.distinct import DistinctRows
 from gistpoint.core.analysis.findings import Curve, Findings, Mark, Number, Plot, Points
-from gistpoint.core.analysis.intervals import Floats, Integers, Kept, Scale, Units, jackknife
+from gistpoint.core.analysis.intervals import Floats, Integers, Kept, Scale, Units, jackknife_of_fits
 from gistpoint.core.analysis.measured_horizon import HorizonLink, HumanMinutes, Runs
 from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_TIMES,
@@ -45,6 +47,10 @@ BOOTSTRAP = "bootstrap"
 PENALTY = 0.1
 CHANCES = (0.5, 0.8)
 BOOTSTRAPS = 1000
+_ROUNDS = 100
+_LEAST_STEP = 1e-12
+_RUNAWAY = 1e3
+"""A coefficient that only a maximum at infinity reaches."""
 DISTRIBUTIONS = "distributions"
 """The name of human minutes that are treated as estimates."""
 FITS = {
@@ -85,38 +91,90 @@ def fit_horizon(
     finite maximum: if all scores are 0 or all are 1 and, without the penalty, if all times are equal or times
     separate successes from failures. Also None if 100 rounds don't reach it.
     """
-    x = np.column_stack([np.log2(minutes), np.ones(len(minutes))])
-    w = weights / weights.sum()
-    scale, ridge = (1 / penalty, np.diag([1.0, 0.0])) if penalty else (1.0, np.zeros((2, 2)))
+    slope, intercept = fit_horizons(minutes, scores, weights[None], penalty)[0].tolist()
+    return HorizonFit(slope, intercept) if np.isfinite(slope) else None
 
-    def loss(at: Floats) -> float:
-        logits = x @ at
-        return float(scale * (w @ (np.logaddexp(0, logits) - scores * logits)) + at @ ridge @ at / 2)
 
-    at = np.zeros(2)
-    value, left = loss(at), np.inf
-    for _ in range(100):
-        chance = 1 / (1 + np.exp(-(x @ at)))
-        slope = scale * (x.T @ (w * (chance - scores))) + ridge @ at
-        curve = scale * (x.T * (w * chance * (1 - chance))) @ x + ridge
-        try:
-            step = np.linalg.solve(curve, -slope)
-        except np.linalg.LinAlgError:
-            return None
-        left = np.abs(step).max()
-        if left < 1e-12:
-            break
-        while loss(at + step) > value and np.abs(step).max() > 1e-12:
-            step = step / 2
-        at = at + step
-        value = loss(at)
-        # If times separate successes from failures, the maximum is at infinity.
-        if np.abs(at).max() > 1e3:
-            return None
-    # Rounding may keep the steps above the bound in the loop, but not far above it.
-    if left > 1e-6 * max(1.0, np.abs(at).max()):
-        return None
-    return HorizonFit(float(at[0]), float(at[1]))
+def fit_horizons(minutes: Floats, scores: Floats, weights: Floats, penalty: float = PENALTY) -> Floats:
+    """Return the slope and the intercept of each fit, as `fit_horizon`; both are NaN where it is None.
+
+    `weights` has the weight of each run in each fit: (fits, runs). All fits are computed as one batch.
+    """
+    distinct = DistinctRows(np.column_stack([minutes, scores]))
+    totals = distinct.sums(weights)
+    sums = totals.sum(axis=1, keepdims=True)
+    found = np.full((len(weights), 2), np.nan)
+    going = np.flatnonzero(sums[:, 0] > 0)
+    w = totals[going] / sums[going]
+    x = np.column_stack([np.log2(distinct.rows[:, 0]), np.ones(len(distinct.rows))])
+    scale, ridge = (1 / penalty, 1.0) if penalty else (1.0, 0.0)
+    climb = _Climb(x, distinct.rows[:, 1], scale, np.array([ridge, 0.0]))
+    at, left = climb.from_zero(w)
+    # Because of rounding, the steps may never reach the loop's bound, but they come close to it.
+    reached = left <= 1e-6 * np.maximum(1.0, np.abs(at).max(axis=1, initial=0.0))
+    found[going[reached]] = at[reached]
+    return found
+
+
+@dataclass(frozen=True)
+class _Climb:
+    """Newton's method for a batch of weighted regressions of scores."""
+
+    x: Floats
+    """The log2 of minutes, and 1, of each distinct run."""
+    scores: Floats
+    scale: float
+    ridge: Floats
+
+    def from_zero(self, w: Floats) -> tuple[Floats, Floats]:
+        """Return the coefficients reached with weights `w`, as (fits, runs), and the size of the last step.
+
+        The size is NaN where the maximum is at infinity.
+        """
+        at, left = np.zeros((len(w), 2)), np.full(len(w), np.inf)
+        value = self._loss(w, at)
+        going = np.arange(len(w))
+        for _ in range(_ROUNDS):
+            step = self._step(w[going], at[going])
+            left[going] = np.abs(step).max(axis=1)
+            unfinished = ~(left[going] < _LEAST_STEP) & np.isfinite(left[going])
+            going, step = going[unfinished], step[unfinished]
+            if not len(going):
+                break
+            at[going], value[going] = self._lower(w[going], at[going], step, value[going])
+            # If times separate successes from failures, the maximum is at infinity.
+            runaway = np.abs(at[going]).max(axis=1) > _RUNAWAY
+            left[going[runaway]] = np.nan
+            going = going[~runaway]
+        return at, left
+
+    def _loss(self, w: Floats, at: Floats) -> Floats:
+        logits = at @ self.x.T
+        losses = (w * (np.logaddexp(0, logits) - self.scores * logits)).sum(axis=1)
+        return np.asarray(self.scale * losses + at**2 @ self.ridge / 2, dtype=float)
+
+    def _step(self, w: Floats, at: Floats) -> Floats:
+        chance = expit(at @ self.x.T)
+        slope = self.scale * (w * (chance - self.scores)) @ self.x + self.ridge * at
+        pairs = (self.x[:, :, None] * self.x[:, None, :]).reshape(len(self.x), -1)
+        curve = self.scale * (w * chance * (1 - chance)) @ pairs + np.diag(self.ridge).ravel()
+        a, b, c = curve[:, 0], curve[:, 1], curve[:, 3]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            raised = (
+                np.column_stack([b * slope[:, 1] - c * slope[:, 0], b * slope[:, 0] - a * slope[:, 1]])
+                / (a * c - b * b)[:, None]
+            )
+        return np.asarray(raised, dtype=float)
+
+    def _lower(self, w: Floats, at: Floats, step: Floats, value: Floats) -> tuple[Floats, Floats]:
+        """Return the points after steps, halved until they do not raise the loss, and their losses."""
+        there = at + step
+        losses = self._loss(w, there)
+        while (worse := (losses > value) & (np.abs(step).max(axis=1) > _LEAST_STEP)).any():
+            step[worse] /= 2
+            there[worse] = at[worse] + step[worse]
+            losses[worse] = self._loss(w[worse], there[worse])
+        return there, losses
 
 
 def run_weights(tasks: Sequence[str], families: Sequence[str]) -> Floats:
@@ -157,15 +215,27 @@ class Timed:
         """METR's weights of the runs."""
         return run_weights([row.task for row in self.rows], [row.source for row in self.rows])
 
-    def fit(self, chosen: Integers | Kept, penalty: float = PENALTY) -> HorizonFit | None:
-        """Return the fit of the chosen rows, each as often as chosen, with the weights it has among all rows.
+    @cached_property
+    def whole(self) -> Kept:
+        """All runs."""
+        return np.ones(len(self.rows), dtype=bool)
 
-        None if no row is chosen, or if the fit has no single finite maximum.
+    def fit(self, penalty: float = PENALTY) -> HorizonFit | None:
+        """Return the fit of all runs; None if it has no single finite maximum."""
+        return fit_horizon(self.minutes, self.scores, self.weights, penalty) if self.rows else None
+
+    def logs(self, times: Integers | Kept, penalty: float = PENALTY) -> Floats:
+        """Return the logarithms of the horizons at `CHANCES` of refits, as (refits, chances).
+
+        `times` has how often each refit uses each run, as (refits, runs); a run keeps the weight that it has
+        among all runs. Finite even if the minutes overflow or are 0; NaN where there is no horizon.
         """
-        scores = self.scores[chosen]
-        return (
-            fit_horizon(self.minutes[chosen], scores, self.weights[chosen], penalty) if len(scores) else None
-        )
+        fits = fit_horizons(self.minutes, self.scores, times * self.weights, penalty)
+        slopes, intercepts = fits[:, :1], fits[:, 1:]
+        chances = np.array(CHANCES)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            doublings = (np.log(chances / (1 - chances)) - intercepts) / slopes
+        return np.where(slopes < 0, doublings * np.log(2), np.nan)
 
 
 def bootstrap(timed: Timed, seed: int, draws: int = BOOTSTRAPS) -> tuple[tuple[float, float] | None, ...]:
@@ -179,14 +249,18 @@ def bootstrap(timed: Timed, seed: int, draws: int = BOOTSTRAPS) -> tuple[tuple[f
     tree: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for place, row in enumerate(timed.rows):
         tree[row.source][row.task].append(place)
-    families = [list(tasks.values()) for tasks in tree.values()]
-    found: list[list[float]] = [[] for _ in CHANCES]
-    for _ in range(draws):
-        fit = timed.fit(np.array(_drawn_rows(families, draw), dtype=np.int64))
-        for kept, chance in zip(found, CHANCES, strict=True):
-            if fit is not None and np.isfinite(horizon := fit.at(chance)):
-                kept.append(horizon)
-    return tuple(_middle(values) if len(values) > draws / 2 else None for values in found)
+    # The order follows from names and scores, so that the order of the rows does not affect the draws
+    # (decision 206).
+    families = [
+        [sorted(tasks[task], key=lambda place: timed.scores[place]) for task in sorted(tasks)]
+        for _, tasks in sorted(tree.items())
+    ]
+    rows = len(timed.rows)
+    times = np.array([np.bincount(_drawn_rows(families, draw), minlength=rows) for _ in range(draws)])
+    with np.errstate(over="ignore"):
+        found = np.exp(timed.logs(times))
+    known = [of_chance[np.isfinite(of_chance)] for of_chance in found.T]
+    return tuple(_middle(values) if len(values) > draws / 2 else None for values in known)
 
 
 def _drawn_rows(families: Sequence[Sequence[Sequence[int]]], draw: np.random.Generator) -> list[int]:
@@ -204,7 +278,7 @@ def _drawn_rows(families: Sequence[Sequence[Sequence[int]]], draw: np.random.Gen
     return rows
 
 
-def _middle(values: Sequence[float]) -> tuple[float, float]:
+def _middle(values: Floats) -> tuple[float, float]:
     low, high = np.quantile(values, (0.025, 0.975))
     return float(low), float(high)
 
@@ -263,7 +337,7 @@ def _add_fits(
 ) -> None:
     """Add the fits with and without METR's penalty; METR's interval is added only for METR's own choices."""
     for name, penalty in {"penalised": PENALTY, "not penalised": 0.0}.items():
-        fit = timed.fit(np.ones(len(timed.rows), dtype=bool), penalty)
+        fit = timed.fit(penalty)
         if fit is None:
             continue
         # The bootstrap takes a thousand refits, so it is computed only for the figure that papers print.
@@ -294,11 +368,9 @@ def _horizons(
     """
     units = Units.of(timed.rows)
 
-    def estimate(kept: Kept) -> list[float]:
-        fit = timed.fit(kept, penalty)
-        return [np.nan if fit is None else float(np.log(fit.at(chance))) for chance in CHANCES]
-
-    spread = jackknife(units, estimate)
+    full = timed.logs(timed.whole[None], penalty)[0]
+    # A model's run is left out only with its task, never with a person.
+    spread = jackknife_of_fits(units, full, lambda kept: timed.logs(kept, penalty), np.zeros_like(full))
     numbers = []
     for place in range(len(CHANCES)):
         number = spread.number(Scale.LOG, place, iid=printed[place] if printed else None)
@@ -309,32 +381,64 @@ def _horizons(
             if whole.slope >= 0:
                 note = RISES
             number = Number(None, tasks=units.task_count, rows=len(timed.rows), note=note)
-        numbers.append(within_tasks(number, float(timed.minutes.max())))
+        numbers.append(within_tasks(number, float(timed.minutes.min()), float(timed.minutes.max())))
     return numbers
 
 
-def within_tasks(number: Number, longest: float) -> Number:
-    """Return a horizon in minutes; beyond the longest task, it is only reported as "above"."""
-    words = f"above {value_words(longest)} minutes, the longest task"
-    if number.value is not None and number.value > longest:
-        begins = ""
-        if number.low is not None and number.low <= longest:
-            begins = f"; the interval begins at {value_words(number.low)}"
-        return replace(number, value=None, low=None, high=None, iid=None, note=words + begins)
-    if number.high is not None and number.high > longest:
+def within_tasks(number: Number, shortest: float, longest: float) -> Number:
+    """Return a horizon in minutes, of which only its side is reported where no task of the model lies.
+
+    A horizon or a bound is "below" the shortest task that the model ran or "above" the longest.
+    """
+
+    def words(value: float) -> str:
+        return _beyond(value, shortest, longest)
+
+    def bound(value: float) -> str:
+        return words(value).partition(" minutes")[0] or f"at {value_words(value)}"
+
+    low, high = number.low, number.high
+    if number.value is not None and (note := words(number.value)):
+        if low is not None and number.value > longest >= low:
+            note += f"; the interval begins {bound(low)}"
+        if high is not None and number.value < shortest <= high:
+            note += f"; the interval ends {bound(high)}"
+        return replace(number, value=None, low=None, high=None, iid=None, note=note)
+    if low is not None and low < shortest:
+        number = replace(number, low=shortest, below=True)
+    if high is not None and high > longest:
         number = replace(number, high=longest, above=True)
-    if number.iid is not None and number.iid[1] > longest:
-        note = (
-            f"the interval of the {number.iid_label} begins at {value_words(number.iid[0])} and ends {words}"
-        )
-        number = replace(number, iid=None, note="; ".join(filter(None, (number.note, note))))
-    return number
+    return _with_iid_within(number, words)
+
+
+def _with_iid_within(number: Number, words: Callable[[float], str]) -> Number:
+    """Return a horizon with a note instead of an interval `iid` that leaves the tasks, as `words` report."""
+    if number.iid is None or not any(map(words, number.iid)):
+        return number
+    one, other = (words(end) or f"at {value_words(end)}" for end in number.iid)
+    comma = "," if one.startswith("below ") else ""
+    note = f"the interval of the {number.iid_label} begins {one}{comma} and ends {other}"
+    return replace(number, iid=None, note="; ".join(filter(None, (number.note, note))))
+
+
+def _beyond(minutes: float, shortest: float, longest: float) -> str:
+    """Return on which side of the tasks minutes lie, in words; empty if they lie among them."""
+    if minutes < shortest:
+        return f"below {value_words(shortest)} minutes, the shortest task"
+    return f"above {value_words(longest)} minutes, the longest task" if minutes > longest else ""
 
 
 def _cell(number: Number) -> Number | str:
-    """Return the cell of a horizon, in words if it is only known to be above the longest task."""
-    beyond = number.value is None and number.note.startswith("above ")
-    return number.note.partition(" minutes")[0] if beyond else number
+    """Return the cell of a horizon, in words if only its side of the model's tasks is known."""
+    if number.value is not None or not number.note.startswith(("above ", "below ")):
+        return number
+    side = number.note.partition(" minutes")[0]
+    begins, ends = (
+        number.note.partition(f"the interval {verb} ")[2].removeprefix("at ") for verb in ("begins", "ends")
+    )
+    if begins:
+        return f"{side} [{begins}, {side}]"
+    return f"{side} [{side}, {ends}]" if ends else side
 
 
 @dataclass(frozen=True)
@@ -392,11 +496,14 @@ def _add_measured(
         if not np.isfinite(slope):
             continue
         numbers = []
+        # An attempt that stopped early at a task that nobody solved does not make that task short.
+        shortest = float(measured.minutes.minutes[runs.tasks].min())
+        longest = float(measured.minutes.longest[runs.tasks].max())
         for place in range(len(CHANCES)):
             number = spread.number(Scale.LOG, place, rows=measured.attempts + len(mine))
             if number.value is None:
                 number = replace(number, low=None, high=None, note=RISES)
-            numbers.append(within_tasks(number, measured.minutes.longest))
+            numbers.append(within_tasks(number, shortest, longest))
         p50, p80 = numbers
         found.numbers_of(f"{label}/{DISTRIBUTIONS}/{name}", {"p50": p50, "p80": p80})
         table.row(label, DISTRIBUTIONS, name, float(slope), float(intercept), _cell(p50), _cell(p80))
@@ -412,7 +519,7 @@ def _marks(label: str, timed: Timed, fit: HorizonFit | None = None) -> list[Mark
 
     Without a fit, the curve is METR's. Empty if no curve can be fitted.
     """
-    fit = fit or timed.fit(np.ones(len(timed.rows), dtype=bool))
+    fit = fit or timed.fit()
     if fit is None:
         return []
     x = np.geomspace(timed.minutes.min(), timed.minutes.max(), 50)

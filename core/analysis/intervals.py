@@ -54,6 +54,8 @@ Estimator = Callable[[Kept], ArrayLike]
 """A function from the rows kept to the estimates, on the interval's scale; NaN where there is none."""
 
 NO_PERSON = -1
+_NOTHING = 1e-12
+"""The standard error up to which refits differ only by rounding; relative to an estimate above 1."""
 LEVEL = 0.95
 Z_95 = float(ndtri((1 + LEVEL) / 2))
 """The normal quantile for intervals that treat attempts as independent."""
@@ -84,16 +86,18 @@ class Scale(StrEnum):
     LOG = "log"
     LOGIT = "logit"
     LOG_MINUS_LOG = "log(-log)"
-    """A probability of survival: complementary log-log."""
+    """A probability of survival, whose interval is symmetric in log(-log)."""
     FISHER = "artanh"
-    """A correlation: Fisher's z."""
+    """A correlation, whose interval is symmetric in Fisher's z."""
 
     def back(self, value: ArrayLike) -> Floats:
         """Return a value on this scale transformed back to the printed scale, within its limits."""
         given = np.asarray(value, dtype=float)
         match self:
             case Scale.LOG:
-                natural = np.exp(given)
+                # An estimate or bound above the largest float is infinite, and is not shown.
+                with np.errstate(over="ignore"):
+                    natural = np.exp(given)
             case Scale.LOGIT:
                 natural = expit(given)
             case Scale.LOG_MINUS_LOG:
@@ -200,6 +204,8 @@ class Spread:
     """The effective degrees of freedom of the variance; None for min(P, T) - 1."""
     by_model: Floats | None = None
     """V_M: the variance by a model with random persons and tasks; None where V_P and V_T are the floor."""
+    without_persons: Floats | None = None
+    """The refits without each person, as (persons, estimates), if there are any."""
 
     @cached_property
     def variance(self) -> Floats:
@@ -225,6 +231,13 @@ class Spread:
         """Whether, for each estimate, neither persons nor tasks differ, although single rows do."""
         # Equal means of persons and of tasks leave rounding errors, so the comparison is relative to V_A.
         return (self.by_persons + self.by_tasks <= 1e-12 * self.by_rows) & (self.by_rows > 0)
+
+    @cached_property
+    def varies(self) -> Kept:
+        """Whether each estimate changes in any refit by more than a rounding error; true where unknown."""
+        size = np.maximum(1.0, np.abs(self.estimate))
+        with np.errstate(invalid="ignore"):
+            return ~np.asarray(np.sqrt(self.variance) <= _NOTHING * size)
 
     @cached_property
     def half(self) -> Floats:
@@ -292,7 +305,7 @@ class Spread:
             # reports it (decision 87).
             notes.append(UNSTABLE)
             low = high = None
-        elif value is not None and not self.half[place]:
+        elif value is not None and not self.varies[place]:
             # An interval of zero width would claim certainty (decision 87).
             notes.append("no interval: nothing varies")
             low = high = None
@@ -330,39 +343,52 @@ def jackknife(
         unknown = np.full_like(full, np.nan)
         return Spread(full, unknown, unknown, unknown, units, interval)
 
-    def without(left_out: list[Kept]) -> _OneWay:
-        if not left_out:
-            return _OneWay(np.zeros_like(full), np.full_like(full, np.nan))
-        refits = np.array([_vector(estimate(~gone)) for gone in left_out])
+    def refits(left_out: list[Kept]) -> Floats:
+        return np.array([_vector(estimate(~gone)) for gone in left_out]).reshape(-1, len(full))
+
+    def one_way(refits: Floats) -> _OneWay:
         # As in the module's formula, deviations are from the estimate on all rows, not from the mean refit.
         return _OneWay.of((refits - full) ** 2)
 
-    people = [units.persons == person for person in units.person_numbers]
-    tasks = [units.tasks == task for task in units.task_numbers]
+    people = refits([units.persons == person for person in units.person_numbers])
+    tasks = refits([units.tasks == task for task in units.task_numbers])
     # The refits without single attempts are most of the work; a fitted likelihood supplies their variance.
     if own_variance is not None:
         rows = _vector(own_variance)
     else:
         identity = np.eye(len(units.tasks), dtype=bool)
-        rows = without([identity[place] for place in np.flatnonzero(units.persons != NO_PERSON)]).variance
-    return _spread(full, without(people), without(tasks), rows, units)
+        rows = one_way(
+            refits([identity[place] for place in np.flatnonzero(units.persons != NO_PERSON)])
+        ).variance
+    return replace(_spread(full, one_way(people), one_way(tasks), rows, units), without_persons=people)
 
 
 def jackknife_of_fits(
-    units: Units, full: Floats, refitted: Callable[[Kept], Floats], by_rows: Floats, by_model: Floats | None
+    units: Units,
+    full: Floats,
+    refitted: Callable[[Kept], Floats],
+    by_rows: Floats,
+    by_model: Floats | None = None,
+    *,
+    interval: bool = True,
 ) -> Spread:
     """Return estimates with the jackknife variances from one batch of refits, and the variances by a model.
 
     `refitted` is a function from the rows kept by each refit, as (refits, rows), to the estimates, as
-    (refits, estimates). `by_rows` is V_A, and `by_model` is V_M, if there is a model. There must be enough
-    persons and tasks for an interval.
+    (refits, estimates). `by_rows` is V_A, and `by_model` is V_M, if there is a model. If there are too few
+    persons or tasks for an interval, or `interval` is false, nothing is refitted and the variances are NaN.
     """
+    if units.no_interval or not interval:
+        unknown = np.full_like(full, np.nan)
+        return Spread(full, unknown, unknown, unknown, units, interval)
     people = units.persons != units.person_numbers[:, None]
     tasks = units.tasks != units.task_numbers[:, None]
-    squares = (refitted(np.vstack([people, tasks])) - full) ** 2
+    with np.errstate(invalid="ignore"):  # where both are infinite
+        refits = refitted(np.vstack([people, tasks]))
+        squares = (refits - full) ** 2
     count = len(people)
     spread = _spread(full, _OneWay.of(squares[:count]), _OneWay.of(squares[count:]), by_rows, units)
-    return replace(spread, by_model=by_model)
+    return replace(spread, by_model=by_model, without_persons=refits[:count])
 
 
 @dataclass(frozen=True)
@@ -376,6 +402,8 @@ class _OneWay:
     def of(cls, squares: Floats) -> _OneWay:
         """Return the variance and degrees from refits' squared deviations, a row for each group left out."""
         count, total = len(squares), squares.sum(axis=0)
+        if not count:
+            return cls(total, np.full_like(total, np.nan))
         normal = (count - 3) / (count - 1) if count > 1 else 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             kurtosis = count * (squares**2).sum(axis=0) / total**2
@@ -387,7 +415,7 @@ class _OneWay:
 def _spread(estimate: Floats, people: _OneWay, tasks: _OneWay, rows: Floats, units: Units) -> Spread:
     weight = people.variance + tasks.variance
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Satterthwaite's degrees of a sum of variances; a side without variance does not count in them.
+        # Satterthwaite's degrees of a sum of variances; a side without variance does not count.
         parts = [np.where(one.variance > 0, one.variance**2 / one.degrees, 0.0) for one in (people, tasks)]
         degrees = weight**2 / (parts[0] + parts[1])
     return Spread(estimate, people.variance, tasks.variance, rows, units, degrees=degrees)
@@ -408,8 +436,6 @@ def jackknife_of_mean(units: Units, values: ArrayLike) -> Spread:
         sums = np.bincount(members[chosen], weights=given[chosen], minlength=size)
         counts = np.bincount(members[chosen], minlength=size)
         sums, counts = sums[counts > 0], counts[counts > 0]
-        if not len(counts):
-            return _OneWay(np.zeros(1), np.full(1, np.nan))
         with np.errstate(divide="ignore", invalid="ignore"):
             # The mean without a group is the remaining sum over the remaining count.
             left = (total - sums) / (count - counts)

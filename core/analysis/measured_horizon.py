@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, log_expit, log_ndtr, logit, ndtri
+from scipy.special import log_expit, log_ndtr, logit, ndtri
 
 from gistpoint.core.analysis.contrast import Ratios
 from gistpoint.core.analysis.crossed_times import (
@@ -38,7 +39,7 @@ _ROUNDS = 100
 _HALVINGS = 25
 _TOLERANCE = 1e-12
 _STEEPEST = 50.0
-"""A slope per doubling at which minutes separate successes from failures."""
+"""The slope per doubling from which minutes count as separating successes from failures."""
 _HALF_LOG_2_PI = 0.9189385332046727
 
 
@@ -54,11 +55,9 @@ class HorizonLink(StrEnum):
             return log_expit(at), log_expit(-at)
         return log_ndtr(at), log_ndtr(-at)
 
-    def density(self, at: Floats) -> Floats:
-        """Return the derivative of F."""
-        if self is HorizonLink.LOGIT:
-            return np.asarray(expit(at) * expit(-at), dtype=float)
-        return np.exp(-0.5 * at**2 - _HALF_LOG_2_PI)
+    def log_density(self, at: Floats, one: Floats, other: Floats) -> Floats:
+        """Return the logarithm of the derivative of F; `one` and `other` are ln F and ln (1 - F)."""
+        return one + other if self is HorizonLink.LOGIT else -0.5 * at**2 - _HALF_LOG_2_PI
 
     def inverse(self, chance: float) -> float:
         """Return the value at which F is `chance`."""
@@ -77,8 +76,8 @@ class HumanMinutes:
     """The probability of each value; their sum is 1 for each fit and task."""
     changes: Floats
     """The change of each task's log2 minutes without each attempt, as (attempts, tasks)."""
-    longest: float
-    """The minutes of the longest task: its median, or its longest attempt if nobody solved it."""
+    longest: Floats
+    """The minutes that each task is known to last: its median, or its longest attempt if nobody solved it."""
 
     @classmethod
     def of(cls, units: Units, log_minutes: Floats, solved: Kept) -> HumanMinutes | None:
@@ -101,7 +100,7 @@ class HumanMinutes:
         own[times.tasks[solved]] = True
         attempts = np.full(times.task_count, -np.inf)
         np.maximum.at(attempts, times.tasks, log_minutes / np.log(2))
-        longest = float(np.exp2(np.where(own, medians, attempts).max()))
+        longest = np.exp2(np.where(own, medians, attempts))
         changes = _changes_of_tasks(times, ratios, fit)
         return cls(Units(times.persons, times.tasks), nodes, weights, changes, longest)
 
@@ -112,7 +111,7 @@ class HumanMinutes:
 
 
 def _changes_of_tasks(times: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> Floats:
-    """Return the change of each task's log2 minutes if each attempt is left out, at fixed sigma and persons.
+    """Return the change of each task's log2 minutes without each attempt, for fixed sigma and persons.
 
     The constant moves all tasks, and an attempt moves its own task's effect.
     """
@@ -224,52 +223,101 @@ class Runs:
         share = share / share.sum(axis=1, keepdims=True) / self.counts
         scale, ridge = (1 / penalty, 1.0) if penalty else (float(len(self.tasks)), 0.0)
         logs_of_nodes = np.log(np.maximum(weights, 1e-300))
-        solved, counts = self.solved[:, None], self.counts[:, None]
-
-        def likelihood(at: Floats) -> tuple[Floats, Floats, Floats]:
-            points = at[:, :1, None] * nodes + at[:, 1:, None]
-            one, other = link.logs(points)
-            logs = logs_of_nodes + solved * one + (counts - solved) * other
-            top = logs.max(axis=2, keepdims=True)
-            parts = np.exp(logs - top)
-            total = parts.sum(axis=2, keepdims=True)
-            value = (share * (top + np.log(total))[:, :, 0]).sum(axis=1)
-            return scale * value - ridge * at[:, 0] ** 2 / 2, parts / total, points
-
-        def derivatives(at: Floats, parts: Floats, points: Floats) -> tuple[Floats, Floats]:
-            one, other = link.logs(points)
-            density = link.density(points)
-            pull = density * (solved * np.exp(-one) - (counts - solved) * np.exp(-other))
-            expected = counts * density**2 * np.exp(-one - other)
-            slope, information = np.zeros((len(at), 2)), np.zeros((len(at), 2, 2))
-            columns = (nodes, np.ones_like(nodes))
-            means = [(parts * pull * column).sum(axis=2) for column in columns]
-            for i, first in enumerate(columns):
-                slope[:, i] = scale * (share * means[i]).sum(axis=1)
-                for j, second in enumerate(columns):
-                    both = first * second
-                    inner = (parts * both * (expected - pull**2)).sum(axis=2) + means[i] * means[j]
-                    information[:, i, j] = scale * (share * inner).sum(axis=1)
-            slope[:, 0] -= ridge * at[:, 0]
-            information[:, 0, 0] += ridge
-            # Where the likelihood is not concave, the information of known minutes leads uphill.
-            bent = np.linalg.eigvalsh(np.nan_to_num(information))[:, 0] <= 1e-9
-            for i, first in enumerate(columns):
-                for j, second in enumerate(columns):
-                    complete = scale * (share * (parts * first * second * expected).sum(axis=2)).sum(axis=1)
-                    information[bent, i, j] = complete[bent]
-            return slope, information
-
+        marginal = _Marginal(self, link, scale, ridge, share, nodes, logs_of_nodes)
         with np.errstate(all="ignore"):
-            return _climbed(start.copy(), likelihood, derivatives)
+            return _climbed(marginal, start)
 
 
-def _climbed(at: Floats, likelihood, derivatives) -> Floats:  # type: ignore[no-untyped-def]
-    value, parts, points = likelihood(at)
-    lost = ~np.isfinite(value)
-    done = lost.copy()
+class _Point(NamedTuple):
+    """A point of each fit, with its value and what the derivatives need at each node."""
+
+    at: Floats
+    value: Floats
+    parts: Floats
+    """The probability of the node, given the runs."""
+    to_solved: Floats
+    """f / F, with the density f."""
+    to_lost: Floats
+    """f / (1 - F)."""
+
+    def only(self, chosen: Kept | Integers) -> _Point:
+        """Return the points of the chosen fits."""
+        return _Point(*(array[chosen] for array in self))
+
+
+@dataclass(frozen=True)
+class _Marginal:
+    """The penalised likelihoods of a batch of fits, with the minutes integrated over their distributions."""
+
+    runs: Runs
+    link: HorizonLink
+    scale: float
+    ridge: float
+    share: Floats
+    """The weight of each task in each fit."""
+    nodes: Floats
+    logs_of_nodes: Floats
+
+    def only(self, chosen: Kept | Integers) -> _Marginal:
+        """Return the likelihoods of the chosen fits."""
+        of_fits = (array[chosen] for array in (self.share, self.nodes, self.logs_of_nodes))
+        return _Marginal(self.runs, self.link, self.scale, self.ridge, *of_fits)
+
+    def point(self, at: Floats) -> _Point:
+        """Return the points at these slopes and intercepts, as (fits, 2)."""
+        solved, counts = self.runs.solved[:, None], self.runs.counts[:, None]
+        places = at[:, :1, None] * self.nodes + at[:, 1:, None]
+        one, other = self.link.logs(places)
+        density = self.link.log_density(places, one, other)
+        logs = self.logs_of_nodes + solved * one + (counts - solved) * other
+        top = logs.max(axis=2, keepdims=True)
+        parts = np.exp(logs - top)
+        total = parts.sum(axis=2, keepdims=True)
+        mean = (self.share * (top + np.log(total))[:, :, 0]).sum(axis=1)
+        value = self.scale * mean - self.ridge * at[:, 0] ** 2 / 2
+        return _Point(at, value, parts / total, np.exp(density - one), np.exp(density - other))
+
+    def derivatives(self, point: _Point) -> tuple[Floats, Floats]:
+        """Return the slope of the likelihood, as (fits, 2), and the information: minus its curvature."""
+        solved, counts = self.runs.solved[:, None], self.runs.counts[:, None]
+        pull = solved * point.to_solved - (counts - solved) * point.to_lost
+        expected = counts * point.to_solved * point.to_lost
+        by_intercept, by_slope, _ = self._moments(point.parts * pull)
+        slope = self.scale * np.column_stack(
+            [(self.share * one).sum(axis=1) for one in (by_slope, by_intercept)]
+        )
+        slope[:, 0] -= self.ridge * point.at[:, 0]
+        inner = self._moments(point.parts * (expected - pull**2))
+        outer = (by_intercept**2, by_intercept * by_slope, by_slope**2)
+        information = self._information([one + other for one, other in zip(inner, outer, strict=True)])
+        information[:, 0, 0] += self.ridge
+        # Where the likelihood is not concave, the information of known minutes leads uphill.
+        bent = np.linalg.eigvalsh(np.nan_to_num(information))[:, 0] <= 1e-9
+        if bent.any():
+            information[bent] = self._information(self._moments(point.parts * expected))[bent]
+        return slope, information
+
+    def _moments(self, values: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the sums over nodes of values, and of their products with log2 minutes and its square."""
+        products = values * self.nodes
+        return values.sum(axis=2), products.sum(axis=2), np.einsum("ftn,ftn->ft", products, self.nodes)
+
+    def _information(self, moments: Sequence[Floats]) -> Floats:
+        """Return the matrices of these moments, as (fits, 2, 2), with the slope before the intercept."""
+        plain, first, second = (self.scale * (self.share * moment).sum(axis=1) for moment in moments)
+        return np.stack([np.stack([second, first], axis=1), np.stack([first, plain], axis=1)], axis=1)
+
+
+def _climbed(marginal: _Marginal, start: Floats) -> Floats:
+    """Return the slopes and intercepts that Newton's method reaches; NaN without a single finite maximum."""
+    found = np.full_like(start, np.nan)
+    point = marginal.point(start)
+    going = np.flatnonzero(np.isfinite(point.value))
+    marginal, point = marginal.only(going), point.only(going)
     for _ in range(_ROUNDS):
-        slope, information = derivatives(at, parts, points)
+        if not len(going):
+            break
+        slope, information = marginal.derivatives(point)
         determinant = information[:, 0, 0] * information[:, 1, 1] - information[:, 0, 1] ** 2
         step = (
             np.column_stack(
@@ -281,22 +329,27 @@ def _climbed(at: Floats, likelihood, derivatives) -> Floats:  # type: ignore[no-
             / determinant[:, None]
         )
         gain = (step * slope).sum(axis=1)
-        lost |= ~np.isfinite(gain) | (np.abs(at[:, 0]) > _STEEPEST)
-        done |= lost | (gain < _TOLERANCE)
-        if done.all():
+        lost = ~np.isfinite(gain) | (np.abs(point.at[:, 0]) > _STEEPEST)
+        done = ~lost & (gain < _TOLERANCE)
+        found[going[done]] = point.at[done]
+        # Fits that are done, or impossible, take no part in further rounds.
+        left = ~(lost | done)
+        if not left.all():
+            going, step, marginal, point = going[left], step[left], marginal.only(left), point.only(left)
+        point = _moved(marginal, point, step)
+    return found
+
+
+def _moved(marginal: _Marginal, point: _Point, step: Floats) -> _Point:
+    """Return the points after a step, halved until it does not lower the likelihood."""
+    there = point
+    for _ in range(_HALVINGS):
+        there = marginal.point(point.at + step)
+        worse = ~(there.value >= point.value - 1e-13)
+        if not worse.any():
             break
-        step[done] = 0.0
-        there, moved = at, (value, parts, points)
-        for _ in range(_HALVINGS):
-            there = at + step
-            moved = likelihood(there)
-            worse = ~done & ~(moved[0] >= value - 1e-13)
-            if not worse.any():
-                break
-            step[worse] /= 2
-        at, (value, parts, points) = there, moved
-    at[lost | ~done] = np.nan
-    return at
+        step[worse] /= 2
+    return there
 
 
 def horizons_at(fits: Floats, chances: Sequence[float], link: HorizonLink) -> Floats:

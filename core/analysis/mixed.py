@@ -32,7 +32,7 @@ NOTE = "Based on solved attempts only, so it describes these; it does not estima
 
 models: Any = mixed_linear_model
 _METHODS = ("bfgs", "nm")
-"""The fast optimizer, then one without gradients for a variance near zero."""
+"""The fast optimiser, then one without gradients for a variance near zero."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def fit_mixed(rows: Sequence[AttemptRow], conditions: Sequence[str]) -> MixedFit
     """Return the fit of crossed random effects of persons and tasks by restricted maximum likelihood.
 
     `conditions` are all conditions but the first, which is the reference. All rows form one group with two
-    variance components, because `groups=` would nest one factor in the other. None if no optimizer converges.
+    variance components, because `groups=` would nest one factor in the other. None if no optimiser converges.
     """
     exog = pd.DataFrame({"the constant": np.ones(len(rows))})
     for name in conditions:

@@ -24,7 +24,7 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
 LEAST_LIBRARIES = 5
-"""With fewer libraries, the interval is over tasks: few clusters hardly show their spread (decision 162)."""
+"""With fewer libraries, the interval is over tasks, because few clusters hide their spread (decision 162)."""
 UNPAIRED = "unpaired"
 """The label of the interval that treats the two models' tasks as independent samples."""
 NOTE = (

@@ -21,7 +21,7 @@ from gistpoint.core.analysis.crossed_times import TimeEffects, effects_on_times
 from gistpoint.core.analysis.findings import Findings, Number, Shortfall
 from gistpoint.core.analysis.intervals import Floats, Scale, Units
 from gistpoint.core.analysis.pooling import LEAST_OF_EACH_OUTCOME, LEAST_SOLVED_OF_TIMES, people_of
-from gistpoint.core.analysis.timeratios import given_up, indicators, log_minutes, people
+from gistpoint.core.analysis.timeratios import given_up, indicators, log_minutes, people, untimed
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -50,7 +50,7 @@ def effects_of_order(data: StudyData) -> Findings:
         times, shares = (numbers.get(outcome) for outcome in ("times", "shares"))
         found.numbers_of(name, {"times": times, "shares": shares})
         table.row(name, times, shares)
-    found.note(*given_up(people(data)))
+    found.note(*given_up(people(data)), *untimed(data))
     return found.findings()
 
 

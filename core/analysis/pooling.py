@@ -98,9 +98,14 @@ def reported_mode(task: StudyTask, mode: str = "") -> str:
 def as_reported(data: StudyData) -> StudyData:
     """Return a study whose rows have the modes that reports show, so that all tables have the same modes.
 
-    A task with several corruptions is then in a separate mode, `several` (decision 163).
+    A task with several corruptions is then in a separate mode, `several` (decision 163). The rows are in one
+    order, so that no number depends on the order in which they were read.
     """
-    return replace(data, rows=tuple(_as_reported(data, row) for row in data.rows))
+    return replace(data, rows=tuple(_as_reported(data, row) for row in sorted(data.rows, key=_place)))
+
+
+def _place(row: AttemptRow) -> tuple[str, str, int, str, str]:
+    return row.solver, row.participant, row.position or 0, row.started_utc, row.attempt
 
 
 def _as_reported(data: StudyData, row: AttemptRow) -> AttemptRow:

@@ -37,7 +37,7 @@ DRAWS = 400
 PEOPLE = (6, 8, 12, 16, 24, 32, 48)
 """The numbers of people for which figures are computed unless one is requested."""
 MODEL_SD = 0.7
-"""The standard deviation, in logits, of the part of a task's difficulty that only a model has."""
+"""The standard deviation, in logits, of the part of a task's difficulty that is specific to a model."""
 LIMIT_IN_SDS = 0.8
 """The distance of the time limit from the median time, in standard deviations (`sigma`) of ln t."""
 
@@ -54,7 +54,7 @@ class PowerAssumptions(msgspec.Struct, frozen=True, kw_only=True):
     sigma: float = 0.9
     """The standard deviation of ln t for one person and one task."""
     effect: float | None = None
-    """The difference of rates, or the ratio of times, to be detected; None for no power."""
+    """The difference of rates, or the ratio of times, to be detected; None if no power is wanted."""
 
     def __post_init__(self) -> None:
         if min(self.ability, self.task) < 0 or self.sigma <= 0:
@@ -86,7 +86,7 @@ class PowerDesign(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def of_people(self) -> tuple[int, int]:
-        """The number of people whose attempts the estimate uses, and of such attempts of each."""
+        """The number of people whose attempts the estimate uses, and how many of these each of them makes."""
         if self.models:
             return 0, 0
         if self.between:
@@ -97,7 +97,7 @@ class PowerDesign(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def attempts(self) -> int:
-        """The number of attempts of people that the estimate uses; of models, if only models are compared."""
+        """The number of attempts by people that the estimate uses; of models, if only models are compared."""
         people, each = self.of_people
         return 2 * self.tasks * self.repeats if self.models else people * each
 
@@ -193,7 +193,7 @@ def power_of(
     draws: int = DRAWS,
     run: RunContext = UNATTENDED,
 ) -> PowerFigure:
-    """Simulate a design's outcomes, analyze each draw, and return the precision and the power.
+    """Simulate a design's outcomes, analyse each draw, and return the precision and the power.
 
     Each draw has its own seed, derived from `seed`. Raises `CancelledError` when cancelled, and `StudyError`
     if the assumed effect is impossible.
@@ -268,7 +268,7 @@ class _Drawing:
         low, high = (
             mean_log_odds_for(rate, spread) for rate in (assumed.rate, assumed.rate + (assumed.effect or 0.0))
         )
-        # In a comparison with a model, all people have the effect; of two conditions, only the second has it.
+        # Compared with a model, all people have the effect; between two conditions, only the second has it.
         middle: float | Floats = low
         if design.with_model:
             middle = high

@@ -6,12 +6,12 @@ the judge labelled (f), it is mean(y) + w (mean of f over the m - mean of f over
 - w = cov(y, f) / ((1 + n / m) var(f)), within [0, 1], with the covariance over the n runs (divided by n) and
   the variance over all runs; with w = 0 it is the mean of the person's labels.
 
-A judge's errors shift the estimate only a little, and only with few labels, on which w is tuned too: they are
-measured where the person labelled. A judge that knows nothing gets a weight near 0. The interval is that of
-all estimates (`intervals.py`, decision 87): each task is left out, w is tuned again, and the interval is
-symmetric in the log odds with effective degrees of freedom. Its variance is at least that of independent runs
-with 0.25 labels added to each pair of answers: otherwise a judge that agrees with a few labels by chance
-would seem never to be wrong (decision 174).
+A judge's errors hardly bias the estimate, because they are measured on the runs that the person labelled; a
+small bias remains with few labels, because w is tuned on the same runs. A judge whose labels carry no
+information gets a weight near 0. The interval is that of all estimates (`intervals.py`, decision 87): each
+task is left out, w is tuned again, and the interval is symmetric in the log odds with effective degrees of
+freedom. Its variance is at least that of independent runs with 0.25 labels added to each pair of answers:
+otherwise a judge that agrees with a few labels by chance would seem never to be wrong (decision 174).
 
 Sources: Angelopoulos, Bates, Fannjiang, Jordan & Zrnic, Prediction-powered inference, Science 382, 2023;
 Angelopoulos, Duchi & Zrnic, PPI++: Efficient prediction-powered inference, 2023 (arXiv:2311.01453), section 6
@@ -31,11 +31,11 @@ from gistpoint.core.estimates import cohen_kappa
 from gistpoint.core.text import plural
 
 LEAST_EXPECTED = 5
-"""The minimum number of runs with the label, and of runs without it, that are expected among the labels."""
+"""The minimum expected numbers of labelled runs with the label, and of labelled runs without it."""
 LEAST_LABELLED_TASKS = 5
 """The minimum number of tasks with a person's labels."""
 ADDED = 0.25
-"""The number of labels added to each pair of answers in the smallest possible variance."""
+"""The number of labels added to each pair of answers to compute the minimum of the variance."""
 
 LABELLED, PRESENT, JUDGED, BOTH, ALONE, ALONE_JUDGED = range(6)
 """The columns of counts by task: labelled runs; those present by the person, the judge, and both; runs that
@@ -78,7 +78,7 @@ class Prevalence:
     too_few: str
     """The reason why no interval is given, in words; empty if one is given."""
     more_labels: int | None
-    """The number of further labels for half the interval, or for a first interval; None if none suffices."""
+    """The number of further labels that halve the interval or allow a first one; None if none suffices."""
     kappa: float | None = None
     """Cohen's kappa of judge and person."""
     kappa_again: float | None = None
@@ -256,6 +256,6 @@ def _between_tasks(counts: Floats) -> float:
     sums = counts[:, JUDGED] + counts[:, ALONE_JUDGED] - share * (counts[:, LABELLED] + counts[:, ALONE])
     clustered = (sums**2).sum() / runs**2 * len(counts) / max(len(counts) - 1, 1)
     both, person, judge, neither = _pairs(total, ADDED).tolist()
-    # A judge that is right in part shows the differences between tasks only in part.
+    # The less reliable a judge is, the smaller the differences between tasks appear in its labels.
     slope = both / (both + person) - judge / (judge + neither)
     return float(max(0.0, clustered - share * (1 - share) / runs) / slope**2) if slope else float("inf")

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
 
 import numpy as np
 from msgspec.structs import replace as changed
 
 from gistpoint.core.analysis.building import FindingsBuilder
-from gistpoint.core.analysis.contrast import contrast_of
+from gistpoint.core.analysis.contrast import contrast_with_spread
 from gistpoint.core.analysis.crossed_times import effects_on_times
 from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot, Shortfall
-from gistpoint.core.analysis.intervals import Scale, Units, share
+from gistpoint.core.analysis.intervals import Scale, Spread, Units, share
 from gistpoint.core.analysis.pooling import (
+    LEAST_ATTEMPTS_OF_RATE,
     LEAST_SOLVED_OF_TIMES,
     WITHOUT_ROW,
     countable,
@@ -25,7 +26,6 @@ from gistpoint.core.analysis.pooling import (
 )
 from gistpoint.core.analysis.samples import FIDELITY
 from gistpoint.core.analysis.timeratios import (
-    TimeRegression,
     condition_ratio,
     contrasts_of,
     log_minutes,
@@ -44,6 +44,46 @@ from gistpoint.core.study.soundness import PEOPLE_OF_ALL
 Estimate = Number | Shortfall
 
 
+@dataclass(frozen=True, slots=True)
+class _Primary:
+    """The primary estimate, with the rows that it uses and its refits, if there are any."""
+
+    estimate: Estimate
+    rows: Sequence[AttemptRow] = ()
+    spread: Spread | None = None
+    scale: Scale = Scale.PLAIN
+
+    @property
+    def without_persons(self) -> dict[str, float]:
+        """The estimate without each person, with the ratios of variances of all rows, by the person's code.
+
+        A person is left out of the result if the others might be too few, or if their rows differ in whether
+        they have a position, because the model without that person may then have other covariates.
+        """
+        if self.spread is None or self.spread.without_persons is None:
+            return {}
+        of_people = [row for row in self.rows if not row.solver]
+        codes = sorted({row.participant for row in of_people})
+        values = self.scale.back(self.spread.without_persons[:, 0])
+        doubtful = {row.participant for row in of_people if row.position is None} | self._without_enough
+        known = dict(zip(codes, map(float, values), strict=True))
+        return {code: one for code, one in known.items() if np.isfinite(one) and code not in doubtful}
+
+    @property
+    def _without_enough(self) -> set[str]:
+        """The persons without whom too few attempts are solved, or are left under one of their conditions."""
+        of_people = [row for row in self.rows if not row.solver]
+        solved_by = Counter(row.participant for row in of_people if row.solved)
+        attempts = Counter(row.condition for row in of_people)
+        own_attempts = Counter((row.participant, row.condition) for row in of_people)
+        least = solved_by.total() - LEAST_SOLVED_OF_TIMES
+        return {code for code, own in solved_by.items() if own > least} | {
+            code
+            for (code, condition), own in own_attempts.items()
+            if attempts[condition] - own < LEAST_ATTEMPTS_OF_RATE
+        }
+
+
 def primary(data: StudyData, *, interval: bool = True) -> Estimate:
     """Return the declared primary estimate, or a shortfall if the data do not suffice for it.
 
@@ -53,6 +93,10 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
     `time_ratio` it is the ratio of the second condition to the first. Without `interval` nothing is refitted
     and there is no interval.
     """
+    return _primary(data, interval=interval).estimate
+
+
+def _primary(data: StudyData, *, interval: bool = True) -> _Primary:
     # The contrast is declared before the study opens: the protocol's hash covers it, so it can't be chosen
     # after the data are seen (decision 83).
     protocol = data.study.protocol
@@ -61,7 +105,7 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
     if compares_times or protocol.primary is PrimaryOutcome.TIME_RATIO:
         return _ratio(data, interval=interval)
     if protocol.primary is PrimaryOutcome.TIME_TO_SOLVE:
-        return median_time_of(_first_condition(data), interval=interval)
+        return _median_time(_first_condition(data), interval=interval)
     measure = _fidelity if protocol.primary is PrimaryOutcome.FIDELITY else solved
     rows = [row for row in data.rows if countable(row)]
     if measure is _fidelity:
@@ -70,13 +114,17 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
         rows = [row for row in rows if row.mode in of_gists and not row.is_true("mocked")]
     if len(names) == 2:
         first, second = (_side(rows, name) for name in names)
-        return contrast_of(f"{names[0]} minus {names[1]}", first, second, measure, interval=interval)
-    return _alone(data, rows, measure)
+        what = f"{names[0]} minus {names[1]}"
+        found = contrast_with_spread(what, first, second, measure, interval=interval)
+        if isinstance(found, Shortfall):
+            return _Primary(found)
+        return _Primary(found[0], [*first, *second], found[1], Scale.DIFFERENCE)
+    return _Primary(_alone(data, rows, measure))
 
 
 def _fidelity(row: AttemptRow) -> float:
-    # An attempt that handed in no gist has failed: without it, giving up would raise the mean (decision 203).
-    # A recorded run of another program has no measures, but a verdict.
+    # An attempt that handed in no gist has failed: if it were left out, giving up would raise the mean
+    # (decision 203). A recorded run of another program has no measures, but a verdict.
     measured = row.number(FIDELITY)
     return float(row.solved) if measured is None else measured
 
@@ -107,30 +155,35 @@ def _side(rows: Iterable[AttemptRow], name: str) -> list[AttemptRow]:
     return under(people, name)
 
 
-def _ratio(data: StudyData, *, interval: bool) -> Estimate:
+def _ratio(data: StudyData, *, interval: bool) -> _Primary:
     names = data.study.protocol.primary_contrast
     pair = (names[0], names[1]) if len(names) == 2 else next(iter(contrasts_of(data)), None)
     if pair is None:
-        return Shortfall("The ratio of times", "conditions", 2, len(data.study.conditions_of_people))
-    found = condition_ratio(people(data), *pair, interval=interval)
-    return found.ratio(pair[0]) if isinstance(found, TimeRegression) else found
+        return _Primary(
+            Shortfall("The ratio of times", "conditions", 2, len(data.study.conditions_of_people))
+        )
+    rows = people(data)
+    found = condition_ratio(rows, *pair, interval=interval)
+    if isinstance(found, Shortfall):
+        return _Primary(found)
+    return _Primary(found.ratio(pair[0]), under(rows, *pair), found.spread, Scale.LOG)
 
 
-def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Estimate:
+def _median_time(rows: Sequence[AttemptRow], *, interval: bool) -> _Primary:
     """Return the median time in minutes by a censored log-normal model with random tasks and persons.
 
-    Attempts that did not solve their task are censored. Returns a shortfall if fewer than ten are solved, or
-    if the model can't be fitted, as when all times are equal. Without `interval` nothing is refitted and
-    there is no interval.
+    Attempts that did not solve their task are censored. The estimate is a shortfall if fewer than ten are
+    solved, or if the model can't be fitted, as when all times are equal. Without `interval` nothing is
+    refitted and there is no interval.
     """
     if short := too_few("The median time", ("solved attempts", LEAST_SOLVED_OF_TIMES, len(solved_of(rows)))):
-        return short
+        return _Primary(short)
     y, solved_ones = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
     constant = np.ones((len(rows), 1))
     found = effects_on_times(Units.of(rows), constant, y, solved_ones, np.eye(1), interval=interval)
     if found is None:
-        return Shortfall("The median time", "different times", 2, 1)
-    return found.spread.number(Scale.LOG)
+        return _Primary(Shortfall("The median time", "different times", 2, 1))
+    return _Primary(found.spread.number(Scale.LOG), rows, found.spread, Scale.LOG)
 
 
 def primary_findings(data: StudyData) -> Findings:
@@ -211,7 +264,7 @@ def sensitivity(data: StudyData) -> Findings:
 
 
 def variants(data: StudyData) -> tuple[Variant, ...]:
-    """Return the study under other decisions on exclusions, times and unused chats; empty without any."""
+    """Return the study under other decisions on exclusions, times and unused chats; empty if none matters."""
     return (*_without_rules(data), *_other_times(data), *_without_silent(data))
 
 
@@ -266,8 +319,7 @@ def reasons_of(data: StudyData, row: AttemptRow) -> frozenset[str]:
     rules = {flag.flag for flag in row.flags} & set(data.study.quality.exclude_on)
     excluded = data.ledger.notes(row.attempt).excluded
     by_people = {excluded.reason or "excluded"} if excluded is not None else set()
-    # A rejected pass changes whether the attempt is solved, not whether it counts.
-    judged = (one for one in data.decisions if one.attempt == row.attempt and not one.of_pass)
+    judged = (one for one in data.decisions if one.attempt == row.attempt)
     if reviewers_exclude(judged, data.study.quality.rule):
         by_people.add("reviewers")
     # An attempt that the design also leaves out would stay excluded even without the rule.
@@ -314,21 +366,61 @@ def _without_each_person(data: StudyData) -> dict[str, Number]:
     if len(persons) < 2:
         return {}
     # Leaving each person out in turn shows whether one of them decides the estimate.
-    without = [
-        _leave_out(data, {row.attempt for row in data.rows if row.participant == code}) for code in persons
-    ]
+    rows_of: dict[str, set[str]] = defaultdict(set)
+    for row in data.rows:
+        rows_of[row.participant].add(row.attempt)
+
+    def without(code: str) -> StudyData:
+        return _leave_out(data, rows_of[code])
+
     # An interval needs as many refits as there are persons and tasks, so only the two extremes get one.
-    estimates = [(_value(primary(others, interval=False)), others) for others in without]
-    estimated = sorted(
-        ((value, others) for value, others in estimates if value is not None), key=itemgetter(0)
-    )
+    known = _primary(data).without_persons
+    search = Extremes(known, lambda code: _value(primary(without(code), interval=False)))
+    estimated = search.found(persons)
     if not estimated:
         return {}
-    lost = len(persons) - len(estimated)
-    note = f"without {lost} of them there is no estimate" if lost else ""
-    named = {"without one person: least": estimated[0][1], "without one person: greatest": estimated[-1][1]}
-    numbers = {name: primary(others) for name, others in named.items()}
+    note = f"without {search.lost} of them there is no estimate" if search.lost else ""
+    least, greatest = min(estimated, key=estimated.__getitem__), max(estimated, key=estimated.__getitem__)
+    named = {"without one person: least": least, "without one person: greatest": greatest}
+    numbers = {name: primary(without(code)) for name, code in named.items()}
     return {name: replace(n, note=n.note or note) for name, n in numbers.items() if isinstance(n, Number)}
+
+
+@dataclass(slots=True)
+class Extremes:
+    """The search for the persons without whom the estimate is smallest and largest.
+
+    The refits of the interval, whose ratios of variances are fixed, put the persons in order; the ratios are
+    chosen again only for persons near an end of that order (decision 217).
+    """
+
+    known: Mapping[str, float]
+    """The estimates with fixed ratios, by person."""
+    exact: Callable[[str], float | None]
+    lost: int = 0
+    """The number of persons without whom there is no estimate."""
+
+    def found(self, persons: Iterable[str]) -> dict[str, float]:
+        """Return the exact estimates without the persons who may be extreme."""
+        tried = {code: self.exact(code) for code in persons if code not in self.known}
+        for sign in (1.0, -1.0):
+            error, best = 0.0, np.inf
+            for place, code in enumerate(sorted(self.known, key=lambda code: sign * self.known[code])):
+                about = sign * self.known[code]
+                if place >= _LEAST_TRIED and about - best > _SAFETY * error:
+                    break
+                if code not in tried:
+                    tried[code] = self.exact(code)
+                value = tried[code]
+                if value is not None:
+                    error, best = max(error, abs(sign * value - about)), min(best, sign * value)
+        self.lost = sum(value is None for value in tried.values())
+        return {code: value for code, value in tried.items() if value is not None}
+
+
+_LEAST_TRIED = 3
+_SAFETY = 3.0
+"""How much further than the largest error yet an estimate with fixed ratios must be from an extreme."""
 
 
 def _value(estimate: Estimate) -> float | None:

@@ -50,14 +50,15 @@ def value_words(value: Value) -> str:
 
 
 _DIGITS = ((100, 0), (10, 1), (1, 2), (0.001, 3), (0, 2))
-"""The digits after the point from each absolute value on: for three significant digits, but at most three."""
+"""The number of decimals from each absolute value on; `value_words` states the rule."""
 
 
 def interval_words(number: Number) -> str:
-    """Return the interval as `[0.51, 0.75]` or `[12.3, above 59.0]`; empty if there is none."""
+    """Return the interval as `[0.51, 0.75]` or `[below 3.2, above 59.0]`; empty if there is none."""
     if number.low is None or number.high is None:
         return ""
-    return f"[{value_words(number.low)}, {'above ' if number.above else ''}{value_words(number.high)}]"
+    low = f"{'below ' if number.below else ''}{value_words(number.low)}"
+    return f"[{low}, {'above ' if number.above else ''}{value_words(number.high)}]"
 
 
 def iid_words(number: Number) -> str:
@@ -105,13 +106,13 @@ def shortfall_words(found: Sequence[Shortfall]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The numbers of persons, tasks and attempts that a number, a table or a plot is based on."""
+    """The numbers of persons, tasks and attempts behind a number, a table or a plot."""
 
     persons: int = 0
     tasks: int = 0
     rows: int = 0
     at_most: bool = False
-    """Whether the numbers covered have different extents; these counts are then the greatest."""
+    """Whether these counts are the greatest of several, because the numbers have different extents."""
 
     @property
     def words(self) -> str:

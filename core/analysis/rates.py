@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot
@@ -11,7 +11,7 @@ from gistpoint.core.analysis.intervals import share
 from gistpoint.core.analysis.pooling import PooledRows, by_mode, groups, shared_tasks
 from gistpoint.core.attempts.results import Standing
 from gistpoint.core.study.data import StudyData
-from gistpoint.core.study.declaration import StudyTask
+from gistpoint.core.study.declaration import Study
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.tasks.strata import FAILING_STRATA, failing_stratum
 
@@ -84,7 +84,7 @@ def _part_of_shared(group: PooledRows, shared: int) -> str:
 
 
 BY_TESTS_ALONE = "share, by the tests alone"
-"""The heading of the rate as in the paper, next to the rate that counts."""
+"""The heading of the column with the paper's rate, next to the rate that counts."""
 BEFORE, AFTER = "released before the cutoff", "released after the cutoff"
 HISTORY, NEW = "fault in public history", "fault made for the task"
 BY_EXPOSURE = (
@@ -117,23 +117,26 @@ def add_share(
 def _by_exposure(data: StudyData, group: PooledRows) -> dict[str, list[AttemptRow]]:
     """Return a group's rows by the origin of the fault and by the release date.
 
-    A split is left out if one of its sides is empty; tasks of unknown release are in neither side.
+    A split is left out if one of its sides is empty; rows of tasks whose release is unknown are on neither
+    side of the second one.
     """
-    cutoffs = {one.name: one.cutoff for one in data.study.solver if one.cutoff}
-    solver = group.rows[0].solver
-    cutoff = cutoffs.get(solver, "") if solver else min(cutoffs.values(), default="")
-    tasks = {row.task: data.tasks.get(row.task) for row in group.rows}
+    cutoff = _cutoff_of(data.study, group.rows[0].solver)
+    known = [(row, data.tasks[row.task]) for row in group.rows if row.task in data.tasks]
+    in_history = [(row, task.in_history) for row, task in known]
+    before = [(row, task.released <= cutoff) for row, task in known if task.released and cutoff]
+    return _split(in_history, HISTORY, NEW) | _split(before, BEFORE, AFTER)
 
-    def chosen(holds: Callable[[StudyTask], bool]) -> list[AttemptRow]:
-        return [row for row in group.rows if (task := tasks[row.task]) is not None and holds(task)]
 
-    origin = {HISTORY: chosen(lambda task: task.in_history), NEW: chosen(lambda task: not task.in_history)}
-    time = {
-        BEFORE: chosen(lambda task: bool(task.released and cutoff) and task.released <= cutoff),
-        AFTER: chosen(lambda task: bool(task.released and cutoff) and task.released > cutoff),
-    }
-    splits = (split for split in (origin, time) if all(split.values()))
-    return {name: rows for split in splits for name, rows in split.items()}
+def _split(rows: Sequence[tuple[AttemptRow, bool]], true: str, false: str) -> dict[str, list[AttemptRow]]:
+    """Return the rows by the value paired with them, under these names; empty if either side is empty."""
+    sides = {true: [row for row, value in rows if value], false: [row for row, value in rows if not value]}
+    return sides if all(sides.values()) else {}
+
+
+def _cutoff_of(study: Study, solver: str) -> str:
+    """Return a model's training cutoff; for people, the earliest one of a model. Empty if none is known."""
+    cutoffs = {model.name: model.cutoff for model in study.solver if model.cutoff}
+    return cutoffs.get(solver, "") if solver else min(cutoffs.values(), default="")
 
 
 BY_FAILING = (

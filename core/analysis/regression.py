@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtrc, ndtr, stdtr
 
 from gistpoint.core.analysis.findings import Number
-from gistpoint.core.analysis.firth import Floats, LogitFit, fit_logit
-from gistpoint.core.analysis.intervals import Z_95, Kept, Scale, Spread, Units, jackknife
+from gistpoint.core.analysis.firth import Floats, LogitFit, fit_logit, refit_logit
+from gistpoint.core.analysis.intervals import Z_95, Kept, Scale, Spread, Units, jackknife_of_fits
 from gistpoint.core.study.rows import AttemptRow
 
 FIRTH_NOTE = "Firth's penalty, because the data or a part of them are separated"
@@ -49,7 +49,7 @@ class SuccessRegression:
         None if there is no variance.
         """
         variance = float(self.spread.variance[self.place(name)])
-        if not np.isfinite(variance) or variance <= 0:
+        if not np.isfinite(variance) or not self.spread.varies[self.place(name)]:
             return None
         statistic = abs(float(self.fit.coefficients[self.place(name)])) / variance**0.5
         return float(2 * stdtr(self.spread.units.fewest - 1, -statistic))
@@ -131,16 +131,17 @@ def regress(
 
 
 def _spread(units: Units, x: Floats, y: Floats, points: Floats, fit: LogitFit) -> Spread:
-    def estimate(kept: Kept) -> Floats:
-        refit = fit_logit(x[kept], y[kept], firth=fit.firth, start=fit.coefficients)
-        if refit is None or not refit.converged:
-            return np.full(x.shape[1] + len(points), np.nan)
-        return np.concatenate([refit.coefficients, points @ refit.coefficients])
+    def estimates(coefficients: Floats) -> Floats:
+        return np.concatenate([coefficients, coefficients @ points.T], axis=-1)
+
+    def refitted(kept: Kept) -> Floats:
+        return estimates(refit_logit(fit, x, y, kept))
 
     model_variance = np.concatenate(
         [np.diag(fit.covariance), np.einsum("ij,jk,ik->i", points, fit.covariance, points)]
     )
-    return jackknife(units, estimate, model_variance)
+    full = estimates(fit.coefficients if fit.converged else np.full_like(fit.coefficients, np.nan))
+    return jackknife_of_fits(units, full, refitted, model_variance)
 
 
 def likelihood_ratio_p(ratio: float, degrees: int = 1) -> float:

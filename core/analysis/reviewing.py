@@ -14,18 +14,25 @@ from gistpoint.core.analysis.pooling import LEAST_UNITS_OF_KAPPA
 from gistpoint.core.estimates import cohen_kappa
 from gistpoint.core.study.data import ReviewDecision, StudyData
 
+NOTE = (
+    "A reviewer accepts an attempt, accepts it without its pass, or excludes it: these are three categories"
+    " of Cohen's kappa (without weights). Only attempts that both decided on are compared."
+)
+
 
 def agreement_of_reviewers(data: StudyData) -> Findings:
-    """Return Cohen's kappa of each pair of reviewers, who accept or exclude attempts (`agreement`)."""
+    """Return Cohen's kappa of each pair of reviewers, who accept or exclude attempts (`agreement`).
+
+    Rejecting only the pass is a separate decision: the attempt counts, as not solved.
+    """
     by_reviewer: dict[str, dict[str, ReviewDecision]] = defaultdict(dict)
     for review in data.decisions:
         by_reviewer[review.reviewer][review.attempt] = review.decision
     rows = {row.attempt: row for row in data.rows}
     names = {reviewer: f"R{place}" for place, reviewer in enumerate(sorted(by_reviewer), start=1)}
     found = FindingsBuilder()
-    table = found.table(
-        "Agreement of reviewers on accept or exclude", ("reviewers", "attempts", "share agreed", "kappa")
-    )
+    columns = ("reviewers", "attempts", "share agreed", "kappa")
+    table = found.table("Agreement of reviewers on attempts", columns, NOTE)
     for first, second in combinations(names, 2):
         one, other = by_reviewer[first], by_reviewer[second]
         shared = sorted(one.keys() & other.keys() & rows.keys())

@@ -15,6 +15,7 @@ from gistpoint.core.kinds.registry import modes_measuring
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Condition
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.study.soundness import counted_tasks
 
 FOUND, FIDELITY = "found", "fidelity"
 """The measures by which analyses choose rows: `FOUND` for functions to be found, `FIDELITY` for gists."""
@@ -59,7 +60,7 @@ class Pool:
 
     def with_metrics(self, scores: Sequence[StandardScores]) -> Pool:
         """Return the pool without rows whose task has no value for one of the metrics."""
-        kept = [place for place, row in enumerate(self.rows) if all(row.task in one.of for one in scores)]
+        kept = [place for place, row in enumerate(self.rows) if all(row.task in one.scores for one in scores)]
         rows, solvers = (
             tuple(self.rows[place] for place in kept),
             tuple(self.solver_of[place] for place in kept),
@@ -112,23 +113,22 @@ class StandardScores:
     metric: str
     mean: float
     sd: float
-    of: Mapping[str, float]
+    scores: Mapping[str, float]
     """The score of each task, by id."""
 
     def values(self, rows: Iterable[AttemptRow]) -> list[float]:
         """Return the score of each row's task."""
-        return [self.of[row.task] for row in rows]
+        return [self.scores[row.task] for row in rows]
 
     @property
     def words(self) -> str:
         """The unit of the scores, in words."""
-        return (
-            f"{self.metric}: mean {self.mean:.4g}, standard deviation {self.sd:.4g} over {len(self.of)} tasks"
-        )
+        over = f"over {len(self.scores)} tasks"
+        return f"{self.metric}: mean {self.mean:.4g}, standard deviation {self.sd:.4g} {over}"
 
 
 def standard_scores(data: StudyData, metric: str) -> StandardScores:
-    """Return the z scores of a metric over all of the study's tasks with functions to be found.
+    """Return the z scores of a metric over the study's tasks with functions to be found, except for training.
 
     They use the population standard deviation. Tasks without the metric have no score; if all values are
     equal, no task has one.
@@ -136,7 +136,7 @@ def standard_scores(data: StudyData, metric: str) -> StandardScores:
     modes = modes_measuring(FOUND)
     values = {
         task.id: float(task.metrics[metric])
-        for task in data.tasks.values()
+        for task in counted_tasks(data.study, data.tasks).values()
         if task.mode in modes and metric in task.metrics
     }
     if not values:

@@ -96,7 +96,7 @@ def _of_points(plot: Plot) -> str:
 
 
 def _begun(words: str) -> str:
-    """Return words with a capital letter at their beginning."""
+    """Return words with their first letter capitalised."""
     shown = in_words(words)
     return f"{shown[:1].upper()}{shown[1:]}"
 

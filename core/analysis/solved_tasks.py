@@ -112,7 +112,8 @@ def _compared(
     ps: list[float] = []
     compared_values: dict[tuple[str, str], dict[str, tuple[float, ...]]] = {}
     all_scores = (standard_scores(data, metric) for metric in data.study.report.difficulty)
-    for scores, (one, other, name, against) in product((scores for scores in all_scores if scores.of), pairs):
+    known = (scores for scores in all_scores if scores.scores)
+    for scores, (one, other, name, against) in product(known, pairs):
         metric = scores.metric
         values = [_of_solved(data, group, metric) for group in (one, other)]
         needs = (
@@ -207,10 +208,10 @@ def _difference_of_slopes(one: PooledRows, other: PooledRows, scores: StandardSc
 
     None if there are too few data, or if the columns depend on each other.
     """
-    rows = [row for row in (*one.rows, *other.rows) if row.task in scores.of]
+    rows = [row for row in (*one.rows, *other.rows) if row.task in scores.scores]
     if too_few("", *regression_needs(rows)) is not None:
         return None
-    of_first = np.array([1.0] * sum(row.task in scores.of for row in one.rows))
+    of_first = np.array([1.0] * sum(row.task in scores.scores for row in one.rows))
     side = np.concatenate([of_first, np.zeros(len(rows) - len(of_first))])
     z = np.array(scores.values(rows))
     model = regress(rows, {"first": side, scores.metric: z, "difference": side * z})

@@ -26,6 +26,7 @@ from gistpoint.core.analysis.pooling import (
     primary_minutes,
     tasks_of,
 )
+from gistpoint.core.analysis.timeratios import untimed
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -40,7 +41,7 @@ class Times:
 
     minutes: Floats
     ends: Integers
-    """`SOLVED`, `GAVE_UP` or `CENSORED`."""
+    """How each attempt ended: `SOLVED`, `GAVE_UP` or `CENSORED`."""
     units: Units
     rows: tuple[AttemptRow, ...]
 
@@ -79,7 +80,7 @@ def steps(minutes: Floats, ends: Integers) -> tuple[Floats, Floats, Floats, Floa
     survival: Floats = np.cumprod(1 - solved / at_risk, dtype=np.float64)
     nobody_ended = np.concatenate([[1.0], np.cumprod(1 - ended / at_risk)[:-1]]) if len(times) else survival
     left = 1 - np.cumsum(nobody_ended * solved / at_risk)
-    # The rounding errors of a sum would be taken for a share that is not yet solved, with an interval.
+    # A share of 0 must be exact: a rounding error would count as a share not yet solved, with an interval.
     left = np.where(left > 1e-12, left, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         greenwood = np.cumsum(solved / (at_risk * (at_risk - solved)))
@@ -167,7 +168,8 @@ def curves(data: StudyData) -> Findings:
             found.plot(_plot(mode, fit))
     found.note(
         "People who gave up would have taken longer: (a) counts giving up as censored, (b) as a"
-        " competing event (Aalen and Johansen)."
+        " competing event (Aalen and Johansen).",
+        *untimed(data),
     )
     return found.findings()
 

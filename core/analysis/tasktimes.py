@@ -22,7 +22,7 @@ from gistpoint.core.analysis.pooling import (
     solved_of,
 )
 from gistpoint.core.analysis.survival import Times, median_time
-from gistpoint.core.analysis.timeratios import given_up, log_minutes
+from gistpoint.core.analysis.timeratios import given_up, log_minutes, untimed
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -133,7 +133,7 @@ def times_of_tasks(data: StudyData) -> Findings:
         "The geometric mean of solved attempts is too low if somebody failed; the others take"
         " failures into account."
     )
-    found.note(*given_up(row for rows in conditions.values() for row in rows))
+    found.note(*given_up(row for rows in conditions.values() for row in rows), *untimed(data))
     return found.findings()
 
 

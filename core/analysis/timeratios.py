@@ -18,10 +18,20 @@ from numpy.typing import ArrayLike
 
 from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.censored import CensoredFit, fit_censored
+from gistpoint.core.analysis.censored_refits import CensoredRows
 from gistpoint.core.analysis.crossed_times import effects_on_times
 from gistpoint.core.analysis.evaluation import answer
 from gistpoint.core.analysis.findings import Findings, Number, Shortfall
-from gistpoint.core.analysis.intervals import Z_95, Floats, Integers, Kept, Scale, Spread, Units, jackknife
+from gistpoint.core.analysis.intervals import (
+    Z_95,
+    Floats,
+    Integers,
+    Kept,
+    Scale,
+    Spread,
+    Units,
+    jackknife_of_fits,
+)
 from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_TIMES,
     LEAST_TASKS,
@@ -31,9 +41,11 @@ from gistpoint.core.analysis.pooling import (
     too_few,
     under,
 )
+from gistpoint.core.analysis.samples import StandardScores, standard_scores
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.measuring import COMPETING
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.text import plural
 
 OF_MODEL = "model"
 """The label of an interval with the standard error of the model itself."""
@@ -59,7 +71,7 @@ NOTE = (
     " 1, because people who take too long drop out. 'Given the forecast' compares solved attempts across"
     " tasks, with the logarithm of the forecast as the covariate."
 )
-"""The comparisons in the table of ratios, row by row."""
+"""The note below the table of ratios, which explains the comparison in each row."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +105,14 @@ def people(data: StudyData) -> tuple[AttemptRow, ...]:
 def given_up(rows: Iterable[AttemptRow]) -> tuple[str, ...]:
     """Return a tuple with the note on giving up in regressions of times; empty if nobody gave up."""
     return (GIVING_UP,) if any(row.censored == COMPETING for row in rows) else ()
+
+
+def untimed(data: StudyData) -> tuple[str, ...]:
+    """Return a tuple with the note on attempts that have no time; empty if each has one."""
+    missing = sum(primary_minutes(row) <= 0 for row in people_of(data.rows))
+    if not missing:
+        return ()
+    return (f"Without a time, and so in no number of times: {plural(missing, 'counted attempt')}.",)
 
 
 def log_minutes(rows: Iterable[AttemptRow]) -> Floats:
@@ -145,21 +165,21 @@ def regress_times(
     free = 1 - len(full.coefficients) / int(kept.sum())
     covariance = sums @ full.covariance[:count, :count] @ sums.T / free
 
-    def effects(chosen: Kept) -> Floats:
-        fit = fitted(chosen)
-        return np.full(len(sums), np.nan) if fit is None else sums @ fit.coefficients[:count]
-
     # Only the persons and tasks of the rows used are left out in turn: the others would count as units
     # without influencing the estimate.
     used = tuple(row for row, keep in zip(rows, kept, strict=True) if keep)
-    place = np.flatnonzero(kept)
+    tasks = units.tasks[kept] if within_tasks else np.zeros(int(kept.sum()), dtype=np.int64)
+    places = np.unique(tasks, return_inverse=True)[1].ravel()
+    data = CensoredRows(x[kept], y[kept], solved[kept], places)
 
-    def among_used(chosen: Kept) -> Floats:
-        all_rows = np.zeros(len(rows), dtype=bool)
-        all_rows[place[chosen]] = True
-        return effects(all_rows)
+    def refitted(chosen: Kept) -> Floats:
+        if within_tasks:
+            chosen = np.array([_informative(tasks, data.solved, one) for one in chosen])
+        effects, constants = full.coefficients[:count], full.coefficients[count:]
+        return data.refits(chosen, effects, constants, full.sigma) @ sums.T
 
-    spread = jackknife(Units.of(used), among_used, np.diag(covariance), interval=interval)
+    estimate = sums @ full.coefficients[:count]
+    spread = jackknife_of_fits(Units.of(used), estimate, refitted, np.diag(covariance), interval=interval)
     names = (*columns, *(contrasts or {}))
     return TimeRegression(
         names, spread, np.sqrt(np.diag(covariance)), full.sigma / free**0.5, int((solved & kept).sum())
@@ -258,12 +278,14 @@ def regress_across(
         return short
     x = np.column_stack([np.asarray(values, dtype=float) for values in columns.values()])
     sums = _sums(tuple(columns), contrasts or {})
-    # The constant is no effect.
+    # The constant is not an effect of interest.
     with_constant = np.column_stack([np.ones(len(rows)), x])
     weights = np.column_stack([np.zeros(len(sums)), sums])
     found = None
     if _are_separable(x, None):
         found = effects_on_times(Units.of(rows), with_constant, y, solved, weights, interval=interval)
+    if found is None and np.ptp(y) == 0:
+        return Shortfall(what, "different times", 2, 1)
     if found is None:
         return Shortfall(what, "solved attempt in each of the ways compared", 1, 0)
     names = (*columns, *(contrasts or {}))
@@ -315,11 +337,13 @@ def time_ratios(data: StudyData) -> Findings:
                 item,
             )
     for metric in data.study.report.difficulty:
+        scores = standard_scores(data, metric)
         measured = [row for row in rows if metric in data.tasks[row.task].metrics]
         if measured:
             words = f"one standard deviation of {metric}"
-            add(metric, words, _of_metric(data, f"The ratio of times for {words}", measured, metric), metric)
-    found.note(*given_up(rows))
+            add(metric, words, _of_metric(f"The ratio of times for {words}", measured, scores), metric)
+            found.note(f"Unit: {scores.words}." if scores.scores else "")
+    found.note(*given_up(rows), *untimed(data))
     return found.findings()
 
 
@@ -350,14 +374,12 @@ def indicators(rows: Sequence[AttemptRow], name: str) -> dict[str, ArrayLike]:
     }
 
 
-def _of_metric(
-    data: StudyData, what: str, rows: Sequence[AttemptRow], metric: str
-) -> TimeRegression | Shortfall:
-    metric_of = {row.task: data.tasks[row.task].metrics[metric] for row in rows}
-    middle, spread = float(np.mean(list(metric_of.values()))), float(np.std(list(metric_of.values())))
-    if not spread:
+def _of_metric(what: str, rows: Sequence[AttemptRow], scores: StandardScores) -> TimeRegression | Shortfall:
+    # The scale is that of the regressions of success: one standard deviation is the same in the whole report.
+    rows = [row for row in rows if row.task in scores.scores]
+    if not rows:
         return Shortfall(what, "different values of the metric", 2, 1)
-    columns: dict[str, ArrayLike] = {metric: [(metric_of[row.task] - middle) / spread for row in rows]}
+    columns: dict[str, ArrayLike] = {scores.metric: scores.values(rows)}
     columns |= indicators(rows, "mode") | indicators(rows, "condition")
     # A metric is constant within a task: a regression within tasks could not estimate its effect.
     return regress_times(what, rows, columns, within_tasks=False)
@@ -460,7 +482,7 @@ def ratios_by_mode(data: StudyData) -> Findings:
             continue
         for effect in (*modes, *contrasts):
             table.row(name, effect, found.number(f"{name}/{effect}", regression.ratio(effect)))
-    found.note(*given_up(rows))
+    found.note(*given_up(rows), *untimed(data))
     return found.findings()
 
 

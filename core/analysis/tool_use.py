@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,19 +38,38 @@ def information_and_submissions(data: StudyData) -> Findings:
         for group in members:
             numbers = {
                 "information": mean(group.rows, list(map(information_calls, group.rows)), Scale.AMOUNT),
-                "submissions": mean(group.rows, [float(row.submissions) for row in group.rows], Scale.AMOUNT),
+                "submissions": mean(
+                    group.rows, [float(row.submissions or 0) for row in group.rows], Scale.AMOUNT
+                ),
             }
             table.row(group.label, mode, *found.numbers_of(f"{group.label}/{mode}", numbers))
             if len(group.rows) >= LEAST_ATTEMPTS_OF_RATE:
                 marks.append(_point(group.label, numbers["submissions"], numbers["information"]))
         title = f"Information against submissions: {mode}"
         found.plot(Plot(f"bp-10-{mode}", title, "submissions", "information calls", tuple(marks), NOTE))
+    found.note(_without_calls(data, FOUND))
     found.settings(groups)
     return found.findings()
 
 
 def _with_calls(data: StudyData, measure: str) -> list[PooledRows]:
-    return [group for group in measuring(data, measure) if any(row.calls for row in group.rows)]
+    """Return the groups that have calls, without the rows of files that record none."""
+    found = []
+    for group in measuring(data, measure):
+        rows = tuple(row for row in group.rows if row.has_known_calls)
+        if any(row.calls for row in rows):
+            found.append(replace(group, rows=rows))
+    return found
+
+
+def _without_calls(data: StudyData, measure: str) -> str:
+    """Return the note on the runs whose files record no call; empty if there are none."""
+    parts = []
+    for group in measuring(data, measure):
+        missing = sum(not row.has_known_calls for row in group.rows)
+        if missing:
+            parts.append(f"{group.label}, {group.mode}: {missing} of {len(group.rows)}")
+    return f"Left out, because their files record no call: {'; '.join(parts)}." if parts else ""
 
 
 def _point(label: str, x: Number, y: Number) -> Points:
@@ -77,6 +97,7 @@ def calls_by_tool(data: StudyData) -> Findings:
         found.plot(Plot(f"bp-11-{mode}", f"Mean calls by tool: {mode}", "tool", "solver", (matrix,)))
         if any(name.startswith("(") for name in names):
             found.note(DERIVED)
+    found.note(_without_calls(data, FOUND))
     found.settings(groups)
     return found.findings()
 
@@ -103,6 +124,7 @@ def kinds_of_calls(data: StudyData) -> Findings:
             sides = [group.rows for (group,) in pair]
             cells = found.numbers_of(f"{who}/mean of both", profile(sides))
             table.row(who, "mean of both", sum(map(len, sides)), *cells)
+    found.note(_without_calls(data, FIDELITY))
     found.settings(groups)
     return found.findings()
 

@@ -29,9 +29,9 @@ class AssistContext:
 
     messages: tuple[ChatMessage, ...]
     calls: int
-    """The number of answers to calls that were sent."""
+    """The number of answers to calls that the request contains."""
     left_out: tuple[str, ...]
-    """The ids of the calls whose answers did not fit."""
+    """The ids of the calls whose answers did not fit into the context."""
 
     @property
     def sha256(self) -> str:

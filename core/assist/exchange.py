@@ -22,7 +22,7 @@ from gistpoint.core.study.declaration import ChatSettings
 LONGEST_QUESTION = 20_000
 """The maximum number of characters in a question."""
 CANCELLED = "cancelled"
-"""The problem of an exchange that the user cancelled."""
+"""The `problem` of an exchange that the user cancelled."""
 
 
 @dataclass(frozen=True, slots=True)

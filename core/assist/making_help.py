@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gistpoint.core.assist.help import HelpGist
+from gistpoint.core.code.source_text import python_text
 from gistpoint.core.entrypoints.command import EntrypointError, parse_entrypoint
 from gistpoint.core.entrypoints.runs import EntrypointRunner
 from gistpoint.core.kinds.folder import read_answer
@@ -80,9 +81,7 @@ def leaked_line(gist: str, tree: SourceTree, answer: Answer) -> str:
     """
     lines = {line.strip() for line in gist.splitlines()}
     corrupted = {
-        line.strip()
-        for _, source in tree.read_all(".py")
-        for line in source.decode("utf-8", "replace").splitlines()
+        line.strip() for _, source in tree.read_all(".py") for line in python_text(source).splitlines()
     }
     originals = (line.strip() for target in answer.targets for line in target.original.splitlines())
     return next((line for line in originals if line in lines and line not in corrupted), "")

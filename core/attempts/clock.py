@@ -7,11 +7,8 @@ wall clock and the monotonic clock.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, structs
@@ -93,7 +90,7 @@ def _moved(clock: Clock, activity: ClockActivity, ms: int) -> Clock:
 
 
 SLEEP_THRESHOLD_MS = 2_000
-"""Smaller differences between the clocks, in milliseconds, are adjustments of the wall clock, not sleep."""
+"""Smaller differences between the clocks, in milliseconds, count as adjustments of the wall clock."""
 
 
 class ClockActivity(StrEnum):
@@ -150,8 +147,13 @@ class Clock(Struct, frozen=True):
 
     def of(self, activity: ClockActivity) -> int:
         """Return the milliseconds counted as `activity`."""
-        value: int = getattr(self, activity.value)
+        value: int = getattr(self, activity)  # the member is its value, which is slow to look up
         return value
+
+    @property
+    def total(self) -> int:
+        """All milliseconds, except those between two processes."""
+        return sum(map(self.of, ClockActivity))
 
     @property
     def active(self) -> int:
@@ -170,7 +172,7 @@ class Clock(Struct, frozen=True):
 
     def add(self, activity: ClockActivity, ms: int) -> Clock:
         """Return the clock with `ms` more (or fewer) of `activity`, at least 0."""
-        changed: dict[str, Any] = {activity.value: max(0, self.of(activity) + ms)}
+        changed: dict[str, Any] = {activity: max(0, self.of(activity) + ms)}
         return structs.replace(self, **changed)
 
     def unanswered(self, ms: int) -> Clock:
@@ -182,27 +184,3 @@ class Clock(Struct, frozen=True):
         """Return the clock at the start of a new process; the time in between counts only as `away`."""
         gap = max(0, utc_ms - self.utc_ms) if self.utc_ms is not None else 0
         return structs.replace(self, mono_ms=mono_ms, utc_ms=utc_ms, away=self.away + gap)
-
-
-class SystemTime:
-    """The machine's clocks; implements `core.ports.TimeSource`."""
-
-    def utc_ms(self) -> int:
-        """Return the milliseconds since the epoch."""
-        return time.time_ns() // 1_000_000
-
-    def mono_ms(self) -> int:
-        """Return the milliseconds of the monotonic clock."""
-        return time.monotonic_ns() // 1_000_000
-
-    def boot_id(self) -> str:
-        """Return the kernel's boot id on Linux, elsewhere the minute of the boot."""
-        return _boot_id()
-
-
-@cache
-def _boot_id() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return f"boot-{round((time.time() - time.monotonic()) / 60)}"

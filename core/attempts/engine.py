@@ -219,7 +219,7 @@ class Attempt:
         """Return the tools that can be called now; none after the end of the attempt."""
         if self.state.ended:
             return ()
-        # With a later version's tool, later parts of an attempt would have different means from earlier ones
+        # With a later version's tool, the rest of an attempt would have more tools than its beginning
         # (decision 72).
         began_with = self.tools
         return tuple(tool for tool in self._harness.offered(self.state) if tool in began_with)
@@ -453,11 +453,11 @@ class Attempt:
         """End the attempt as skipped. Raises `AttemptError` while a call runs."""
         self._end_by_solver(EndReason.SKIPPED, code, text)
 
-    def end(self, reason: EndReason, text: str = "") -> None:
+    def end(self, reason: EndReason, text: str = "", *, code: str = "") -> None:
         """End the attempt for a reason set by the system or an organiser; ignored if it has ended already."""
         with self._lock:
             if not self.state.ended:
-                self.append(AttemptEnded(reason.value, text=text))
+                self.append(AttemptEnded(reason.value, code or UNSET, text))
 
     def _end_by_solver(self, reason: EndReason, code: GiveUpCode, text: str) -> None:
         with self._lock:

@@ -22,6 +22,7 @@ from gistpoint.core.attempts.reasons import PauseReason as PauseReason
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import Usage
 from gistpoint.core.confirmation.model import AnsweredCall, Confirmation, Confirmed
+from gistpoint.core.decoding import decodable
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tools.declaration import Replacement, Revealed
@@ -218,7 +219,7 @@ class SubmissionScored(EventData, frozen=True):
 class PassConfirmed(EventData, frozen=True):
     """The confirmation of a submission that passed; it follows the end of the attempt.
 
-    The fields are those of `Confirmation`. Of several for one submission, the last counts.
+    The fields are those of `Confirmation`. If a submission has several, the last one counts.
     """
 
     type: ClassVar[str] = "confirmation"
@@ -240,19 +241,18 @@ class PassConfirmed(EventData, frozen=True):
     @classmethod
     def of(cls, call_id: str, confirmation: Confirmation) -> PassConfirmed:
         """Return the event that records a confirmation."""
-        return msgspec.convert({"call_id": call_id, **msgspec.to_builtins(confirmation)}, cls)
+        return msgspec.convert({"call_id": call_id, **msgspec.to_builtins(confirmation)}, decodable(cls))
 
     @property
     def confirmation(self) -> Confirmation:
         """The confirmation; values of a newer version count as unconfirmed, and its detail quotes them."""
         values = msgspec.to_builtins(self)
         try:
-            return msgspec.convert(values, Confirmation)
+            return msgspec.convert(values, decodable(Confirmation))
         except msgspec.ValidationError:
             newer = f"A newer version of gistpoint reports: {self.result} {self.reason or ''}".rstrip()
-            return msgspec.convert(
-                {**values, "result": Confirmed.UNCONFIRMED, "reason": None, "detail": newer}, Confirmation
-            )
+            known = {**values, "result": Confirmed.UNCONFIRMED, "reason": None, "detail": newer}
+            return msgspec.convert(known, decodable(Confirmation))
 
 
 class RequestedCall(msgspec.Struct, frozen=True):
@@ -272,11 +272,11 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     # A host chooses the names of these members, which must not be taken for those of the event.
     spreads: ClassVar[bool] = False
     turn: int
-    """The number, counted from 1."""
+    """The number of the turn in the attempt, counted from 1."""
     content: str = ""
     reasoning: str | UnsetType = UNSET
     refusal: str | UnsetType = UNSET
-    """The model's own words if it declines."""
+    """The model's own words if it declines to answer."""
     tool_calls: tuple[RequestedCall, ...] = ()
     unmade: tuple[RequestedCall, ...] | UnsetType = UNSET
     """The calls after the first in a reply whose calls are text; they are not carried out (decision 151)."""
@@ -465,16 +465,16 @@ class AssistAsked(EventData, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "assist_asked"
     exchange: int
-    """The number, counted from 1."""
+    """The number of the exchange in the attempt, counted from 1."""
     text: str
     buffer: str | UnsetType = UNSET
     """The name of the buffer in the editor, if any."""
     template: str = ""
     context_sha256: str = ""
     calls: int = 0
-    """The number of answers to calls that were sent."""
+    """The number of answers to calls that the request contained."""
     left_out: tuple[str, ...] = ()
-    """The ids of the calls whose answers did not fit."""
+    """The ids of the calls whose answers did not fit into the context."""
 
 
 class AssistAnswered(EventData, frozen=True, kw_only=True):
@@ -518,7 +518,8 @@ class Crashed(EventData, frozen=True):
 class AttemptEnded(EventData, frozen=True):
     """The end of the attempt for an `EndReason`.
 
-    `code` is the `GiveUpCode` of a solver who gave up, or the problem of an attempt that was settled.
+    `code` is the `GiveUpCode` of a solver who gave up, the problem of an attempt that was settled, or
+    `SCAFFOLD_INTERRUPTED`.
     """
 
     type: ClassVar[str] = "attempt_ended"
@@ -566,7 +567,7 @@ def event_data(type: str, data: Mapping[str, Any]) -> EventData:
         declared = {name: value for name, value in data.items() if name in fields and name != "extra"}
         data = {**declared, "extra": {name: value for name, value in data.items() if name not in declared}}
     try:
-        return msgspec.convert(data, kind)
+        return msgspec.convert(data, decodable(kind))
     except (ValueError, RecursionError):
         return OtherEvent(data)
 

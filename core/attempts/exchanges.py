@@ -16,9 +16,9 @@ class AssistExchange:
     buffer: str = ""
     """The name of the buffer in the editor, if any."""
     calls: int = 0
-    """The number of answers to calls that were sent."""
+    """The number of answers to calls that the request contained."""
     left_out: tuple[str, ...] = ()
-    """The ids of the calls whose answers did not fit."""
+    """The ids of the calls whose answers did not fit into the context."""
     reply: str = ""
     problem: str = ""
     """The reason why there is no answer; empty if there is one."""

@@ -86,7 +86,7 @@ class TaskHarness(ABC):
     """
 
     def __init__(self, task: Task, backend: BackendRecord) -> None:
-        """Initialize the harness of an attempt at a task; `backend` is the isolation of its runs."""
+        """Initialise the harness of an attempt at a task; `backend` is the isolation of its runs."""
         self.task, self.backend = task, backend
 
     @property

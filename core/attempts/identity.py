@@ -11,7 +11,7 @@ from typing import Any
 from gistpoint.core.errors import AttemptError
 
 TIME_CHARACTERS = 10
-"""The number of characters in an attempt's id that encode its start, and sort by it."""
+"""The number of leading characters of an attempt's id that encode its start, so that ids sort by time."""
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 PERSON, REPLAY, MODEL, SIMULATED = "person", "replay", "model", "simulated"
@@ -23,7 +23,10 @@ CODE_HINT = "A code has at most 64 letters, digits, '.', '-' and '_', and begins
 
 
 class Role(StrEnum):
-    """The purpose of an attempt; estimates use baselines, and models' attempts at repairs in the demo."""
+    """The purpose of an attempt.
+
+    Estimates use only baselines, and repairs by models with the role `demo` (decision 163).
+    """
 
     BASELINE = "baseline"
     QA = "qa"

@@ -22,11 +22,11 @@ RAW_CHARACTERS = 100_000
 """The maximum number of characters in a malformed call's arguments that are journalled."""
 _NAME_CHARACTERS, _VALUE_CHARACTERS = 200, 1_000
 _MOST_ARGUMENTS = 20
-"""The maximum number of arguments journalled if they are too large; more than any tool has."""
+"""The maximum number of arguments journalled of a call whose arguments are too large; no tool has so many."""
 
 
 class Malformed(StrEnum):
-    """The fault of a call."""
+    """The reason why a call can't be carried out."""
 
     NOT_JSON = "not_json"
     NOT_OBJECT = "not_object"

@@ -153,7 +153,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A function that the solver marked as suspect, with the active time and the number of calls by then."""
+    """A function that the solver marked as suspect, with the active time and number of calls until then."""
 
     name: str
     at_ms: int

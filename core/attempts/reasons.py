@@ -17,7 +17,7 @@ class PauseReason(StrEnum):
     SUSPEND_DETECTED = "suspend_detected"
     CORRECTION = "correction"
     ENDPOINT_WAIT = "endpoint_wait"
-    """The model's endpoint asked for a later request."""
+    """The model's endpoint asked to be called later."""
     HANDOVER = "handover"
     QUESTIONNAIRE = "questionnaire"
     """A study asks questions about the task before work on it begins."""
@@ -79,3 +79,5 @@ SOLVER_GIVE_UP_CODES = (
     GiveUpCode.OTHER,
 )
 """The codes that a person can choose; the others are set by the program for a model."""
+SCAFFOLD_INTERRUPTED = "scaffold_interrupted"
+"""The code of an attempt that ended because its scaffold stopped and can't continue (decision 153)."""

@@ -402,9 +402,13 @@ def _after_call(state: AttemptState, data: EventData) -> AttemptState:
 
 
 def _focus_moved(state: AttemptState, pane: str) -> AttemptState:
-    if pane not in set(Pane):  # a pane of another version
+    known = _PANES.get(pane)
+    if known is None:  # a pane of another version
         return state
-    return structs.replace(state, pane=Pane(pane), left_brief=state.left_brief or pane != Pane.BRIEF)
+    return structs.replace(state, pane=known, left_brief=state.left_brief or known is not Pane.BRIEF)
+
+
+_PANES = {str(pane): pane for pane in Pane}
 
 
 def _attempt_started(state: AttemptState, data: AttemptStarted) -> AttemptState:

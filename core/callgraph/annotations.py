@@ -77,7 +77,7 @@ class Annotations:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
                 node = parse_expression(node.value.strip())
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
+            except (SyntaxError, ValueError):
                 return []
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
             return [*self._values(scope, node.left), *self._values(scope, node.right)]

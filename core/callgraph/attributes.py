@@ -47,7 +47,7 @@ class Attributes:
         return result
 
     def read(self, scope: AnalysisScope, name: str, result: Variable, value: Value) -> None:
-        """Let `result` hold the attribute of one value."""
+        """Add the attribute `name` of one value to `result`."""
         if isinstance(value, Instance):
             self._read_instance(scope, name, result, value)
         elif isinstance(value, Class | OpenClass):

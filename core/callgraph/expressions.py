@@ -32,6 +32,7 @@ from gistpoint.core.callgraph.values import (
     Generated,
     Variable,
 )
+from gistpoint.core.code.nodes import has_any
 
 
 @dataclass(slots=True, eq=False)
@@ -172,9 +173,7 @@ def _paired(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]
     """Return the items of two tuples or lists in pairs; None unless their lengths are equal and known."""
     if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
         return None
-    if len(target.elts) != len(value.elts):
-        return None
-    if any(isinstance(item, ast.Starred) for item in [*target.elts, *value.elts]):
+    if len(target.elts) != len(value.elts) or has_any(ast.Starred, [*target.elts, *value.elts]):
         return None
     return list(zip(target.elts, value.elts, strict=True))
 
@@ -266,8 +265,12 @@ class Expressions:
             current = current.outer
         return self.program.name_variable(scope, name)
 
-    def assign(self, frame: NameFrame, name: str, variable: Variable) -> None:
-        """Let a name hold the values of `variable` from this point on."""
+    def assign(self, frame: NameFrame, name: str, variable: Variable, *, defines: bool = False) -> None:
+        """Let a name hold the values of `variable` from this point on.
+
+        If a definition or an import `defines` the name, code outside of a module does not see its values
+        before.
+        """
         scope = frame.scope
         if name in scope.globals or name in scope.nonlocals:
             target = scope.enclosing(name)
@@ -278,10 +281,14 @@ class Expressions:
             frame.names[name] = self.program.name_variable(scope, name)
             self.solver.copy(variable, frame.names[name])
             return
+        before = frame.names.get(name, NOTHING)
         frame.names[name] = variable
         # Code elsewhere may read the name: in other modules, or in functions inside this function.
-        is_seen_outside = scope.captured if scope.kind == "function" else scope.kind == "module"
+        is_seen_outside = (
+            scope.captured if scope.kind == "function" else scope.kind == "module" and not defines
+        )
         if is_seen_outside:
+            self.solver.copy(before, self.program.name_variable(scope, name))
             self.solver.copy(variable, self.program.name_variable(scope, name))
 
     def merged(self, variables: list[Variable]) -> Variable:
@@ -459,7 +466,7 @@ class Expressions:
         return (type(value).__name__, value), variable
 
     def _list(self, frame: NameFrame, node: ast.List | ast.Tuple | ast.Set) -> Variable:
-        starred = any(isinstance(item, ast.Starred) for item in node.elts)
+        starred = has_any(ast.Starred, node.elts)
         kind = type(node).__name__.lower()
         has_places = kind != "set" and not starred
         made = self.program.container(kind, None if starred else len(node.elts))

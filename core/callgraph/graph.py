@@ -1,4 +1,4 @@
-"""The call graph: functions, calls with the evidence for them, and a drawing of a neighborhood."""
+"""The call graph: functions, calls with the evidence for them, and a drawing of a neighbourhood."""
 
 from __future__ import annotations
 

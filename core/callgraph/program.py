@@ -164,7 +164,7 @@ class Program:
         return known
 
     def fields_seen(self, cls: Class, name: str, *, exact: bool) -> Variable:
-        """Return the variable of an instance attribute's values, stored through its class or a base.
+        """Return the variable for the values of an instance attribute, stored through its class or a base.
 
         If the instance is not `exact`, values stored through up to `MOST_SUBCLASSES` subclasses are included.
         """

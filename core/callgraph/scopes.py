@@ -10,6 +10,7 @@ from gistpoint.core.callgraph.graph import MODULE, FunctionNode
 from gistpoint.core.callgraph.sources import SourceFile, Sources
 from gistpoint.core.callgraph.values import AnalysisScope, Class, Function
 from gistpoint.core.code.bindings import bound_names
+from gistpoint.core.code.parsing import first_line
 
 TOO_DEEP = "its expressions or blocks are nested too deeply"
 
@@ -107,10 +108,15 @@ class _Definer:
         inner = AnalysisScope("function", self.file, scope, node_id)
         function = self.record(node, node_id, node.name, inner, scope.cls if scope.kind == "class" else None)
         function.is_abstract = _is_abstract(node)
-        first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
         kind = _kind(node, in_class=scope.kind == "class")
         self.all.nodes[node_id] = FunctionNode(
-            node_id, self.file.path, qualname, kind, first, node.lineno, node.end_lineno or node.lineno
+            node_id,
+            self.file.path,
+            qualname,
+            kind,
+            first_line(node),
+            node.lineno,
+            node.end_lineno or node.lineno,
         )
         if scope.cls is not None and scope.kind == "class":
             if function.is_abstract:

@@ -48,9 +48,9 @@ MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Gt: ast.Lt,
     ast.GtE: ast.LtE,
 }
-"""The comparison that Python asks of the right operand if the left one does not know the right one."""
+"""The comparison that Python tries with the right operand if the left operand does not support its type."""
 FORMATTED: dict[type, str] = {str: "__str__", bytes: "__bytes__"}
-"""The conversion that `%` asks of the right operand, by the type of a format on the left."""
+"""The conversion that `%` applies to the right operand, by the type of the format on the left."""
 
 
 def first_place(node: ast.Slice) -> int | None:

@@ -78,9 +78,9 @@ def _parse(path: str, data: bytes, skipped: dict[str, str]) -> ast.Module | None
     try:
         tree = parse(data)
     except SyntaxError as error:
-        skipped[path] = f"line {error.lineno or 0}: {error.msg}"
-    except (ValueError, RecursionError, MemoryError, UnicodeError) as error:
-        skipped[path] = str(error) or type(error).__name__
+        skipped[path] = f"line {error.lineno}: {error.msg}" if error.lineno else error.msg
+    except ValueError as error:
+        skipped[path] = str(error)
     else:
         return tree
     return None

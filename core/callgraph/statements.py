@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -73,7 +74,11 @@ class Statements:
 
     def module(self, file: SourceFile) -> None:
         """Walk a module, then the bodies of its functions."""
-        self.block(file.tree.body, NameFrame(self.program.definitions.modules[file.path]))
+        frame = NameFrame(self.program.definitions.modules[file.path])
+        self.block(file.tree.body, frame)
+        # Code elsewhere runs after the module, and calls the last definition of a name (decision 208).
+        for name, variable in frame.names.items():
+            self.solver.copy(variable, self.program.name_variable(frame.scope, name))
         self.functions.bodies()
 
     def block(self, body: list[ast.stmt], frame: NameFrame) -> bool:
@@ -128,8 +133,14 @@ class Statements:
         if self.block(node.orelse, frame):
             frame.names = chosen
             return ended
-        if not ended:
+        taken = branch_taken(node.test)
+        if ended:
+            return False
+        if taken is None:
             frame.names = self._joined([chosen, frame.names])
+        else:
+            # Names of the other branch alone are kept, because annotations use them.
+            frame.names = {**frame.names, **chosen} if taken else {**chosen, **frame.names}
         return False
 
     def _joined(self, states: list[State]) -> State:
@@ -218,7 +229,7 @@ class Statements:
             dotted = alias.name if alias.asname else alias.name.split(".")[0]
             found = self.program.hierarchy.absolute(dotted, frame.scope.file)
             value = found if isinstance(found, ModuleValue) else self.program.outside(found)
-            self.expressions.assign(frame, alias.asname or dotted, self.solver.holding(value))
+            self.expressions.assign(frame, alias.asname or dotted, self.solver.holding(value), defines=True)
 
     def _import_from(self, frame: NameFrame, node: ast.ImportFrom) -> None:
         module = self.program.hierarchy.imported_from(node, frame.scope.file)
@@ -232,7 +243,7 @@ class Statements:
                 self.semantics.attributes.read_module(alias.name, made, module, submodule_first=inside)
             else:
                 self.solver.add(made, self.program.outside(f"{module}.{alias.name}"))
-            self.expressions.assign(frame, alias.asname or alias.name, made)
+            self.expressions.assign(frame, alias.asname or alias.name, made, defines=True)
 
     def _delete(self, frame: NameFrame, node: ast.Delete) -> None:
         for target in node.targets:
@@ -268,6 +279,62 @@ class Statements:
         frame.names.update(self.expressions.narrowed(frame, node.test))
         if node.msg is not None:
             self.expressions.evaluate(frame, node.msg)
+
+
+_ANY_VERSION = ((3, 0), (3, 999))
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+
+
+def branch_taken(test: ast.expr) -> bool | None:
+    """Return whether an `if` with this condition runs its body on every Python 3; None if that is not known.
+
+    It is known for `TYPE_CHECKING`, and for comparisons of `sys.version_info` or its first part with a
+    version that no Python 3 has.
+    """
+    match test:
+        case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
+            return False
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            taken = branch_taken(operand)
+            return None if taken is None else not taken
+        case ast.Compare(left=left, ops=[comparison], comparators=[right]) if (
+            type(comparison) in _COMPARISONS
+        ):
+            versions, wanted = _versions(left), _constant(right)
+            try:
+                found = {_COMPARISONS[type(comparison)](version, wanted) for version in versions}
+            except TypeError:
+                return None
+            return found.pop() if len(found) == 1 else None
+    return None
+
+
+def _versions(node: ast.expr) -> list[Any]:
+    """Return the least and greatest value of `sys.version_info`, or of its first part; else nothing."""
+    match node:
+        case ast.Attribute(value=ast.Name(id="sys"), attr="version_info"):
+            return [*_ANY_VERSION]
+        case (
+            ast.Attribute(value=inner, attr="major") | ast.Subscript(value=inner, slice=ast.Constant(value=0))
+        ):
+            return [version[0] for version in _versions(inner)]
+    return []
+
+
+def _constant(node: ast.expr) -> object:
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Tuple(elts=items):
+            return tuple(map(_constant, items))
+    return None
 
 
 def _assigned(body: list[ast.stmt]) -> list[str]:
@@ -308,7 +375,7 @@ class FunctionBodies:
         variable = self.solver.holding(function)
         decorated = self._decorated(frame, node.decorator_list, variable)
         if not any(last_name(item) == "overload" for item in node.decorator_list):
-            self.expressions.assign(frame, node.name, decorated)
+            self.expressions.assign(frame, node.name, decorated, defines=True)
 
     def lambda_(self, node: ast.Lambda, frame: NameFrame) -> Variable:
         """Return the variable of a lambda."""
@@ -425,7 +492,7 @@ class FunctionBodies:
                 self._hook(call, base, cls)
                 break
         result = self._decorated(frame, node.decorator_list, self.solver.holding(cls))
-        self.expressions.assign(frame, node.name, result)
+        self.expressions.assign(frame, node.name, result, defines=True)
 
     def _hook(self, call: CallSite, base: Class, cls: Class) -> None:
         variable = self.program.name_variable(base.scope, call.name)

@@ -6,7 +6,6 @@ import ast
 import difflib
 import inspect
 import re
-import tokenize
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from gistpoint.core.code.parsing import (
     DefinitionNode,
     FoundDefinition,
     NotDefinedError,
+    at_line,
     parse_module,
     walk_definitions,
 )
@@ -56,7 +56,7 @@ class Layout:
     decorators: tuple[tuple[int, int, int, int], ...] = ()
     """The range of each decorator's expression: the line and column of its start, then those of its end."""
     docstring: tuple[int, int, int, int] | None = None
-    """The range of the statement that is the docstring, with parentheses; None without a docstring."""
+    """The range of the statement that is the docstring, including parentheses; None without a docstring."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def layout_of(document: SourceText, node: DefinitionNode, docstring: ast.stmt | 
     keyword = (node.lineno, node.col_offset)
     decorators = tuple(_range(item) for item in node.decorator_list)
     return Layout(
-        start=_first_at(document, decorators[0]) if decorators else keyword,
+        start=_first_at(document, node.decorator_list[0]) if decorators else keyword,
         keyword=keyword,
         header=max(_header_ends(node), default=keyword),
         body_line=node.body[0].lineno,
@@ -255,45 +255,10 @@ def _header_ends(node: DefinitionNode) -> Iterator[tuple[int, int]]:
         yield part.end_lineno, part.end_col_offset  # type: ignore[attr-defined]  # every part has a position
 
 
-def _first_at(document: SourceText, decorator: tuple[int, int, int, int]) -> tuple[int, int]:
-    """Return the position of a decorator's `@`; parentheses can push its expression to a later line."""
-    line, column = decorator[:2]
-    text = document.line(line)
-    before = text[: document.offset(line, column) - document.line_starts[line - 1]]
-    stripped = before.rstrip(_SPACE + "(")
-    if stripped.endswith("@") and not stripped[:-1].strip(_SPACE):
-        return line, len(stripped) - 1
-    return _scan_for_at(document, line, column)
-
-
-def _scan_for_at(document: SourceText, line: int, column: int) -> tuple[int, int]:
-    """Return the position of the last `@` before a position that starts a logical line.
-
-    Raises `CodeError` if there is none.
-    """
-    numbers = iter(range(1, line + 1))
-
-    def readline() -> str:
-        number = next(numbers, 0)
-        return f"{document.line(number)}\n" if number else ""
-
-    found, fresh = (line, column), True
-    try:
-        for item in tokenize.generate_tokens(readline):
-            if item.type in (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT):
-                continue
-            if fresh and item.string == "@":
-                found = item.start
-            fresh = item.type == tokenize.NEWLINE
-    except (tokenize.TokenError, SyntaxError):
-        # The text ends at the decorator's line, so its brackets may stay open; all text before it was
-        # scanned.
-        pass
-    if found == (line, column):
-        raise CodeError(
-            f"The `@` of the decorator on line {line} of {document.path} can't be found.", line=line
-        )
-    return found
+def _first_at(document: SourceText, decorator: ast.expr) -> tuple[int, int]:
+    """Return the position of a decorator's `@`."""
+    line = at_line(decorator, document.line)
+    return line, document.line(line).index("@")
 
 
 _MOST_CANDIDATES = 20

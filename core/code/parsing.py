@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -25,24 +26,83 @@ T = TypeVar("T")
 _LOCK = threading.RLock()
 _TRIES = 10
 _MISCOUNTED = "recursion depth mismatch"
+_LONE_AT = re.compile(r"@[ \t\f(\\]*(?:#[^\r\n]*)?[\r\n]")
+_LINE_END = re.compile(r"\r\n?|\n")
+
+
+class NestedTooDeeplyError(SyntaxError):
+    """Code is nested too deeply for Python to parse or compile it."""
 
 
 def parse(source: str | bytes) -> ast.Module:
-    """Return the syntax tree of a module.
+    """Return the syntax tree of a module, in which `first_line` finds every decorator's `@`.
 
-    Raises what `ast.parse` raises, but no error caused by other threads.
+    Raises `NestedTooDeeplyError` for code that is nested too deeply, `SyntaxError` for other code that is not
+    valid, and `ValueError` for a lone surrogate. Other threads cause no error.
     """
-    return undisturbed(lambda: ast.parse(source))
+    tree = _built(lambda: ast.parse(source))
+    text = source if isinstance(source, str) else source.decode("latin-1")
+    if _LONE_AT.search(text):
+        _note_at_signs(tree, _LINE_END.split(text))
+    return tree
+
+
+def parsed_or_empty(source: str | bytes) -> ast.Module:
+    """Return the syntax tree of a module as `parse` does; that of an empty module if it does not parse."""
+    try:
+        return parse(source)
+    except (SyntaxError, ValueError):
+        return ast.Module([], [])
+
+
+def _note_at_signs(tree: ast.Module, lines: list[str]) -> None:
+    """Give each decorator's expression the line of its `@`, which is not in the syntax tree."""
+    for node in ast.walk(tree):
+        for decorator in getattr(node, "decorator_list", ()):
+            vars(decorator)["at_line"] = at_line(decorator, lambda number: lines[number - 1])
+
+
+def at_line(decorator: ast.expr, line_of: Callable[[int], str]) -> int:
+    """Return the line of a decorator's `@`; parentheses can push its expression to a later line.
+
+    `line_of` returns a line of the file by its number.
+    """
+    line = decorator.lineno
+    # Between the two are only brackets, comments and line continuations.
+    while line > 1 and not line_of(line).lstrip(" \t\f").startswith("@"):
+        line -= 1
+    return line
+
+
+def first_line(node: ast.stmt | ast.expr) -> int:
+    """Return the first physical line of a node; for a definition, that of the `@` of its first decorator.
+
+    The node is from `parse`; the lines of code objects begin at a decorator's expression instead.
+    """
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(getattr(item, "at_line", item.lineno) for item in decorators)])
 
 
 def parse_expression(text: str) -> ast.expr:
     """Return the syntax tree of one expression. Raises the same exceptions as `parse`."""
-    return undisturbed(lambda: ast.parse(text, mode="eval")).body
+    return _built(lambda: ast.parse(text, mode="eval")).body
 
 
 def compile_module(source: str | ast.Module, name: str) -> CodeType:
-    """Return the compiled code of a module with the file name `name`. Raises what `compile` raises."""
-    return undisturbed(lambda: compile(source, name, "exec", dont_inherit=True))
+    """Return the compiled code of a module with the file name `name`. Raises the errors of `parse`."""
+    return _built(lambda: compile(source, name, "exec", dont_inherit=True))
+
+
+def _built(call: Callable[[], T]) -> T:
+    """Return the result of `call`, which parses or compiles code.
+
+    Code that is nested too deeply is refused like any other: Python has several exceptions for it, and how
+    deep is too deep depends on the calls that are active at that moment.
+    """
+    try:
+        return undisturbed(call)
+    except (RecursionError, MemoryError, OverflowError) as error:
+        raise NestedTooDeeplyError("it is nested too deeply") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +128,6 @@ def fault_in(source: str) -> Fault | None:
         return Fault(error.msg, error.lineno or 0)
     except ValueError as error:
         return Fault(str(error))
-    except (RecursionError, MemoryError, OverflowError):
-        return Fault("it is nested too deeply to be compiled")
     return None
 
 
@@ -138,9 +196,8 @@ def parse_module(text: str, what: str, *, first_line: int = 1) -> ast.Module:
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + first_line
         raise CodeError(f"{what} holds half a surrogate pair on line {line}.", line=line) from error
-    except (ValueError, OverflowError, RecursionError, MemoryError) as error:
-        reason = str(error) or "it is nested too deeply"
-        raise CodeError(f"{what} can't be parsed: {reason} (line {first_line}).", line=first_line) from error
+    except ValueError as error:
+        raise CodeError(f"{what} can't be parsed: {error} (line {first_line}).", line=first_line) from error
 
 
 def compile_problem(text: str) -> CodeError | None:
@@ -149,8 +206,8 @@ def compile_problem(text: str) -> CodeError | None:
         compile_module(text, "<code>")
     except SyntaxError as error:
         return CodeError(f"{error.msg} (line {error.lineno or 1})", line=error.lineno or 1)
-    except (ValueError, OverflowError, RecursionError, MemoryError) as error:
-        return CodeError(str(error) or "the code is nested too deeply")
+    except ValueError as error:
+        return CodeError(str(error))
     return None
 
 

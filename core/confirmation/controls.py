@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.confirmation.model import NOT_CONTROLLED, Controls
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import TaskError
 from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import replace_file
@@ -67,4 +68,4 @@ def _read(folder: Path) -> tuple[Controls, bool]:
 def _controls(document: Mapping[str, Any]) -> Controls:
     if document["format"] != FORMAT or document["version"] != VERSION:
         raise ValueError(f"it is a {document['format']} of version {document['version']}")
-    return msgspec.convert(document["controls"], Controls)
+    return msgspec.convert(document["controls"], decodable(Controls))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.index import Definition, DefinitionKind, FileIndex, index_source
+from gistpoint.core.code.nodes import inside
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.code.splice import remove_body, with_definition
 from gistpoint.core.code.testfiles import is_configuration, is_protected
@@ -107,12 +108,15 @@ def _suits_same_calls(old: ast.arguments, new: ast.arguments) -> bool:
     before, after = _parameters(old), _parameters(new)
     added = after.keys() - before.keys()
     kinds = {kind for kind, _ in before}
-    if added and not kinds.isdisjoint(_TAKING_OTHERS):
-        return False  # a new parameter could take what these took so far
+    takes_others = not kinds.isdisjoint(_TAKING_OTHERS)
+    if added and takes_others:
+        return False  # a new parameter could get arguments that `*args` or `**kwargs` got before
     placed, placed_after = ([key for key in part if key[0] in _BY_PLACE] for part in (before, after))
+    keeps_names = before.keys() <= after.keys()
     keeps_places = placed_after[: len(placed)] == placed
     keeps_defaults = all(text in ("", after.get(key)) for key, text in before.items())
-    return before.keys() <= after.keys() and keeps_places and keeps_defaults and all(map(after.get, added))
+    added_have_defaults = all(map(after.get, added))
+    return keeps_names and keeps_places and keeps_defaults and added_have_defaults
 
 
 def require_same_at_import(given: SourceTree, original: SourceTree) -> None:
@@ -161,7 +165,7 @@ _Parameters = dict[tuple[str, str], str]
 
 
 def _parameters(arguments: ast.arguments) -> _Parameters:
-    """Return the parameters of a function; those that take any number of arguments have a default."""
+    """Return the parameters of a function; `*args` and `**kwargs` count as having a default."""
     named = [("place", part) for part in arguments.posonlyargs]
     named += [("place or name", part) for part in arguments.args]
     missing: list[ast.expr | None] = [None] * (len(named) - len(arguments.defaults))
@@ -177,12 +181,12 @@ def _parameters(arguments: ast.arguments) -> _Parameters:
 
 def _outside_bodies(path: str, old: ast.Module, new: ast.Module) -> tuple[Unconfirmable, str]:
     """Return the reason for a difference outside of the bodies of functions, and a sentence about it."""
-    classes = [[part for part in ast.walk(module) if isinstance(part, ast.ClassDef)] for module in (old, new)]
-    of_classes = len(classes[0]) != len(classes[1]) or not all(
-        same_tree(first, second) for first, second in zip(*classes, strict=True)
-    )
+    classes = [list(inside(ast.ClassDef, module)) for module in (old, new)]
+    same_number = len(classes[0]) == len(classes[1])
+    same_classes = same_number and all(map(same_tree, *classes))
     members = [[[type(part) for part in found.body] for found in side] for side in classes]
-    if of_classes and members[0] != members[1]:
+    same_members = members[0] == members[1]
+    if not same_classes and not same_members:
         return Unconfirmable.CLASS_TARGET, f"The submission changes the members of a class in {path}."
     return (
         Unconfirmable.HEADER_CHANGED,

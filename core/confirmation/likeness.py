@@ -29,8 +29,8 @@ _ABSENT = object()
 def same_data(request: Message, first: Message, second: Message) -> bool:
     """Return whether two answers to one request hold the same data, and leave the same data in arguments.
 
-    Answers that can't be compared, such as a callback or a missing answer, count as the same. Those that are
-    too malformed to be compared do not.
+    Answers that can't be compared, such as a callback or a missing answer, count as the same, but malformed
+    answers do not.
     """
     if not _UNANSWERED.isdisjoint((first.get("re"), second.get("re"))):
         return True
@@ -69,17 +69,19 @@ class _Comparison:
         return all(self.same(one, other, depth) for one, other in pairs)
 
     def same(self, first: Any, second: Any, depth: int = 0) -> bool:
+        """Whether two values are the same data; below the deepest compared level, all are."""
         if depth > _DEEPEST:
             return True
-        if _tag(first) == _tag(second) == "#":
+        tag, other_tag = _tag(first), _tag(second)
+        if tag == other_tag == "#":
             return self.same_objects(first[1], second[1], depth + 1)
-        if _tag(first) == "e" != _tag(second):
+        if tag == "e" != other_tag:
             return self.same_member(first, second, depth + 1)
-        if _tag(second) == "e" != _tag(first):
+        if other_tag == "e" != tag:
             return self.same_member(second, first, depth + 1)
         # Two functions of different kinds, such as a partial and a closure, may behave identically.
         both_are_functions = self.can_be_called(first) and self.can_be_called(second)
-        if both_are_functions and _tag(first) != _tag(second):
+        if both_are_functions and tag != other_tag:
             return True
         if type(first) is not type(second):
             return False
@@ -104,14 +106,18 @@ class _Comparison:
     # Objects
 
     def same_objects(self, first: int, second: int, depth: int) -> bool:
+        """Whether two objects, by their numbers, are the same data; a pair seen before counts as the same."""
         if (first, second) in self.seen:
             return True
         self.seen[first, second] = None
         one, other = self.heaps[0].get(str(first)), self.heaps[1].get(str(second))
         if one is None or other is None:
-            # What stays in its process has the submission's number in the request to both.
-            return first == second and (one is other or first <= _STAYING)
-        if "object" in (one[0], other[0]) and one[:2] != other[:2]:
+            # An object that stays in the submission's process has the same number in the requests to both
+            # sides.
+            both_are_unknown = one is other
+            return first == second and (both_are_unknown or first <= _STAYING)
+        is_object = "object" in (one[0], other[0])
+        if is_object and one[:2] != other[:2]:
             one, other = _as_plain(one), _as_plain(other)
         if one[0] in _DICTIONARIES and other[0] in _DICTIONARIES:
             return self.same_pairs(one[1], other[1], depth)
@@ -196,7 +202,7 @@ def _as_plain(node: Sequence[Any]) -> Sequence[Any]:
 
 
 def _same_float(_: _Comparison, first: Any, second: Any, __: int) -> bool:
-    one, other = (math.nan if value[1] == "nan" else float.fromhex(value[1]) for value in (first, second))
+    one, other = (float.fromhex(value[1]) for value in (first, second))
     return one == other or (one != one and other != other) or math.isclose(one, other, rel_tol=_CLOSE)
 
 

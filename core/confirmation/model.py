@@ -21,7 +21,7 @@ class Confirmed(StrEnum):
     CONFIRMED = "confirmed"
     """The tests that count pass with the submitted functions in a process without tests."""
     CONTRADICTED = "contradicted"
-    """Run that way, a test that counts fails, and the true function answers a call in it differently."""
+    """Run that way, a test that counts fails, and the true function answers one of its calls differently."""
     UNCONFIRMED = "unconfirmed"
     """Neither confirmed nor contradicted, for a reason that is an `Unconfirmable`."""
 

@@ -46,32 +46,21 @@ class ValueRenderer:
         node = self.heap.get(str(value[1]))
         if node is None:
             return "<given>"
-        match node[0]:
-            case "list":
-                return f"[{self.parts(node[1], depth)}]"
-            case "dict" | "default" | "counter" | "ordered":
-                return f"{{{self.pairs(node[1], depth)}}}"
-            case "set":
-                return f"{{{self.parts(node[1], depth)}}}" if node[1] else "set()"
-            case "object":
-                held = [f"{name}={self.text(part, depth)}" for name, part in node[2].items()]
-                inside = [_inside(self, node, depth)] if node[3] else []
-                return f"{_bare(node[1])}({', '.join([*inside, *held])})"
-            case "exception":
-                return f"{_bare(node[1])}{self.text(node[2], depth)}"
-            case _:
-                return f"<{node[0]}>"
+        show = _NODES.get(node[0])
+        return show(self, node, depth) if show else f"<{node[0]}>"
 
 
-def _inside(renderer: ValueRenderer, node: list[Any], depth: int) -> str:
-    if node[3] == "dict":
-        return f"{{{renderer.pairs(node[4], depth)}}}"
-    if node[3] in ("list", "set", "deque"):
-        return renderer.parts(node[4], depth)
-    return renderer.text(node[4], depth) if node[3] != "bytearray" else "..."
+def _inside(renderer: ValueRenderer, base: str, contents: Any, depth: int) -> str:
+    """Return the text of what an object contains as an instance of `base`, the built-in type it extends."""
+    if base == "dict":
+        return f"{{{renderer.pairs(contents, depth)}}}"
+    if base in ("list", "set", "deque"):
+        return renderer.parts(contents, depth)
+    return renderer.text(contents, depth) if base != "bytearray" else "..."
 
 
 def _bare(name: str) -> str:
+    """Return `qualname` of `module:qualname`."""
     return name.rpartition(":")[2]
 
 
@@ -83,11 +72,47 @@ def _items(left: str, right: str) -> Callable[[ValueRenderer, list[Any], int], s
     return show
 
 
+def _pairs(left: str, right: str) -> Callable[[ValueRenderer, list[Any], int], str]:
+    return lambda renderer, node, depth: f"{left}{{{renderer.pairs(node[1], depth)}}}{right}"
+
+
+def _set(renderer: ValueRenderer, node: list[Any], depth: int) -> str:
+    return f"{{{renderer.parts(node[1], depth)}}}" if node[1] else "set()"
+
+
+def _object(renderer: ValueRenderer, node: list[Any], depth: int) -> str:
+    _, kind, attributes, base, *contents = node
+    held = [f"{name}={renderer.text(part, depth)}" for name, part in attributes.items()]
+    inside = [_inside(renderer, base, contents[0], depth)] if base else []
+    return f"{_bare(kind)}({', '.join([*inside, *held])})"
+
+
+def _namespace(renderer: ValueRenderer, node: list[Any], depth: int) -> str:
+    held = (f"{name}={renderer.text(part, depth)}" for name, part in node[1])
+    return f"SimpleNamespace({', '.join(held)})"
+
+
+_NODES: dict[str, Callable[[ValueRenderer, list[Any], int], str]] = {
+    "list": lambda renderer, node, depth: f"[{renderer.parts(node[1], depth)}]",
+    "dict": _pairs("", ""),
+    "default": _pairs("defaultdict(", ")"),
+    "counter": _pairs("Counter(", ")"),
+    "ordered": _pairs("OrderedDict(", ")"),
+    "set": _set,
+    "deque": lambda renderer, node, depth: f"deque([{renderer.parts(node[1], depth)}])",
+    "bytearray": lambda renderer, node, depth: f"bytearray({base64.b64decode(node[1])!r})",
+    "text file": lambda renderer, node, depth: f"StringIO({node[1]!r}) at {node[2]}",
+    "byte file": lambda renderer, node, depth: f"BytesIO({base64.b64decode(node[1])!r}) at {node[2]}",
+    "namespace": _namespace,
+    "object": _object,
+    "exception": lambda renderer, node, depth: f"{_bare(node[1])}{renderer.text(node[2], depth)}",
+}
 _VALUES: dict[str, Callable[[ValueRenderer, list[Any], int], str]] = {
     "#": ValueRenderer.node,
     "i": lambda renderer, value, depth: value[1],
-    "f": lambda renderer, value, depth: "nan" if value[1] == "nan" else repr(float.fromhex(value[1])),
+    "f": lambda renderer, value, depth: value[1] if "nan" in value[1] else repr(float.fromhex(value[1])),
     "b": lambda renderer, value, depth: repr(base64.b64decode(value[1])),
+    "u": lambda renderer, value, depth: repr(base64.b64decode(value[1]).decode("utf-32-le", "surrogatepass")),
     "t": _items("(", ")"),
     "z": _items("frozenset({", "})"),
     "r": lambda renderer, value, depth: f"range({', '.join(value[1:])})",
@@ -97,8 +122,16 @@ _VALUES: dict[str, Callable[[ValueRenderer, list[Any], int], str]] = {
     "e": lambda renderer, value, depth: f"{_bare(value[1])}({renderer.text(value[2], depth)})",
     "m": lambda renderer, value, depth: f"{renderer.text(value[1], depth)}.{value[2]}",
     "x": lambda renderer, value, depth: f"{value[1].rpartition('.')[2]}{renderer.text(value[2], depth)}",
+    "mp": lambda renderer, value, depth: f"mappingproxy({renderer.text(value[1], depth)})",
+    "v": lambda renderer, value, depth: f"dict_{value[1]}({renderer.text(value[2], depth)})",
     "re": lambda renderer, value, depth: f"re.compile({renderer.text(value[1], depth)})",
 }
+"""How to show a value, by its tag, as `sandbox/payload/plain_data.py` assigns it.
+
+`#` refers to a node of the heap, `k` is a constant, `n` something known by its name, `e` a member of an
+enumeration, `m` a bound method, and `x` an object that is rebuilt from arguments, such as a date. The others
+are built-in types: integers beyond 64 bits, floats, bytes, tuples, frozen sets, ranges, slices and patterns.
+"""
 
 
 def bounded(text: str) -> str:
@@ -135,6 +168,23 @@ def effects_text(request: Message, reply: Message, renderer: ValueRenderer) -> s
     return bounded("; ".join(texts))
 
 
+def texts_apart(first: Message, second: Message, texts: Sequence[str]) -> list[str]:
+    """Return two answers as texts.
+
+    If the two `texts` are equal, an excerpt of the answer's data, around the first difference, follows each.
+    """
+    if texts[0] != texts[1]:
+        return list(texts)
+    keys = answer_key(first), answer_key(second)
+    shorter = min(map(len, keys))
+    differing = (at for at, (one, other) in enumerate(zip(*keys, strict=False)) if one != other)
+    start = max(0, next(differing, shorter) - _BEFORE)
+    shown = texts[0][: _LONGEST // 2]
+    return [bounded(f"{shown}; as data ...{key[start : start + _LONGEST // 3]}") for key in keys]
+
+
+_BEFORE = 30
+"""The number of characters that are shown in front of a difference."""
 EFFECTS = {"out": "it prints", "err": "it prints to stderr", "warnings": "it warns", "logs": "it logs"}
 """The effects sent with an answer (`sandbox/payload/submission_server.py`), in words."""
 
@@ -202,10 +252,11 @@ def numbered_by_place(text: str) -> str:
 
 def same_without_order(first: Message, second: Message) -> bool:
     """Return whether two answers hold the same data, ignoring the order within dictionaries."""
-    return _unordered(first) == _unordered(second)
+    return unordered_key(first) == unordered_key(second)
 
 
-def _unordered(reply: Message) -> str:
+def unordered_key(reply: Message) -> str:
+    """Return a string that is equal for answers with the same data, ignoring the order of dictionaries."""
     heap = {
         number: [node[0], sorted(node[1], key=json.dumps)] if node[0] == "dict" else node
         for number, node in reply.get("heap", {}).items()

@@ -9,18 +9,17 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from gistpoint.core.code.nodes import inside, only
 from gistpoint.core.corruption.shapes import (
     NAMED,
     TESTING,
     FunctionNode,
     defaults_of,
-    inside,
     is_call_to,
     is_none,
     name_of,
     names_in,
     names_read,
-    only,
 )
 
 _MARKER = re.compile(r"marker|missing|sentinel|unset|undefined|no_?default|no_?value|not_?given|empty$")

@@ -18,7 +18,7 @@ from itertools import chain, combinations, pairwise
 from typing import Any, cast
 
 from gistpoint.core.code.bindings import bound_names
-from gistpoint.core.code.parsing import CodeError, DefinitionNode, parse_expression
+from gistpoint.core.code.parsing import CodeError, DefinitionNode, first_line, parse_expression
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.corruption.blank_lines import without_gaps
 
@@ -143,7 +143,10 @@ class _Aligner:
     found: list[ChangeBack] = field(default_factory=list)
 
     def block(self, now: Sequence[ast.stmt], then: Sequence[ast.stmt]) -> None:
-        """Align two lists of statements."""
+        """Align two lists of statements.
+
+        Raises `_NotByLinesError` if lines alone do not show which statements correspond.
+        """
         if not now:
             raise _NotByLinesError  # no line shows where to insert the earlier statements
         _require_own_lines(now, self.now)
@@ -232,7 +235,7 @@ class _Aligner:
     def _header_rows(self, node: _Compound, lines: list[str]) -> Rows:
         """Return the lines of a header, without comments that follow it."""
         last = max((_end(part) for part in _header_nodes(node)), default=node.lineno)
-        first_inside = _first(node.body[0])
+        first_inside = first_line(node.body[0])
         while last < first_inside - 1 and not lines[last - 1].partition("#")[0].rstrip().endswith(":"):
             last += 1
         return node.lineno, last + 1
@@ -262,12 +265,12 @@ class _Aligner:
         place = self._place(now, ours[0])
         rows = _rows(gone) if gone else (place, place)
         old = _rows(back) if back else (1, 1)
-        margin = _margin(self.now[_first(now[0]) - 1])
+        margin = _margin(self.now[first_line(now[0]) - 1])
         self._add(rows, old, gone, back, margin)
 
     def _place(self, now: Sequence[ast.stmt], index: int) -> int:
         """Return the line before which a statement is inserted as number `index` of a block."""
-        return _end(now[index - 1]) + 1 if index else _first(now[0])
+        return _end(now[index - 1]) + 1 if index else first_line(now[0])
 
     def _add(
         self,
@@ -283,7 +286,7 @@ class _Aligner:
         self, rows: Rows, lines: list[str], gone: Iterable[ast.AST], back: Iterable[ast.AST]
     ) -> None:
         nodes = list(chain.from_iterable(map(ast.walk, (*gone, *back))))
-        # A parameter of an inner function is no name of this one.
+        # A parameter of an inner function is not a name of this function.
         binders = (node for node in nodes if not isinstance(node, ast.arg))
         binds = frozenset(chain.from_iterable(map(bound_names, binders)))
         reads = frozenset(
@@ -337,24 +340,17 @@ def _header(node: _Compound) -> list[str]:
     return [without_annotations(part) for part in _header_nodes(node)]
 
 
-def _first(node: ast.stmt) -> int:
-    """Return the first line of a statement, which may be that of a decorator."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return min([node.lineno, *(item.lineno for item in node.decorator_list)])
-    return node.lineno
-
-
 def _end(node: ast.stmt | ast.excepthandler | ast.expr) -> int:
     return node.end_lineno or node.lineno
 
 
 def _rows(nodes: Sequence[ast.stmt]) -> Rows:
-    return _first(nodes[0]), _end(nodes[-1]) + 1
+    return first_line(nodes[0]), _end(nodes[-1]) + 1
 
 
 def _require_own_lines(nodes: Sequence[ast.stmt], lines: Sequence[str]) -> None:
     """Raise `_NotByLinesError` if statements share a line with each other or with their block's header."""
-    if any(_end(one) >= _first(two) for one, two in pairwise(nodes)):
+    if any(_end(one) >= first_line(two) for one, two in pairwise(nodes)):
         raise _NotByLinesError
     if nodes and lines[nodes[0].lineno - 1].encode()[: nodes[0].col_offset].strip():
         raise _NotByLinesError  # the first one is on the line of its block's header
@@ -427,7 +423,7 @@ class _Restyled:
 
 
 _FORMATTED_TEXT = getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)
-"""The type of the text in a formatted string; before Python 3.12, the whole of it is a string."""
+"""The type of tokens with a formatted string's text; before Python 3.12, the whole string is one token."""
 
 
 def _tokens(text: str) -> list[tokenize.TokenInfo]:

@@ -45,7 +45,7 @@ _MOST_PLACES = 4
 _LEAST = 3
 """The minimum length of changed code in characters: shorter code may be equal by chance."""
 _BONUS = 1.2
-"""The prior of a fault that is made consistently, relative to the prior of a single one."""
+"""The factor by which the prior of a fault rises if it is made at all places consistently."""
 
 
 def together(subject: CorruptionTarget, faults: Iterable[tuple[Operator, Edits]]) -> Iterator[Fault]:
@@ -85,7 +85,7 @@ def in_rewritten(subject: CorruptionTarget, operators: Sequence[Operator]) -> It
                 continue
             changed = _changed(subject.text, text)
             for operator, fault in _faults(rewritten, fitting):
-                # Only faults in rewritten lines count: the others are found without the rewrite.
+                # Only faults in rewritten lines count: the others can be made without the rewrite.
                 if _is_inside(fault, changed):
                     all_edits = edits_between(subject.text, apply(fault, text))
                     found.append((operator.prior, all_edits, (operator.family, name)))
@@ -153,7 +153,7 @@ def replay(record: Mapping[str, Any], tree: SourceTree) -> Target:
         original = index_source(ref.path, tree.read(ref.path)).get(ref.qualname).dedented
     except (CodeError, FileNotFoundError) as error:
         raise CorruptionReplayError(
-            f"The tree does not hold {ref}.", hint="Replay the record on its own source."
+            f"The tree does not contain {ref}.", hint="Replay the record on its own source."
         ) from error
     # Edits are offsets: applied to other code, they would produce code that nobody has checked
     # (decision 30).
@@ -305,7 +305,7 @@ def enumerate_corruptions(
     dropped: Counter[GateRefusal] = Counter()
     kept: list[Corruption] = []
     seen: set[str] = set()
-    # The prior decides the order, and which operator owns a corruption; edits decide among equals, so
+    # The prior decides the order, and which operator owns a corruption; among equal priors, the edits do, so
     # that the same seed produces the same tasks (decision 32).
     proposed = sorted(
         _proposed(subject, definition, operators, composed), key=lambda item: (-item.prior, item.edits)
@@ -342,7 +342,7 @@ def _proposed(
 
 
 def _edited(edits: Edits, original: str) -> tuple[str, Edits]:
-    """Return the original with the edits, without the gaps that they leave, and the edits that give it."""
+    """Return the edited original, without the gaps that edits leave, and the edits that produce this text."""
     text = apply(edits, original)
     closed = without_gaps(text, original)
     return closed, edits if closed == text else edits_between(original, closed)

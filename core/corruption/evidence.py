@@ -14,7 +14,7 @@ FEW_FAILING = (2, 15)
 MORE_FAILING = (5, 40)
 """The minimum and maximum numbers of failing tests if a task needs at least five of them."""
 ANY_FAILING = (1, MORE_FAILING[1])
-"""The same numbers if one failing test is enough."""
+"""The minimum and maximum numbers of failing tests if one of them is enough."""
 
 
 class EnteredFunctions(Protocol):

@@ -18,11 +18,13 @@ from itertools import chain, pairwise
 from types import CodeType
 
 from gistpoint.core.code.bindings import names_bound_in
+from gistpoint.core.code.nodes import inside, only
 from gistpoint.core.code.parsing import CodeError, compile_module, parse, parse_expression
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.corruption.absence import unguarded
+from gistpoint.core.corruption.absences import tested_and_read
 from gistpoint.core.corruption.flow import blocks_of, unbound_reads, unreachable
-from gistpoint.core.corruption.giveaways import is_empty_collection, oddities, tested_and_read
+from gistpoint.core.corruption.giveaways import is_empty_collection, oddities
 from gistpoint.core.corruption.liveness import dead_stores
 from gistpoint.core.corruption.naming import identifiers, words
 from gistpoint.core.corruption.shapes import (
@@ -30,11 +32,9 @@ from gistpoint.core.corruption.shapes import (
     SHARING,
     Assigning,
     FunctionNode,
-    inside,
     is_one_line,
     name_of,
     names_read,
-    only,
     targets_of,
 )
 
@@ -482,7 +482,7 @@ def _compiled(node: FunctionNode) -> CodeType | None:
             body = [wrap]
     try:
         return compile_module(ast.Module(body, type_ignores=[]), "<corruption>")
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError):
         return None
 
 

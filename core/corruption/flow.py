@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from gistpoint.core.code.bindings import names_bound_in
-from gistpoint.core.corruption.shapes import LEAVING, SHARING, FunctionNode, inside, parameters
+from gistpoint.core.code.nodes import inside
+from gistpoint.core.corruption.shapes import LEAVING, SHARING, FunctionNode, parameters
 
 Bound: TypeAlias = frozenset[str] | None
 """The names that are bound on every path to a place; None if the place is unreachable."""

@@ -1,8 +1,8 @@
 """Finds code that gives a corruption away to a reader, because nobody writes it on purpose.
 
 Examples are a value compared with itself, a branch that does nothing, and a value read although a condition
-says that it is absent. Only oddities that the original does not have count (decision 30), so each rule may be
-broad: much good code has such places.
+says that it is absent (`absences.py`). They count only if they are more frequent in the corrupted version
+than in the original (`gates.py`, decision 30), so each rule may be broad: much good code contains them too.
 """
 
 from __future__ import annotations
@@ -10,43 +10,35 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, combinations, pairwise, product, starmap
+from itertools import combinations, pairwise, product, starmap
 
 from gistpoint.core.code.compare import same_tree
+from gistpoint.core.code.nodes import has_any, inside, only
+from gistpoint.core.corruption.absences import uses_despite_condition, uses_despite_return
 from gistpoint.core.corruption.flow import blocks_of
-from gistpoint.core.corruption.naming import identifiers, of_one_stem, words
-from gistpoint.core.corruption.shapes import (
-    LOOPS,
-    TESTING,
-    elements,
-    has_any,
-    inside,
-    is_all_of,
-    is_guard,
-    is_none,
-    names_in,
-    only,
-    texts_of,
-)
+from gistpoint.core.corruption.shapes import LOOPS, elements, is_all_of, names_in, texts_of
 
 _SAME_IS_FINE = (ast.Constant, ast.UnaryOp)
+"""Expressions that may stand twice without meaning anything, such as `1` or `-x`."""
 _LESS, _MORE = (ast.Lt, ast.LtE), (ast.Gt, ast.GtE)
 _ROW = 3
 """The minimum number of similar cases in a row among which a different one is noticed."""
 _ALIKE, _APART = (ast.Eq, ast.Is, ast.In), (ast.NotEq, ast.IsNot, ast.NotIn)
-_PLACES: tuple[type[ast.Name | ast.Attribute | ast.Subscript], ...] = (ast.Name, ast.Attribute, ast.Subscript)
-_PARTS: tuple[type[ast.Attribute | ast.Subscript], ...] = (ast.Attribute, ast.Subscript)
-_LEAST_WORD = 4
-_VALUES = (ast.Name, ast.Attribute, ast.Compare, ast.Subscript, ast.BinOp)
+"""Comparisons that hold for equal values or for members, and those that hold for all others."""
+_IDLE = (ast.Name, ast.Attribute, ast.Compare, ast.Subscript, ast.BinOp)
+"""Expressions that do nothing where they are a whole statement."""
 _CONVERTING = ("int", "str", "float", "bool")
 
 
 def oddities(nodes: Iterable[ast.AST]) -> Counter[str]:
-    """Return the counts of these nodes' oddities by description, such as `compared with itself`."""
+    """Return the counts of oddities by description, such as `compared with itself`.
+
+    `nodes` are all nodes of a function, not only their roots.
+    """
     found: Counter[str] = Counter()
     for item in nodes:
         found.update(_of_statement(item) if isinstance(item, ast.stmt) else _of_expression(item))
-        found.update(_turned_guards(item))
+        found.update(uses_despite_condition(item))
     return found
 
 
@@ -55,17 +47,17 @@ def _of_expression(node: ast.AST) -> Iterator[str]:
         case ast.Compare():
             yield from _of_comparison(node)
         case ast.BoolOp():
-            yield from _of_operation(node)
+            yield from _of_and_or(node)
         case ast.BinOp():
-            yield from _of_sum(node)
+            yield from _of_arithmetic(node)
         case ast.IfExp(test=test, body=body, orelse=orelse):
             yield from _repeated([body, orelse], "same value either way")
-            yield from _constant(test)
+            yield from _constant_condition(test)
         case ast.Call():
             yield from _of_call(node)
         case ast.Tuple(elts=items, ctx=ast.Load()) | ast.List(elts=items, ctx=ast.Load()):
             yield from _repeated(items, "element repeated")
-        case ast.Subscript(value=ast.Call(func=called, args=[])) if _name(called) == "keys":
+        case ast.Subscript(value=ast.Call(func=called, args=[])) if _called_name(called) == "keys":
             yield "keys indexed"
         case ast.Slice(lower=ast.expr() as lower, upper=ast.expr() as upper):
             yield from _repeated([lower, upper], "bound repeated")
@@ -89,24 +81,22 @@ def _of_call(node: ast.Call) -> Iterator[str]:
     yield from _nested_twice(node)
     yield from _into_itself(node)
     constants = list(only(ast.Constant, node.args))
-    if constants == node.args and _name(node.func) in _CONVERTING:
+    if constants == node.args and _called_name(node.func) in _CONVERTING:
         yield "constant converted"
 
 
-def _of_operation(node: ast.BoolOp) -> Iterator[str]:
+def _of_and_or(node: ast.BoolOp) -> Iterator[str]:
     yield from _repeated(node.values, "condition repeated")
     if is_all_of(node) and any(map(_is_empty_literal, node.values)):
         yield "always empty"
-    if _says_twice(node):
+    if _has_pointless_comparison(node):
         yield "comparison that adds nothing"
 
 
-def _says_twice(node: ast.BoolOp) -> bool:
-    """Whether one comparison makes another one pointless, as in `x != 1 or x == 2`."""
-    narrow_signs, wide_signs = (_ALIKE, _APART) if is_all_of(node) else (_APART, _ALIKE)
-    narrow = _compared(node.values, narrow_signs)
-    wide = _compared(node.values, wide_signs)
-    return any(starmap(_equal, product(narrow, wide)))
+def _has_pointless_comparison(node: ast.BoolOp) -> bool:
+    """Whether conditions ask both whether a value is something and whether it isn't: `x == 1 or x != 2`."""
+    alike, apart = (_compared(node.values, signs) for signs in (_ALIKE, _APART))
+    return any(starmap(_equal, product(alike, apart)))
 
 
 def _compared(conditions: Iterable[ast.expr], signs: tuple[type[ast.cmpop], ...]) -> list[ast.expr]:
@@ -124,10 +114,11 @@ def _is_empty_literal(node: ast.expr) -> bool:
     return False
 
 
-def _of_sum(node: ast.BinOp) -> Iterator[str]:
+def _of_arithmetic(node: ast.BinOp) -> Iterator[str]:
     terms = _terms(node)
     if len(terms) >= _ROW:
         yield from _repeated([terms[0], terms[-1]], "begins and ends alike")
+    # `x * x` and `x + x` are usual.
     if _same(node.left, node.right) and not isinstance(node.op, ast.Mult | ast.Add):
         yield "operand repeated"
     match node:
@@ -146,33 +137,36 @@ def _terms(node: ast.expr) -> list[ast.expr]:
 def _of_statement(node: ast.stmt) -> Iterator[str]:
     match node:
         case ast.Assign(targets=targets, value=value):
-            if any(starmap(_equal, product(targets, [value]))):
+            if any(_equal(target, value) for target in targets):
                 yield "assigned to itself"
         case ast.If():
             yield from _of_cases(node)
         case ast.While(test=test) if not isinstance(test, ast.Constant):
-            yield from _constant(test)
-        case ast.Expr(value=value) if isinstance(value, _VALUES):
+            yield from _constant_condition(test)
+        case ast.Expr(value=value) if isinstance(value, _IDLE):
             yield "statement without effect"
         case ast.Try() | ast.TryStar():
             yield from _of_handlers(node)
     if isinstance(node, LOOPS) and node.orelse and not _has_break(node.body):
         yield "else of a loop that is never left"
+    # The blocks of handlers and of cases, which are not statements, are not searched.
     for block in blocks_of(node):
         yield from _of_block(block)
 
 
 def _of_block(block: list[ast.stmt]) -> Iterator[str]:
-    yield from _turned_returns(block)
+    yield from uses_despite_return(block)
     yield from _same_returns(block)
-    yield from _in_vain(block)
+    yield from _stored_twice(block)
+    yield from _copy_tested(block)
     yield from _looped_while_empty(block)
     if any(starmap(_equal, pairwise(block))):
         yield "statement repeated"
     if any(starmap(_asks_again, pairwise(block))):
         yield "asked twice in a row"
-    reasons = [item.test for item in only(ast.If, block) if isinstance(item.body[-1], ast.Return)]
-    yield from _repeated(reasons, "left twice for one reason")
+    # Of two `if`s that return under one condition, the second is out of reach.
+    tests = [item.test for item in only(ast.If, block) if isinstance(item.body[-1], ast.Return)]
+    yield from _repeated(tests, "left twice for one reason")
 
 
 def _asks_again(first: ast.stmt, second: ast.stmt) -> bool:
@@ -195,7 +189,7 @@ def _has_break(body: list[ast.stmt]) -> bool:
 
 
 def _of_cases(node: ast.If) -> Iterator[str]:
-    yield from _constant(node.test)
+    yield from _constant_condition(node.test)
     if _adds_known(node):
         yield "added where it is"
     if _stores_known(node):
@@ -212,7 +206,7 @@ def _of_cases(node: ast.If) -> Iterator[str]:
 
 
 def _has_odd_one_out(tests: Sequence[ast.expr]) -> bool:
-    """Whether all conditions in a row compare the same value, except for one that compares another."""
+    """Whether one of three or more conditions in a row compares another value than all the others do."""
     compared = Counter(ast.unparse(test.left) for test in only(ast.Compare, tests))
     if len(tests) < _ROW or compared.total() != len(tests):
         return False
@@ -247,6 +241,7 @@ def _stores_known(node: ast.If) -> bool:
     match node.test:
         case ast.Compare(left=place, ops=[ast.Eq() | ast.Is(), *_], comparators=[value, *_]):
             for item in only(ast.Assign, node.body):
+                # Later stores may follow a change of the value.
                 if _equal(item.targets[0], place):
                     return _equal(item.value, value)
     return False
@@ -255,8 +250,8 @@ def _stores_known(node: ast.If) -> bool:
 def _of_handlers(node: ast.Try | ast.TryStar) -> Iterator[str]:
     kinds = [item for handler in node.handlers if handler.type for item in elements(handler.type)]
     yield from _repeated(kinds, "exception repeated")
-    before_last = {kind.id for kind in only(ast.Name, kinds[:-1])}
-    if not before_last.isdisjoint(("Exception", "BaseException")):
+    earlier = {kind.id for kind in only(ast.Name, kinds[:-1])}
+    if not earlier.isdisjoint(("Exception", "BaseException")):
         yield "handler out of reach"
 
 
@@ -268,9 +263,9 @@ def _same_returns(block: list[ast.stmt]) -> Iterator[str]:
 
 
 def _ways_out(node: ast.stmt | None, following: ast.stmt | None) -> list[ast.stmt]:
-    """Return the statements that end the paths through an `if` without `else` or a `try`; empty for others.
+    """Return the last statement of each path through an `if` without `else`, or a `try`; empty for others.
 
-    The path that skips the `if` ends with the statement that follows it.
+    The path that skips the `if` ends with the statement that follows it. A `finally` is not looked at.
     """
     match node:
         case ast.If(body=[*_, ending], orelse=[]) if following is not None:
@@ -284,23 +279,31 @@ def _returns_alike(one: ast.stmt, two: ast.stmt) -> bool:
     return isinstance(one, ast.Return) and one.value is not None and _equal(one, two)
 
 
-def _in_vain(block: list[ast.stmt]) -> Iterator[str]:
-    """Yield findings: a place assigned twice in adjacent lines, or a copy tested along with its value."""
+def _stored_twice(block: list[ast.stmt]) -> Iterator[str]:
+    """Yield a finding for each place that adjacent assignments set again, without using it for the new value.
+
+    A read between the two, as in `a = f(); b = a; a = g()`, is not looked for.
+    """
     stored: set[str] = set()
-    for node, following in pairwise([*block, None]):
+    for node in block:
         match node:
             case ast.Assign(targets=[place], value=value):
                 target = ast.unparse(place)
+                if target in stored and target not in map(ast.unparse, ast.walk(value)):
+                    yield "stored twice"
+                stored.add(target)
             case _:
                 stored = set()
-                continue
-        if target in stored and target not in map(ast.unparse, ast.walk(value)):
-            yield "stored twice"
-        stored.add(target)
+
+
+def _copy_tested(block: list[ast.stmt]) -> Iterator[str]:
+    """Yield a finding for each condition that tests a name and a copy of it, made right before."""
+    for node, following in pairwise(block):
         test = getattr(following, "test", None)
-        tests = texts_of(test.values) if isinstance(test, ast.BoolOp) else frozenset()
-        if isinstance(value, ast.Name) and {target, value.id} <= tests:
-            yield "copy tested"
+        match node:
+            case ast.Assign(targets=[place], value=ast.Name(id=name)) if isinstance(test, ast.BoolOp):
+                if {ast.unparse(place), name} <= texts_of(test.values):
+                    yield "copy tested"
 
 
 def _looped_while_empty(block: list[ast.stmt]) -> Iterator[str]:
@@ -313,7 +316,7 @@ def _looped_while_empty(block: list[ast.stmt]) -> Iterator[str]:
                     yield "looped over while empty"
 
 
-def _constant(test: ast.expr) -> Iterator[str]:
+def _constant_condition(test: ast.expr) -> Iterator[str]:
     if isinstance(test, ast.Constant | ast.Tuple | ast.Lambda | ast.List | ast.Dict):
         yield "condition constant"
 
@@ -327,9 +330,9 @@ def _nested_twice(node: ast.Call) -> Iterator[str]:
     """Yield a finding if a call is applied twice in a row: `x.lower().lower()`, `list(list(x))`."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Call(args=[]) as inner), args=[], keywords=[]):
-            same = _name(inner.func) == _name(node.func)
+            same = _called_name(inner.func) == _called_name(node.func)
         case ast.Call(func=ast.Name(id=name), args=[ast.Call(args=[] | [_]) as inner], keywords=[]):
-            same = _name(inner.func) == name
+            same = _called_name(inner.func) == name
         case _:
             return
     if same:
@@ -343,7 +346,8 @@ def _into_itself(node: ast.Call) -> Iterator[str]:
             yield from ("put into itself" for inner in inside(ast.expr, *node.args) if _equal(owner, inner))
 
 
-def _name(node: ast.expr) -> str:
+def _called_name(node: ast.expr) -> str:
+    """Return the name of a variable or an attribute; of anything else, its dump, which equals no name."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
@@ -351,10 +355,12 @@ def _name(node: ast.expr) -> str:
 
 
 def _same(first: ast.AST, second: ast.AST) -> bool:
+    """Whether two expressions are equal, and not of a kind that may be repeated."""
     return not isinstance(first, _SAME_IS_FINE) and _equal(first, second)
 
 
 def _equal(first: ast.AST, second: ast.AST) -> bool:
+    """Whether two nodes are equal; `x` in `x = 1` equals an `x` that is read."""
     return type(first) is type(second) and same_tree(first, second)
 
 
@@ -370,216 +376,3 @@ def is_empty_collection(value: ast.expr) -> bool:
         ):
             return True
     return False
-
-
-# Values that are used although a condition says that they are absent, or have another type. One walk serves
-# both outcomes of the condition (decision 62): `truth` is the outcome that is examined.
-
-_GUARDS = {
-    True: ("though not there", "though of no such kind"),
-    False: ("though not there, else", "though not there, else"),
-}
-"""The words for an absent value and for a value of another type, by whether the condition is true."""
-
-
-def _turned_guards(node: ast.AST) -> Iterator[str]:
-    """Yield a finding for each value that a node reads although its own condition says that it is absent."""
-    if isinstance(node, ast.BoolOp):
-        truth = is_all_of(node)
-        for place, test in enumerate(node.values[:-1]):
-            later = _walked(node.values[place + 1 :])
-            for value in _missing(test, truth=truth):
-                if _reads(later, value):
-                    yield f"{value} though not there"
-    if isinstance(node, TESTING):
-        yield from _used_in_vain(node.test, True, _as_list(node.body), *_GUARDS[True])
-        yield from _used_in_vain(node.test, False, _as_list(node.orelse), *_GUARDS[False])
-
-
-def _turned_returns(block: list[ast.stmt]) -> Iterator[str]:
-    """Yield a finding for each value that a block uses after a guard has left it if the value is present."""
-    for place, node in enumerate(block):
-        if is_guard(node):
-            later = block[place + 1 :]
-            yield from _used_in_vain(
-                node.test, False, later, "though not there, after", "of no such kind, after"
-            )
-
-
-def _used_in_vain(
-    test: ast.expr, truth: bool, code: Sequence[ast.AST], absent: str, unfit: str
-) -> Iterator[str]:
-    """Yield a finding for each value that code uses although, by the test, it is absent or of another type.
-
-    `truth` is the outcome of the test; `absent` and `unfit` are the words that follow the value.
-    """
-    missing, untyped = _missing(test, truth=truth), _without_parts(test, truth=truth)
-    yield from (f"{value} {absent}" for value in missing if _used(code, value))
-    yield from (f"{value} {unfit}" for value in untyped if _taken_apart(code, value))
-
-
-def tested_and_read(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str]]:
-    """Return how many conditions test each value, and in how many of their branches it is then read.
-
-    A reader notices a value that is tested and not read, while another value is read.
-    """
-    asked, read = Counter[str](), Counter[str]()
-    for node in only(_BRANCHING, nodes):
-        branch = _walked(_as_list(node.body))
-        for value in {*_present(node.test)}:
-            asked[value] += 1
-            read[value] += _reads(branch, value)
-    return asked, read
-
-
-_BRANCHING: tuple[type[ast.If | ast.IfExp], ...] = (ast.If, ast.IfExp)
-
-
-def _present(test: ast.expr) -> Iterator[str]:
-    """Yield the values that are present if a condition is true."""
-    match test:
-        case ast.BoolOp(op=ast.And(), values=values):
-            for value in values:
-                yield from _present(value)
-        case ast.Compare(left=left, ops=[ast.IsNot(), *_]):
-            yield from _value_text(left)
-        case _:
-            yield from _missing(test, truth=False)
-
-
-def _missing(test: ast.expr, *, truth: bool) -> Iterator[str]:
-    """Yield the values that are None, empty or absent if the condition is `truth`."""
-    match test:
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield from _missing(operand, truth=not truth)
-        case ast.Compare(left=left, ops=[sign, *_], comparators=[right, *_]):
-            yield from _missing_by(left, sign, right, truth)
-        case ast.BoolOp(op=operator, values=values):
-            # `a and b` decides both if it is true, `a or b` if it is false.
-            decides_all = ast.And if truth else ast.Or
-            if isinstance(operator, decides_all):
-                yield from chain.from_iterable(_missing(value, truth=truth) for value in values)
-        case _ if truth:
-            return
-        case ast.Call(func=ast.Name(id="hasattr")):
-            yield from filter(None, [_attribute(test)])
-        case _:
-            yield from _value_text(test)
-
-
-def _missing_by(left: ast.expr, sign: ast.cmpop, right: ast.expr, truth: bool) -> Iterator[str]:
-    """Yield the value that is absent if a comparison is `truth`: None itself, or an item of a collection."""
-    absent, outside = (ast.Is, ast.NotIn) if truth else (ast.IsNot, ast.In)
-    if is_none(right) and isinstance(sign, absent):
-        yield from _value_text(left)
-        return
-    key, owner = _text(left), _text(right)
-    if isinstance(sign, outside) and key and owner:
-        yield f"{owner}[{key}]"
-
-
-def _without_parts(test: ast.expr, *, truth: bool) -> Iterator[str]:
-    """Yield the values that are not of the type that the condition tests for, if the condition is `truth`."""
-    match test:
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield from _without_parts(operand, truth=not truth)
-        case ast.Call(func=ast.Name(id="isinstance"), args=args) if not truth:
-            yield from _value_text(args[0])
-        case ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[value, *_]), ops=[sign, *_]):
-            excluding = _APART if truth else _ALIKE
-            if isinstance(sign, excluding):
-                yield from _value_text(value)
-
-
-def _value_text(node: ast.expr) -> Iterator[str]:
-    """Yield the text of a variable, an attribute or an item; nothing for anything else."""
-    text = _text(node)
-    if text and not isinstance(node, ast.Constant):
-        yield text
-
-
-def _text(node: ast.AST) -> str:
-    """Return the text of a name, a constant, an attribute or an item; empty for anything else."""
-    match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Constant(value=value):
-            return repr(value)
-        case ast.Attribute(value=owner, attr=name):
-            return _text_of_attribute(owner, name)
-        case ast.Call(func=ast.Name(id="getattr")):
-            return _attribute(node)
-        case ast.Subscript(value=owner, slice=item):
-            text, key = _text(owner), _text(item)
-            return f"{text}[{key}]" if text and key else ""
-    return ""
-
-
-def _text_of_attribute(owner: ast.expr, name: object) -> str:
-    text = _text(owner)
-    return f"{text}.{name!s}" if text else ""
-
-
-def _attribute(call: ast.expr) -> str:
-    """Return the attribute of a `getattr` or `hasattr` with a literal name; empty for other calls."""
-    match call:
-        case ast.Call(args=[owner, ast.Constant(value=name), *_]):
-            return _text_of_attribute(owner, name)
-    return ""
-
-
-def _used(nodes: Iterable[ast.AST], value: str) -> bool:
-    """Whether code reads a value before it binds it, or mentions its name."""
-    nodes_before = _until_bound(nodes, value)
-    return _mentions(nodes_before, value) or _reads(nodes_before, value)
-
-
-def _mentions(nodes: Iterable[ast.AST], value: str) -> bool:
-    """Whether a name in code contains the last word of a value's text, as `show_header` does for `header`."""
-    # A variable that is the key of an item says nothing about the item.
-    by_variable = value.endswith("]") and value[-2:-1] not in "'\""
-    if by_variable:
-        return False
-    last = words(value)[-1:]
-    if len("".join(last)) < _LEAST_WORD:
-        return False
-    return any(of_one_stem(last, words(name)) for name in identifiers(nodes))
-
-
-def _taken_apart(nodes: Iterable[ast.AST], value: str) -> bool:
-    """Whether code reads an attribute or an item of a value before it binds it."""
-    parts = only(_PARTS, _until_bound(nodes, value))
-    return any(_text(node.value) == value for node in parts if isinstance(node.ctx, ast.Load))
-
-
-def _until_bound(nodes: Iterable[ast.AST], value: str) -> list[ast.AST]:
-    """Return the nodes up to the first statement that binds a value, with that statement if it is simple."""
-    places = (value, value.split(".")[0].split("[")[0])
-    found: list[ast.AST] = []
-    for root in nodes:
-        inner = list(ast.walk(root))
-        if not _stores_to(inner, places):
-            found += inner
-            continue
-        # A compound statement may read a value before or after it binds it: none of its nodes count.
-        is_compound = isinstance(root, ast.stmt) and hasattr(root, "body")
-        return found if is_compound else found + inner
-    return found
-
-
-def _stores_to(nodes: Iterable[ast.AST], places: tuple[str, ...]) -> bool:
-    """Whether one of the nodes stores to one of the places."""
-    stored = (node for node in only(_PLACES, nodes) if not isinstance(node.ctx, ast.Load))
-    return any(_text(node) in places for node in stored)
-
-
-def _reads(nodes: Iterable[ast.AST], value: str) -> bool:
-    return any(_text(node) == value for node in only(_PLACES, nodes) if isinstance(node.ctx, ast.Load))
-
-
-def _walked(roots: Iterable[ast.AST]) -> list[ast.AST]:
-    return list(inside(ast.AST, *roots))
-
-
-def _as_list(branch: ast.expr | list[ast.stmt]) -> list[ast.expr] | list[ast.stmt]:
-    return branch if isinstance(branch, list) else [branch]

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gistpoint.core.corruption.shapes import SHARING, FunctionNode, inside, names_in, only
+from gistpoint.core.code.nodes import inside, only
+from gistpoint.core.corruption.shapes import SHARING, FunctionNode, names_in
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _Live = frozenset[str]

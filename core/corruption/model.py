@@ -68,7 +68,7 @@ OFFERED = {
 }
 """The tools of the corrupting model, as in the paper, whatever tools solvers are offered.
 
-An experiment that adds a tool would otherwise make different corruptions.
+Otherwise, an experiment that gives solvers another tool would also change the corruptions.
 """
 
 Gate = Callable[[Target], str]

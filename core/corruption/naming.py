@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import chain
 
-from gistpoint.core.corruption.shapes import FunctionNode, is_text, only, targets_of
+from gistpoint.core.code.nodes import only
+from gistpoint.core.corruption.shapes import FunctionNode, is_text, targets_of
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")

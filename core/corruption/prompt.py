@@ -31,7 +31,7 @@ def render_template(
     max_iterations: int,
     examples: str = "",
 ) -> str:
-    """Return the prompt; braces in the values have no meaning.
+    """Return the prompt; braces in the values are left as they are.
 
     `examples` are added after the template.
     """

@@ -32,8 +32,8 @@ _MODULES = (
 )
 """The modules of gistpoint's operators.
 
-A new one is a file with `OPERATORS`, and its name at the end of this list: of two operators with the same
-prior that produce the same text, the record names the first.
+A new module defines `OPERATORS`, and its name goes to the end of this list: if two operators with the same
+prior produce the same text, the record names the first.
 """
 
 BUILT_IN: tuple[Operator, ...] = tuple(
@@ -55,7 +55,7 @@ def all_operators() -> tuple[Operator, ...]:
 
     Raises `PluginError` if one can't be loaded, because without it different tasks would be made.
     """
-    # Built-in operators come first: of two with one prior that produce the same text, the record names the
+    # Built-in operators come first: if two with the same prior produce the same text, the record names the
     # first.
     added: list[Operator] = []
     for entry in declared(GROUP):

@@ -93,7 +93,7 @@ class RewriteLoop(ModelLoop):
 
 
 def definition_in(reply: str, qualname: str) -> str:
-    """Return the definition of a function in the last code block of a reply that has one; empty without any.
+    """Return the definition of a function in the last code block of a reply that has one; empty if none has.
 
     A block may hold more than the definition, such as its class. A reply without a block is read as one.
     """

@@ -74,7 +74,7 @@ class SubmissionVerdict(StrEnum):
 
     @property
     def tried(self) -> bool:
-        """Whether a run of the tests was tried for the submission."""
+        """Whether the submission got as far as a run of the tests."""
         return self not in (
             SubmissionVerdict.NO_DEFINITION,
             SubmissionVerdict.UNCHANGED,
@@ -115,9 +115,9 @@ _FAULTS = (
     *(End.NO_TOOL_CALL, End.NO_DEFINITION, End.TRUNCATED, End.REFUSED),
     *(End.SENT_AGAIN, End.MALFORMED_REPLY, End.REJECTED),
 )
-"""Ends that are faults of the model or its endpoint even if a submission was tried.
+"""Ends for which the model or its endpoint is to blame even if a submission was tried.
 
-Without a tried submission, most other ends are faults too (see `LoopResult.fault`).
+Without a tried submission, they are to blame for most other ends too (see `LoopResult.fault`).
 """
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from typing import TypeGuard, TypeVar
+
+from gistpoint.core.code.nodes import inside
 
 Node = TypeVar("Node", bound=ast.AST)
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -21,28 +22,6 @@ SHARING: tuple[type[ast.Global | ast.Nonlocal], ...] = (ast.Global, ast.Nonlocal
 """Statements that declare names of another scope."""
 NAMED: tuple[type[ast.Name | ast.Attribute], ...] = (ast.Name, ast.Attribute)
 ASSIGNING: tuple[type[Assigning], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign)
-
-
-def inside(kind: type[Node] | tuple[type[Node], ...], *roots: ast.AST) -> Iterator[Node]:
-    """Yield the nodes in these trees, including the roots, that are of `kind`, a type or a tuple of types."""
-    return only(kind, chain.from_iterable(map(ast.walk, roots)))
-
-
-def only(kind: type[Node] | tuple[type[Node], ...], nodes: Iterable[ast.AST | None]) -> Iterator[Node]:
-    """Yield the nodes that are instances of `kind`, a type or a tuple of types."""
-    for node in nodes:
-        if isinstance(node, kind):
-            yield node
-
-
-def has(kind: type[ast.AST] | tuple[type[ast.AST], ...], *roots: ast.AST) -> bool:
-    """Whether these trees contain a node of one of these types."""
-    return next(inside(kind, *roots), None) is not None
-
-
-def has_any(kind: type[ast.AST] | tuple[type[ast.AST], ...], nodes: Iterable[ast.AST]) -> bool:
-    """Whether one of these nodes has one of these types."""
-    return next(only(kind, nodes), None) is not None
 
 
 def name_of(node: ast.AST | None) -> str:

@@ -16,12 +16,13 @@ from itertools import chain, pairwise
 from gistpoint.core.code.bindings import names_bound_in
 from gistpoint.core.code.index import Definition, FileIndex, index_source
 from gistpoint.core.code.names import LOCALS
+from gistpoint.core.code.nodes import inside, only
 from gistpoint.core.code.parsing import CodeError, DefinitionNode, parse_module, walk_definitions
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.code.source_text import SourceText, physical_lines
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.corruption.edits import TextEdit
-from gistpoint.core.corruption.shapes import FunctionNode, Node, inside, name_of, only
+from gistpoint.core.corruption.shapes import FunctionNode, Node, name_of
 from gistpoint.core.trees import SourceTree
 
 Placed = ast.expr | ast.stmt | ast.excepthandler | ast.keyword | ast.arg
@@ -295,6 +296,8 @@ class FileNames:
     locals: Mapping[str, frozenset[str]]
     """The names that each function binds, by its qualified name."""
     uses: Mapping[str, int] = field(repr=False)
+    imports_all: bool = False
+    """Whether it imports all names of a module, so that `names` is incomplete."""
     longest: int = 79
     """The length of the module's longest line."""
 
@@ -312,6 +315,8 @@ class NamesInReach:
     """The maximum length of a line that is not noticed in its file; 0 if unknown."""
     around: tuple[str, ...] = ()
     """The names of the enclosing functions."""
+    hidden: frozenset[str] = frozenset()
+    """The built-ins whose names mean, or may mean, something else in its file or the enclosing functions."""
 
     def defines(self, name: str) -> bool:
         """Whether a name is defined or imported by the file, or belongs to the class."""
@@ -337,9 +342,10 @@ class Vocabulary:
         own = ClassNames({}, frozenset())
         if definition.parent is not None:
             own = self._with_bases(names, definition.parent)
-        known = BUILTINS | names.names | around
+        bound = names.names | around
+        hidden = BUILTINS if names.imports_all else BUILTINS & bound
         outer = tuple(part.rpartition(".")[2] for part in parts[:-1])
-        return NamesInReach(known, names.functions, own, names.uses, names.longest, outer)
+        return NamesInReach(BUILTINS | bound, names.functions, own, names.uses, names.longest, outer, hidden)
 
     def _with_bases(self, names: FileNames, qualname: str) -> ClassNames:
         methods: dict[str, int] = {}
@@ -406,6 +412,7 @@ def _names_of(index: FileIndex) -> FileNames:
         classes,
         locals_,
         Counter(_WORD.findall(index.text)),
+        any(alias.name == "*" for node in inside(ast.ImportFrom, module) for alias in node.names),
         max((len(line) for line in physical_lines(index.text)), default=0),
     )
 

@@ -1,4 +1,4 @@
-"""Unproven tasks of single functions of the demo's library, for simulated studies.
+"""Unproven single-function tasks from the demo's library, for simulated studies.
 
 Code and metrics are real, but no test is run on a corrupted function: all tests that enter it count as
 failing. The tasks are therefore made instantly and can be attempted, but nobody has shown that they are fair;

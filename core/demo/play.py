@@ -12,7 +12,7 @@ from gistpoint.core.running import NEVER, CancelToken, RunContext
 from gistpoint.core.tools.declaration import ArgumentKind
 
 LONGEST_WAIT_S = 30.0
-"""The longest pause for recorded thinking, in seconds at the chosen speed; longer ones are cut."""
+"""The longest pause for recorded thinking, in seconds at the chosen speed; longer ones are cut to this."""
 
 
 def play(

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import TaskError, did_you_mean
 from gistpoint.core.tasks.model import Mode, Task, shown_mode
 from gistpoint.core.tasks.names import DEMO_LIBRARY, folded_name
@@ -61,13 +62,13 @@ class DemoTask:
 
 def demo_tasks() -> tuple[DemoTask, ...]:
     """Return the demo's tasks, easiest first."""
-    return msgspec.convert(_json("recipe.json")["tasks"], tuple[DemoTask, ...])
+    return msgspec.convert(_json("recipe.json")["tasks"], decodable(tuple[DemoTask, ...]))
 
 
 def demo_named(name: str) -> str:
     """Return the name of the demo's task with this name or title; empty if there is none.
 
-    Case, blanks and punctuation don't matter.
+    Case, spaces and punctuation don't matter.
     """
     wanted = folded_name(name)
     return next((t.name for t in demo_tasks() if wanted in map(folded_name, (t.name, t.title))), "")

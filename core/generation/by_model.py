@@ -153,7 +153,7 @@ def rating(entering: int, least: int, most: int) -> Rate:
 
 KIND = "model"
 REWRITE = "rewrite"
-"""The kind of a function that a model rewrote without seeing its body."""
+"""The kind of a corruption that a model made by rewriting a function without seeing its body."""
 _MADE = {KIND: "acceptable corruption", REWRITE: "usable rewrite"}
 MOST_EXAMPLES = 5
 _EXAMPLE_CHARACTERS = 4_000

@@ -53,8 +53,9 @@ from gistpoint.core.text import failing_in_words
 def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict on deleting the body of the candidate, or the bodies in it if it is a class.
 
-    Every test that can see the candidate is run, although fewer would be enough: a test that hangs would make
-    the whole suite reach its time limit. Raises `CandidateDropped` if the candidate can't become a task.
+    Every test that can see the candidate is run, although fewer would be enough: a test that hangs is thus
+    found before the whole suite is run, which it would hold up until the time limit. Raises
+    `CandidateDropped` if the candidate can't become a task.
     """
     library, name, needed = trial.library, trial.candidate.name, trial.settings.min_failing
     try:
@@ -114,7 +115,7 @@ def _decider(
 
 
 MOST_SHARED = 1
-"""The maximum number of functions that two groups have in common."""
+"""The maximum number of functions that two groups may have in common."""
 
 
 @dataclass
@@ -122,10 +123,11 @@ class CandidateVerdicts:
     """The verdicts so far in order, each with its current status.
 
     A corruption that is not subtle enough waits until there is no other candidate. Fewer than half of the
-    corruptions in a set may be among the first functions of a spectrum-based localisation: such a corruption
-    waits until there are enough others. If no other candidate is left, the remaining places go to waiting
-    verdicts, most subtle first (decision 33). In a stratified set, no verdict is accepted beyond the share of
-    its stratum, and waiting verdicts get a place when their stratum has no other candidate (decision 91).
+    corruptions in a set may be of functions that a spectrum-based localisation ranks among the first: such a
+    corruption waits until there are enough others. If no other candidate is left, the remaining places go to
+    waiting verdicts, most subtle first (decision 33). In a stratified set, no verdict is accepted beyond the
+    share of its stratum, and waiting verdicts get a place when their stratum has no other candidate (decision
+    91).
     """
 
     count: int
@@ -291,8 +293,9 @@ _UNREAD = 0.5
 def _preference(verdict: CandidateVerdict) -> tuple[float, float, int, float, float]:
     """Return the sort key of a waiting verdict: least noticed first, then most subtle.
 
-    A rate measured with a blind reader takes precedence over an expected one (decision 140). The rate
-    of faults named from the text comes first, because other solvers remember other code (decision 194).
+    A rate measured with a blind reader takes precedence over an expected one (decision 140). The rate of
+    faults named from the text comes first, because what one reader remembers says little about other solvers
+    (decision 194).
     """
     assert verdict.kept is not None
     read = reader_record(verdict)

@@ -1,4 +1,4 @@
-"""The candidates of a campaign in an order that depends only on the seed, and the number of their tries."""
+"""The candidates of a campaign in an order that depends only on the seed, and how often each is tried."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gistpoint.core.metrics.table import percentile
 from gistpoint.core.text import plural
 
 LOCATED = 5
-"""The number of functions in a spectrum-based localisation that a solver would look at first."""
+"""The number of top-ranked functions of a spectrum-based localisation that a solver would look at first."""
 SUBTLE = 0.8
 """The minimum subtlety of a corruption that need not wait until all candidates have been decided.
 
@@ -41,7 +41,8 @@ class Effort:
     """The number of tries without a good corruption after which to stop."""
 
 
-HIDEABLE, USUAL, DEAR = Effort(32, 16), Effort(16, 9), Effort(4, 3)
+WITH_HIDING_PLACES, USUAL, EXPENSIVE = Effort(32, 16), Effort(16, 9), Effort(4, 3)
+"""The effort for a function with enough hiding places, for any other, and for one that runs at imports."""
 
 
 def effort_for(library: SourceLibrary, name: str, least: int) -> Effort:
@@ -50,8 +51,8 @@ def effort_for(library: SourceLibrary, name: str, least: int) -> Effort:
     For a function that runs while modules are imported, each try is a run of the tests in a separate process.
     """
     if name in library.test_map.at_import:
-        return DEAR
-    return HIDEABLE if hiding_places(library, name, least) >= LOCATED else USUAL
+        return EXPENSIVE
+    return WITH_HIDING_PLACES if hiding_places(library, name, least) >= LOCATED else USUAL
 
 
 def hiding_places(library: SourceLibrary, name: str, least: int) -> int:
@@ -76,7 +77,7 @@ _TRIED_A_PLACE = 4
 
 @dataclass(frozen=True, slots=True)
 class CorruptionCandidate:
-    """A function to corrupt; for a group, the first one, with possible partners in the order to try."""
+    """A function to corrupt; for a group, the first one, with possible partners in the order of trial."""
 
     name: str
     key: str
@@ -204,13 +205,15 @@ def plan(
     names = _ordered(library, settings, [name for name in hard if name in cell])
     strata = _strata(library, settings, {name: cell[name] for name in names}, seen, submissions or {})
     order = _order_of_strata(settings, list(strata))
+    not_listed, not_matching = len(found) - len(named), len(seen) - len(met)
+    in_no_cell = len(hard) - len(names)
     return CandidatePlan(
         tuple(round_robin(strata[name] for name in order)),
         len(found),
         too_short=len(listed) - len(known),
         seen_by_too_few=len(known) - len(seen),
         not_hard=len(met) - len(hard),
-        not_chosen=len(found) - len(named) + len(seen) - len(met) + len(hard) - len(names),
+        not_chosen=not_listed + not_matching + in_no_cell,
         without_submission=len(named) - len(listed),
         strata=_strata_of(settings, order),
     )
@@ -315,7 +318,7 @@ def _group(
     size, rules = chance.randint(LEAST, MOST), settings.groups
     size, most = (asked, _TRIED_A_PLACE * asked) if asked else (size, _TRIED_PARTNERS)
     if settings.source is FaultSource.HISTORY:
-        most = len(pool)  # few of them were changed by the same commit, which only a trial finds out
+        most = len(pool)  # only a trial finds out which few of them the same commit changed
     near = library.reach.steps(name, rules.distance * (size - 1) if rules.chain else rules.distance)
     partners = sorted(other for other in pool if other in near and not nested(name, other))
     chosen = tuple(_long_first(library, _shuffled(library, partners, chance))[:most])
@@ -328,7 +331,7 @@ def nested(one: str, other: str) -> bool:
 
 
 def _may_enclose(outer: str, inner: str) -> bool:
-    """Whether a function may be inside another one: the inner name does not tell in which of several."""
+    """Whether a function may be inside another one: it is inside one of those with the outer name."""
     path, separator, qualname = outer.rpartition("::")
     plain, _ = split_number(qualname)
     return inner.startswith(f"{path}{separator}{plain}.{LOCALS}.")

@@ -37,7 +37,7 @@ class Choice:
     """Metrics for which a function must be at one end of the range; percentiles are those of the candidates.
     """
     percentile: float = 90.0
-    """The percentile of high ends; for low ends, 100 minus this."""
+    """The percentile at high ends; at low ends, it is 100 minus this."""
     plane: tuple[str, ...] = ()
     """Two metrics over whose quantiles the tasks are spread; empty if they are not spread."""
     bins: int = 4
@@ -48,15 +48,7 @@ class Choice:
     def __post_init__(self) -> None:
         for condition in self.where:
             read_condition(condition)
-        for metric in (*(bar.metric for bar in self.bars), *self.plane):
-            if metric not in METRICS:
-                raise ColumnError(f"There is no metric {metric!r}.", hint=f"Metrics: {', '.join(METRICS)}.")
-        barred = [bar.metric for bar in self.bars]
-        if twice := [metric for metric in barred if barred.count(metric) > 1]:
-            raise UserError(
-                f"--hard-by names {twice[0]} twice.",
-                hint="Name each metric once, for its high or its low end.",
-            )
+        self._require_metrics()
         if not 0 < self.percentile < 100:
             raise UserError(f"--percentile must be between 0 and 100, but is {self.percentile:g}.")
         if self.plane and (len(self.plane) != 2 or len(set(self.plane)) != 2):
@@ -65,6 +57,19 @@ class Choice:
             )
         if not 2 <= self.bins <= 10:
             raise UserError(f"--bins must be 2 to 10, but is {self.bins}.")
+
+    def _require_metrics(self) -> None:
+        """Raise `UserError` if a name is not a metric, or if a metric has two bars."""
+        barred = [bar.metric for bar in self.bars]
+        for metric in (*barred, *self.plane):
+            if metric not in METRICS:
+                raise ColumnError(f"There is no metric {metric!r}.", hint=f"Metrics: {', '.join(METRICS)}.")
+        twice = [metric for metric in barred if barred.count(metric) > 1]
+        if twice:
+            raise UserError(
+                f"--hard-by names {twice[0]} twice.",
+                hint="Name each metric once, for its high or its low end.",
+            )
 
     def to_json(self) -> dict[str, Any]:
         """Return the choice as a JSON object, without unused parts."""

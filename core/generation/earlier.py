@@ -12,6 +12,7 @@ import msgspec
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import SourceError
 from gistpoint.core.logs import replace_file
 
@@ -43,7 +44,7 @@ class EarlierBody:
     file: str
     """The text of the file that contained it."""
     family: str
-    """The kind of its origin, which is also the key of `origin` in the provenance of a task."""
+    """The kind of its origin; a task's provenance stores `origin` under this key."""
     origin: Mapping[str, Any] = field(default_factory=dict)
     """Its origin, which is stored only in the answer of a task."""
     planted: str = ""
@@ -123,7 +124,7 @@ def write_earlier_files(folder: Path, files: EarlierFiles) -> None:
 def read_earlier_files(folder: Path) -> EarlierFiles | None:
     """Return the earlier files in the folder of a library; None if there are none that can be read."""
     try:
-        stored = msgspec.json.decode((folder / HISTORY_FILE).read_bytes(), type=_Stored)
+        stored = msgspec.json.decode((folder / HISTORY_FILE).read_bytes(), type=decodable(_Stored))
     except (OSError, msgspec.MsgspecError, RecursionError):
         return None
     return stored.files if stored.version == _VERSION else None

@@ -15,6 +15,7 @@ from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.corruption.blind import GlanceVerdict
 from gistpoint.core.corruption.corruptions import replay
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import UserError
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
@@ -22,7 +23,7 @@ from gistpoint.core.trees import SourceTree
 EACH = 3
 """The number of examples of each kind."""
 _MOST_LINES = 60
-"""The maximum number of lines in an example: the prompt is sent again with every request."""
+"""The maximum number of lines in an example, because the prompt is sent again with every request."""
 _WORDS = 300
 _INTRODUCTION = (
     "Here are changes to functions of other libraries, made for the same purpose. People who did not know"
@@ -103,7 +104,7 @@ def read_judged(text: str, file: str) -> tuple[JudgedCorruption, ...]:
         if not line.strip():
             continue
         try:
-            read = msgspec.json.decode(line, type=_Line)
+            read = msgspec.json.decode(line, type=decodable(_Line))
         except (msgspec.DecodeError, RecursionError) as error:
             raise UserError(
                 f"{file}: line {number} is not a judged corruption: {error}.",

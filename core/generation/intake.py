@@ -35,9 +35,9 @@ LOOK = (
     " command again."
 )
 _PATIENCE = 10.0
-"""The multiple of the limit that a suite may take on a busy machine, while it waits for a processor."""
+"""The multiple of the limit that a suite may take on a busy machine, where it waits for a processor."""
 _GRACE_SECONDS = 30.0
-"""The seconds past the limit before a run is stopped: a suite just above it is reported as too slow."""
+"""The seconds past the limit after which a run is stopped, so that a suite just above it is still timed."""
 
 
 class NoGood(StrEnum):
@@ -57,7 +57,7 @@ class NoGood(StrEnum):
 
 
 class NoTaskError(NegativeVerdictError):
-    """A repository or a corruption can't make a task: a verdict, not a user error."""
+    """A repository or a corruption can't become a task: a verdict, not a user error."""
 
     def __init__(self, reason: NoGood, message: str, *, hint: str = "", remedy: Remedy | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -367,9 +367,9 @@ def prove(
     """Run the whole suite on the corrupted tree and return the proof that enough tests fail.
 
     If the test map shows that a failing test can't be affected by the change, the suite is run again: if the
-    test then passes, it failed by chance and doesn't count. Raises `NoTaskError` if the corruption can't make
-    a task, `InfrastructureError` if the suite could not be run, `CodeError` if a target does not fit the
-    tree, and `CancelledError` when stopped.
+    test then passes, it failed by chance and doesn't count. Raises `NoTaskError` if the corruption can't
+    become a task, `InfrastructureError` if the suite could not be run, `CodeError` if a target does not fit
+    the tree, and `CancelledError` when stopped.
     """
     tree = corrupted_tree(intake.repository.tree, targets)
     request = request_of(intake, tree)
@@ -481,7 +481,7 @@ def _by_chance(intake: Intake, targets: tuple[Target, ...], failing: frozenset[s
 
 
 def _with_passes(report: SuiteReport, again: SuiteReport, ids: frozenset[str]) -> SuiteReport:
-    """Return `report`, in which the `ids` that passed in `again` have their results from there."""
+    """Return `report` with the results of `again` for those of the `ids` that passed there."""
     passing = {id: again.results[id] for id in ids & again.passed}
     return replace(report, results={**report.results, **passing})
 

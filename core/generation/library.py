@@ -22,8 +22,10 @@ from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.code.testmap import TestMap, TestMapError
 from gistpoint.core.corruption.subject import Vocabulary, read_vocabulary
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import TaskError
 from gistpoint.core.generation.intake import Intake, record_tests, take_in
+from gistpoint.core.locations import mark_used
 from gistpoint.core.logs import replace_file
 from gistpoint.core.metrics.table import (
     CENTRALITY,
@@ -155,7 +157,7 @@ class SourceLibrary:
 
     @cached_property
     def reach(self) -> Reach:
-        """Distances between functions of the library, along calls in either direction."""
+        """Distances between functions of the library, where each call counts in either direction."""
         return Reach(self.edges, directed=False)
 
     @cached_property
@@ -331,7 +333,7 @@ class _Folder:
         try:
             value = json.loads((self.folder / f"{name}.json").read_text("utf-8"))
             known = isinstance(value, dict) and value.get("version") == VERSION
-            return msgspec.convert(value, kind) if known else None
+            return msgspec.convert(value, decodable(kind)) if known else None
         except (OSError, ValueError, RecursionError):
             return None
 
@@ -362,6 +364,7 @@ def learn_library(
         repository, lambda: take_in(repository, runner, max_seconds=max_suite_seconds, run=run)
     )
     calls = known.calls(lambda: _measured(intake, mapper(), run), lambda: own_files(intake))
+    mark_used(folder)
     return replace(_library(intake, calls, runner.backend.name), stars=stars)
 
 
@@ -374,6 +377,7 @@ def read_library(folder: Path, backend: str) -> SourceLibrary:
     known = _Folder(folder)
     repository = known.repository(missing)
     intake = known.intake(repository, missing)
+    mark_used(folder)
     return _library(intake, known.calls(missing, lambda: own_files(intake)), backend)
 
 

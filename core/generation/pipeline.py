@@ -96,7 +96,7 @@ TermsOf = Callable[[str], ModelTerms]
 
 
 SubmissionsOf = Callable[[Source, SourceTree], tuple[FailedSubmissions, Mapping[str, int]]]
-"""Returns the failed submissions at a library's functions, and the number of attempts left out by reason."""
+"""Returns the failed submissions for a library's functions, and the number of attempts left out by reason."""
 
 
 def no_submissions(source: Source, tree: SourceTree) -> tuple[FailedSubmissions, Mapping[str, int]]:

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.decoding import decodable
 from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, StateFile
 from gistpoint.core.logs import replace_file
 from gistpoint.core.running import RunProgress
@@ -49,7 +50,7 @@ class KeptTask:
     glance: float | None = None
     """The predicted rate at which readers see the corruption, for a group the mean; None if unknown."""
     replaces: str = ""
-    """The id of the task that it replaces."""
+    """The id of the task that it replaces; empty if it replaces none."""
     title: str = ""
     """The task's title for its author."""
 
@@ -76,7 +77,7 @@ class CampaignProgress(RunProgress):
 
 
 _MEASURED = 3
-"""The minimum number of candidates, or of accepted ones, from which the remaining time is estimated."""
+"""The minimum number of decided candidates, and of accepted ones, for an estimate of the remaining time."""
 _WINDOW_S = 10.0
 _IDLE_S = 1.0
 
@@ -200,7 +201,7 @@ class TrialBoard:
         newest: dict[str, tuple[str, _Line]] = {}
         for place in sorted(self.folder.glob("*.json")):
             with contextlib.suppress(OSError, ValueError, RecursionError):
-                line = msgspec.json.decode(place.read_bytes(), type=_Line)
+                line = msgspec.json.decode(place.read_bytes(), type=decodable(_Line))
                 if line.key in keys and (
                     line.key not in newest or newest[line.key][1].written < line.written
                 ):

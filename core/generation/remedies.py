@@ -26,9 +26,9 @@ _USUAL: dict[str, str] = {
     "numpy": "numpy",
     "pandas": "pandas",
 }
-"""Well-known packages by the module that tests import: only these are installed without being asked for."""
+"""Well-known packages by the module that tests import: only these are installed without asking the user."""
 _MOST_LEFT_OUT = 0.1
-"""The largest share of the tests, or of their files, that is left out without being asked for."""
+"""The largest share of the tests, or of their files, that is left out without asking the user."""
 _ERRORS = 2
 """The maximum number of different errors that a refusal shows."""
 
@@ -40,7 +40,7 @@ class Remedy:
     pytest_args: tuple[str, ...] = ()
     extra_requirements: tuple[str, ...] = ()
     is_safe: bool = False
-    """Whether to try it without being asked: it leaves out little, and installs only well-known packages."""
+    """Whether to try it without asking: it leaves out little, and installs only well-known packages."""
 
     def __str__(self) -> str:
         """Return the options of the command line that would apply it."""

@@ -100,7 +100,10 @@ class NewTask(Request):
 
 MOST_READINGS = 100
 POOL_FOR_A_TASK = 3
-"""The number of proven faults per task if nobody planted them, or if a model reads them."""
+"""The number of faults to prove for each wanted task, so that the least visible ones can be chosen.
+
+It is the default for faults that nobody planted, and for all faults that a model reads blind.
+"""
 
 
 OpenReader = Callable[[str], ChatModel]
@@ -148,8 +151,9 @@ class GenerateTasks(Request):
     pool: Count | None = None
     """The number of proven corruptions of which the least visible become tasks.
 
-    None means three times the number of tasks if nobody planted the faults or a blind reader reads them;
-    otherwise, for groups and for tasks that are spread over metrics, each corruption is decided separately.
+    None means three times the number of tasks if nobody planted the faults or a blind reader reads them,
+    except for groups and for tasks that are spread over metrics. In all other cases, there is no pool, and
+    each corruption is decided separately.
     """
     choice: ChooseFunctions = field(default_factory=ChooseFunctions)
     groups: GroupFunctions = field(default_factory=GroupFunctions)

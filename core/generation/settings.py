@@ -68,11 +68,11 @@ class FaultSource(StrEnum):
 
 
 MOST_FAILING_UNPLANTED = MORE_FAILING[1]
-"""The most failing tests of a fault that nobody planted, unless four times the minimum is more."""
+"""The maximum number of failing tests of a fault that nobody planted, or four times the minimum if more."""
 LEAST_FAILING = 1
 """The minimum number of failing tests by default (decision 142)."""
 PAPER = "paper"
-"""The preset with the thresholds of the Breakpoint paper: five failing tests, and a suite of a minute."""
+"""The preset with the Breakpoint paper's thresholds: five failing tests, and a minute for the suite."""
 PAPER_MIN_FAILING, PAPER_SUITE_SECONDS = DEFAULT_MIN_FAILING, 60.0
 PAPER_GROUP = 4
 """The number of functions that the paper's preset corrupts together, by default within `REACH` calls."""
@@ -275,7 +275,7 @@ _LEFT_OUT: Mapping[str, object] = {
     "preset": "",
     "rewrite": False,
 }
-"""Settings that are stored only if they differ from these values, so that earlier sets keep their keys."""
+"""Settings that are stored only if they differ from these values, to keep the keys of earlier sets valid."""
 
 
 def _bare(model: str) -> str:
@@ -313,7 +313,7 @@ class SuiteNeeds(Request):
     """A request to run the suite of a source with these requirements."""
 
     extra: tuple[str, ...] = ()
-    """Requirements of the suite alone."""
+    """Additional requirements, which only the suite needs."""
     pytest_args: str = ""
     build_steps: tuple[str, ...] = ()
     exclude_newer: str | None = None

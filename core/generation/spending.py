@@ -13,6 +13,7 @@ import msgspec
 
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.chat import Usage
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import EndpointError
 from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
 from gistpoint.core.logs import AppendLog, LogKind, wait_for
@@ -189,7 +190,7 @@ class SetSpending:
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with AppendLog(self.path, _SPENDING, wait_for(self.path)) as log:
-            decoder = msgspec.json.Decoder(_Line)
+            decoder = msgspec.json.Decoder(decodable(_Line))
             try:
                 lines = [decoder.decode(line) for line in log.read().lines]
             except (msgspec.DecodeError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Failed submissions at a library's functions: their authors believed them to be right (decision 141)."""
+"""Failed submissions for a library's functions, which their authors believed to be right (decision 141)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.code.index import DefinitionKind, FileIndex, index_source
 from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import SourceError
 from gistpoint.core.generation.earlier import EarlierBody
 from gistpoint.core.logs import replace_file
@@ -62,7 +63,7 @@ class FailedSubmission:
 
 @dataclass(frozen=True, slots=True)
 class FailedSubmissions:
-    """The failed submissions at a library's functions, by function; implements `EarlierBodies`."""
+    """The failed submissions for a library's functions, by function; implements `EarlierBodies`."""
 
     by_function: Mapping[str, tuple[FailedSubmission, ...]] = field(default_factory=dict)
 
@@ -83,7 +84,7 @@ class FailedSubmissions:
 
     @property
     def versions(self) -> dict[str, str]:
-        """A hash of the submissions at each function, which changes if another submission is made."""
+        """A hash of the submissions for each function, which changes if another submission is made."""
         return {
             function: sha256_of_json([[item.attempt, item.number, item.text] for item in items])
             for function, items in self.by_function.items()
@@ -122,8 +123,9 @@ def failed_submissions(
 def _is_believed(state: AttemptState, submission: Submission) -> bool:
     """Whether a submission failed the suite, and its author handed it in as right.
 
-    A pass that was contradicted later did not fail, a submission that was given back has no verdict, what the
-    program hands in at a limit was not finished, and a suspicious submission may be an attempt to deceive.
+    Four kinds of submissions are left out: a pass that was contradicted later, which did not fail; one that
+    was given back, which has no verdict; one that the program handed in at a limit, which was not finished;
+    and a suspicious one, which may be an attempt to deceive.
     """
     call = next((call for call in state.calls if call.call_id == submission.call_id), None)
     failed = submission.status == RunStatus.FINISHED and not submission.solved and bool(submission.failing)
@@ -201,7 +203,7 @@ def write_submissions(folder: Path, studies: tuple[str, ...], found: FailedSubmi
 def read_submissions(folder: Path, studies: tuple[str, ...] = ()) -> FailedSubmissions:
     """Return the submissions that `write_submissions` stored; none if there are none that can be read."""
     try:
-        stored = msgspec.json.decode(_file_of(folder, studies).read_bytes(), type=_Stored)
+        stored = msgspec.json.decode(_file_of(folder, studies).read_bytes(), type=decodable(_Stored))
     except (OSError, msgspec.MsgspecError, RecursionError):
         return FailedSubmissions()
     return FailedSubmissions.collected(stored.submissions if stored.version == _VERSION else ())
@@ -231,6 +233,6 @@ def submissions_in_words(found: FailedSubmissions, skipped: Mapping[str, int]) -
 
 
 def _left_out(skipped: Mapping[str, int]) -> str:
-    """Return a sentence on the attempts that were left out, after a blank; empty if there are none."""
+    """Return a sentence on the attempts that were left out, after a space; empty if there are none."""
     reasons = [f"{plural(count, 'attempt')} {reason}" for reason, count in skipped.items() if count]
     return f" Left out: {', '.join(reasons)}." if reasons else ""

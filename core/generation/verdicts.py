@@ -16,6 +16,7 @@ import msgspec
 
 from gistpoint.core.confirmation.model import Controls, Unconfirmable
 from gistpoint.core.corruption.blind import PacketReading
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import UserError
 from gistpoint.core.logs import AppendLog, LogKind, take
 from gistpoint.core.tasks.identity import SECRET_BYTES, new_secret
@@ -81,7 +82,7 @@ class ProvenCorruption:
 
     targets: tuple[Target, ...]
     failing: tuple[Failure, ...]
-    """The failing tests in the order of the run, the first few with their messages."""
+    """The failing tests in the order of the run; only the first few have their messages."""
     missing: tuple[str, ...]
     """Tests that passed on the original and had no result on the corrupted tree."""
     any_order: bool
@@ -141,7 +142,7 @@ class CandidateVerdict:
         Raises `KeyError`, `TypeError`, `ValueError` or `AttributeError` for anything else.
         """
         return msgspec.convert(
-            {**value, **{key: _read_rows(value[key]) for key in ("kept", "specimen")}}, cls
+            {**value, **{key: _read_rows(value[key]) for key in ("kept", "specimen")}}, decodable(cls)
         )
 
 
@@ -169,7 +170,7 @@ def reader_record(verdict: CandidateVerdict) -> Mapping[str, Any] | None:
 
 
 _ROWS = {"targets": Target.__slots__, "failing": Failure.__slots__}
-"""Members of a corruption whose items are stored as lists of their values."""
+"""Members of a corruption whose items are stored as lists of the values of their fields."""
 
 
 def _read_rows(part: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -370,7 +371,7 @@ class StateFile:
                 elif value["type"] == "control":
                     self.controls[value["key"]] = value["comparison"]
                 elif value["type"] == "reading":
-                    reading = msgspec.convert(value["reading"], PacketReading)
+                    reading = msgspec.convert(value["reading"], decodable(PacketReading))
                     self.readings.setdefault(value["key"], {})[reading.number] = reading
                 elif value["type"] == "task":
                     self.provisional.add(value["id"])

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from gistpoint.core.asking import no_answer_in, objects_in
+from gistpoint.core.decoding import decodable
 from gistpoint.core.judging.pieces import Piece
 from gistpoint.core.judging.quotes import LONGEST_QUOTE, QuotePlace, located
 from gistpoint.core.judging.rubric import Coding, RubricLabel
@@ -36,7 +37,7 @@ class PieceAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     confidence: float
     places: tuple[QuotePlace, ...] = ()
     refused: tuple[str, ...] = ()
-    """The quotes that are not in the piece."""
+    """The quotes that are not in the piece, or too short."""
 
     @property
     def present(self) -> bool:
@@ -54,7 +55,7 @@ def read_answers(
     fault = no_answer_in(text)
     for value in objects_in(text):
         try:
-            given = {one.id: one for one in msgspec.convert(value, _GivenAnswers).labels}
+            given = {one.id: one for one in msgspec.convert(value, decodable(_GivenAnswers)).labels}
         except (ValueError, RecursionError):
             continue
         missing = [label.id for label in labels if label.id not in given]
@@ -78,9 +79,9 @@ class RunAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     confidence: float
     places: tuple[QuotePlace, ...] = ()
     refused: int = 0
-    """The number of quotes that are not in the pieces for which they were given."""
+    """The number of quotes that are not in the pieces for which they were given, or too short."""
     unproven: int = 0
-    """The number of pieces in which the judge claimed the label without a quote that is there."""
+    """The number of pieces in which the judge claimed the label without a quote that proves it."""
 
 
 def combined(answers: Sequence[PieceAnswer], coding: Coding) -> RunAnswer:

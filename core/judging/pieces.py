@@ -16,7 +16,7 @@ from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import ChatMessage
 from gistpoint.core.judging.rubric import RubricLabel
 
-TEMPLATE = "judge-1"
+TEMPLATE = "judge-2"
 LEAST_PIECE = 2_000
 """The lowest possible maximum length of a piece, in characters."""
 CHARACTERS_AROUND = 4_000

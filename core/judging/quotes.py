@@ -11,6 +11,11 @@ from gistpoint.core.judging.pieces import RunPassage
 LONGEST_QUOTE = 2_000
 MOST_QUOTES = 5
 """The maximum number of quotes of an answer that are looked up."""
+LEAST_LETTERS = 10
+"""The least number of letters and digits in a quote, unless it is a whole part of a step.
+
+One that is shorter proves nothing, because other runs have it too (decision 212).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +31,16 @@ class QuotePlace:
 
 @dataclass(frozen=True, slots=True)
 class LocatedQuotes:
-    """The quotes that are in the run, by their places, and those that are not."""
+    """The quotes that prove something, by their places, and the others."""
 
     places: tuple[QuotePlace, ...] = ()
     refused: tuple[str, ...] = ()
 
 
 def located(quotes: Iterable[str], passages: Sequence[RunPassage]) -> LocatedQuotes:
-    """Return the first place of each quote. Apart from runs of whitespace, every character must be the same.
+    """Return the first place of each quote; those that are in no passage, or prove nothing, are refused.
 
-    Of `quotes`, the first `MOST_QUOTES` are looked up, and the others are left out.
+    Only the first `MOST_QUOTES` of the `quotes` are looked up; the others are left out.
     """
     places, refused = list[QuotePlace](), list[str]()
     for quote in list(quotes)[:MOST_QUOTES]:
@@ -48,16 +53,22 @@ def located(quotes: Iterable[str], passages: Sequence[RunPassage]) -> LocatedQuo
 
 
 def place_of_quote(quote: str, passages: Sequence[RunPassage]) -> QuotePlace | None:
-    """Return the first place of a quote; None if no passage contains it, or if it is empty or too long."""
+    """Return the first place of a quote; None if no passage contains it, or if it is too short or too long.
+
+    Apart from runs of whitespace, every character must be the same.
+    """
     words = quote.split()
     if not words or len(quote) > LONGEST_QUOTE:
         return None
+    is_short = sum(map(str.isalnum, quote)) < LEAST_LETTERS
     # Models copy words faithfully, but not tabs and line ends.
-    pattern = re.compile(r"\s++".join(map(re.escape, words)))
+    copied = r"\s++".join(map(re.escape, words))
+    # A quote of all that a step says there can't be longer.
+    pattern = re.compile(rf"\A\s*+({copied})\s*+\Z" if is_short else f"({copied})")
     for passage in passages:
         found = pattern.search(passage.text)
         if found is not None:
-            start, end = found.span()
+            start, end = found.span(1)
             return QuotePlace(
                 passage.step, passage.scope, passage.part, passage.start + start, passage.start + end
             )

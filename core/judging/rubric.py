@@ -12,6 +12,7 @@ from typing import Annotated
 import msgspec
 
 from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import UserError
 
 MOST_LABELS = 40
@@ -93,7 +94,7 @@ def read_rubric(path: Path, facts: Collection[str] = ()) -> Rubric:
             raise RubricError(
                 f"{path} is too long for a rubric.", hint="Name a TOML file with [[label]] tables."
             )
-        rubric = msgspec.convert(tomllib.loads(raw.decode("utf-8")), Rubric)
+        rubric = msgspec.convert(tomllib.loads(raw.decode("utf-8")), decodable(Rubric))
     except OSError as error:
         raise RubricError(f"{path} can't be read: {error.strerror}.", hint="Name a rubric file.") from error
     except (ValueError, RecursionError) as error:

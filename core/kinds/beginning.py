@@ -89,7 +89,7 @@ def given_back_words(reason: str, given_back: int) -> str:
     return f"{reason} Nothing was scored, and the submission is given back: {count}. {_DO}".lstrip()
 
 
-def charged_words(reason: str) -> str:
+def charged_message(reason: str) -> str:
     """Return the message about a submission that is charged because too many were given back."""
     return f"{reason} {_CHARGED}".lstrip()
 
@@ -104,4 +104,4 @@ def settled(report: SuiteReport, given_back: int) -> SuiteReport:
         return report
     if is_given_back(report.status, given_back):
         return replace(report, reason=given_back_words(report.reason, given_back))
-    return replace(report, status=RunStatus.CRASHED, reason=charged_words(report.reason))
+    return replace(report, status=RunStatus.CRASHED, reason=charged_message(report.reason))

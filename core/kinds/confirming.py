@@ -37,7 +37,7 @@ FROM_ELSEWHERE = (
 )
 """The advice on controls that do not count on this machine (decision 158)."""
 CAN_BE = "yes"
-"""The beginning of `controls_words` if passes can be confirmed."""
+"""The word with which `controls_words` begins if passes can be confirmed."""
 
 
 def standing(state: AttemptState) -> Standing | None:

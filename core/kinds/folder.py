@@ -60,17 +60,33 @@ def read_task(folder: Path, *, verify: bool = True) -> Task:
     Raises `TaskError` with one sentence that names the file and the key.
     """
     task = task_of(read_document(folder / TASK_FILE), folder)
-    if not verify:
-        return task
+    if verify:
+        _require_sound(task)
+        if (folder / ANSWER_FILE).is_file():
+            verify_identity(task, read_answer(task))
+    return task
+
+
+def read_task_with_answer(folder: Path) -> tuple[Task, Answer]:
+    """Return the task in `folder`, verified, and its answer, which is read only once.
+
+    Raises `TaskError` as `read_task` and `read_answer` do.
+    """
+    task = read_task(folder, verify=False)
+    _require_sound(task)
+    answer = read_answer(task)
+    verify_identity(task, answer)
+    return task, answer
+
+
+def _require_sound(task: Task) -> None:
+    """Raise `TaskError` if the tree was changed, or if solvers could change a pytest plugin of the task."""
     if sha256_of(task.tree_path) != task.tree_sha256:
         raise TaskError(
             f"{TASK_FILE}: the key 'tree.sha256' does not match workspace/tree.tar.",
             hint="The task was changed or copied incompletely. Get it again.",
         )
     _require_plugins_of_others(task)
-    if (folder / ANSWER_FILE).is_file():
-        verify_identity(task, read_answer(task))
-    return task
 
 
 def task_of(fields: Fields, folder: Path) -> Task:

@@ -23,8 +23,8 @@ NOTHING = Writable()
 def find_protection(request: RunRequest, passed: frozenset[str], run: Run) -> Protection | SuiteReport:
     """Return the strictest protection with which the tests `passed` still pass on the original.
 
-    Those that also fail without protection are left out. It takes one run of most suites, two or three of
-    others. If a run is inconclusive (see `is_lost`), its report is returned.
+    Those that also fail without protection are left out. Most suites take one run, others two or three. If a
+    run is inconclusive (see `is_lost`), its report is returned.
     """
     report = run(replace(request, writable=NOTHING), "suite of the original, its tree read-only")
     if is_lost(report):

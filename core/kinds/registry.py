@@ -10,51 +10,97 @@ from functools import cache
 from typing import Any
 
 from gistpoint.core.attempts.state import KindState, NoKindState
-from gistpoint.core.kinds.gist.kind import Gist
 from gistpoint.core.kinds.kind import TaskKind
 from gistpoint.core.kinds.measures import Measure
 from gistpoint.core.kinds.repair.kind import Repair
-from gistpoint.core.plugins import instance_of, load_all
+from gistpoint.core.plugins import PluginError, instance_of, load_all
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import Tool
 
 GROUP = "gistpoint.kinds"
 """The entry-point group: each entry names one `TaskKind`."""
 
-BUILT_IN: tuple[TaskKind[Any], ...] = (Repair(), Gist())
+_REPAIR = Repair()
 
 
-def fault_of_kind(loaded: Any) -> str:
+@cache
+def built_in() -> tuple[TaskKind[Any], ...]:
+    """Return gistpoint's own kinds. The kind of gists is imported when it is needed (decision 216)."""
+    from gistpoint.core.kinds.gist.kind import Gist
+
+    return _REPAIR, Gist()
+
+
+def fault_of_kind(loaded: Any, others: Iterable[TaskKind[Any]] = ()) -> str:
     """Return in a few words why an object can't be an additional kind; empty if it can.
 
-    An additional kind must not replace a mode or a tool.
+    An additional kind must not replace anything of a built-in kind, or of the `others` that other packages
+    have added before: a mode, a tool, a measure or an analysis.
     """
     fault = instance_of(TaskKind)(loaded)
     if fault:
         return fault
-    own_modes = set[str]()
-    own_tools = dict[str, Tool]()
-    for kind in BUILT_IN:
-        own_modes.update(kind.modes)
-        own_tools.update({tool.name: tool for tool in kind.tools})
-    taken = sorted(own_modes.intersection(loaded.modes))
-    if taken:
-        return f"the mode {taken[0]!r} is gistpoint's own"
-    changed = [tool.name for tool in loaded.tools if own_tools.get(tool.name, tool) != tool]
-    if changed:
-        return f"the tool {changed[0]!r} is gistpoint's own, but a different one"
+    own = _names_of(loaded)
+    for owner, kinds in (("gistpoint's own", built_in()), ("another package's", others)):
+        for known in map(_names_of, kinds):
+            for what, held in own.items():
+                for name in sorted(held.keys() & known[what].keys()):
+                    if what not in _SHARED:
+                        return f"the {what} {name!r} is {owner}"
+                    if held[name] != known[what][name]:
+                        return f"the {what} {name!r} is {owner}, but a different one"
     return ""
+
+
+def fault_among_others(loaded: Any) -> str:
+    """Return as `fault_of_kind` does; a kind that an installed package has added before counts too."""
+    added = [kind for kind in all_kinds() if kind not in built_in() and kind is not loaded]
+    return fault_of_kind(loaded, added)
+
+
+_SHARED = frozenset(("tool", "measure", "measure of tasks"))
+"""What several kinds may have, if it is the same."""
+
+
+def _names_of(kind: TaskKind[Any]) -> dict[str, dict[str, object]]:
+    """Return what a kind adds by its names: its modes, tools, measures and analyses."""
+    return {
+        "mode": dict.fromkeys((*kind.modes, *kind.reported_modes), kind),
+        "tool": {tool.name: tool for tool in kind.tools},
+        "measure": {measure.name: measure for measure in kind.measures},
+        "measure of tasks": {measure.name: measure for measure in kind.task_measures},
+        "analysis": {analysis.id: analysis for analysis in kind.analyses},
+    }
 
 
 @cache
 def all_kinds() -> tuple[TaskKind[Any], ...]:
     """Return the built-in kinds, then those of installed packages that can be loaded, ordered by name."""
-    return (*BUILT_IN, *load_all(GROUP, fault_of_kind)[0])
+    return (*built_in(), *_installed()[0])
+
+
+def _installed() -> tuple[list[TaskKind[Any]], list[PluginError]]:
+    """Return the kinds of installed packages, and the errors of those that can't be loaded."""
+    found: list[TaskKind[Any]] = []
+
+    def fault(loaded: Any) -> str:
+        why = fault_of_kind(loaded, found)
+        if not why:
+            found.append(loaded)
+        return why
+
+    return load_all(GROUP, fault)
 
 
 @cache
 def _built_in_modes() -> dict[str, TaskKind[Any]]:
-    return {mode: kind for kind in BUILT_IN for mode in kind.modes}
+    return {mode: kind for kind in built_in() for mode in kind.modes}
+
+
+def is_built_in(task: Task) -> bool:
+    """Whether the kind of a task is gistpoint's own, so that its code changes only with the version."""
+    kind = kind_of(task)
+    return kind is _REPAIR or kind in built_in()
 
 
 def all_modes() -> dict[str, TaskKind[Any]]:
@@ -67,7 +113,7 @@ def all_modes() -> dict[str, TaskKind[Any]]:
 
 def not_loaded() -> str:
     """Return why kinds of installed packages are missing, in sentences; empty if none is."""
-    return " ".join(map(str, load_all(GROUP, fault_of_kind)[1]))
+    return " ".join(map(str, _installed()[1]))
 
 
 def kind_of(task: Task) -> TaskKind[Any]:
@@ -84,6 +130,8 @@ def kind_with_settings() -> TaskKind[Any]:
 
 def kind_named(mode: object) -> TaskKind[Any] | None:
     """Return the kind of a mode; None if no loaded kind has it."""
+    if str(mode) in _REPAIR.modes:
+        return _REPAIR
     # Installed packages can't replace a built-in mode, and finding them delays the first paint (decision 37).
     return _built_in_modes().get(str(mode)) or all_modes().get(str(mode))
 
@@ -135,8 +183,13 @@ def all_tools() -> dict[str, Tool]:
 
 
 @cache
+def _repair_tools() -> dict[str, Tool]:
+    return _tools_of((_REPAIR,))
+
+
+@cache
 def _built_in_tools() -> dict[str, Tool]:
-    return _tools_of(BUILT_IN)
+    return _tools_of(built_in())
 
 
 def _tools_of(kinds: Iterable[TaskKind[Any]]) -> dict[str, Tool]:
@@ -145,7 +198,7 @@ def _tools_of(kinds: Iterable[TaskKind[Any]]) -> dict[str, Tool]:
 
 def declared(name: str) -> Tool | None:
     """Return the tool with this name from any kind; None if there is none."""
-    return _built_in_tools().get(name) or all_tools().get(name)
+    return _repair_tools().get(name) or _built_in_tools().get(name) or all_tools().get(name)
 
 
 def submits(name: str) -> bool:

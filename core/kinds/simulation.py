@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gistpoint.core.tools.declaration import Tool
 
 BACKEND = BackendRecord("simulated", "1", isolated=True)
-"""The record of simulated runs: nothing runs at all, so no sandbox is needed."""
+"""The backend recorded for simulated runs; they count as isolated, because nothing is executed."""
 
 
 class SimulatedTime:

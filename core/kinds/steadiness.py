@@ -14,6 +14,8 @@ from gistpoint.core.tasks.model import Baseline
 class TestSteadiness:
     """The number of finished runs of the original and the corrupted tree in which a test passed."""
 
+    __test__ = False
+
     id: str
     original: int
     original_runs: int

@@ -94,7 +94,7 @@ def searched_words(task: Task, title: str = "") -> str:
 def tasks_called(name: str, tasks: Iterable[Task]) -> list[Task]:
     """Return the tasks with a name: a title for any audience, or the two words, with or without the digit.
 
-    Empty if no task has it. Case, blanks and punctuation don't matter, so `tavo-lumen-4` needs no quotes in a
+    Empty if no task has it. Case, spaces and punctuation don't matter, so `tavo-lumen-4` needs no quotes in a
     shell. Titles that name functions of the answer are compared only if nothing else matches, because they
     need a file of each task.
     """
@@ -110,7 +110,7 @@ def tasks_called(name: str, tasks: Iterable[Task]) -> list[Task]:
 
 
 def tasks_like(name: str, tasks: Iterable[Task]) -> list[Task]:
-    """Return the tasks whose author's title contains a name; case, blanks and punctuation don't matter."""
+    """Return the tasks whose author's title contains a name; case, spaces and punctuation don't matter."""
     wanted = folded_name(name)
     return [task for task in tasks if wanted and wanted in folded_name(author_title(task))]
 

@@ -32,7 +32,7 @@ def naming(path: Path) -> Iterator[None]:
 sync_file = os.fsync if sys.platform == "darwin" else os.fdatasync
 """Syncs the content of an open file to disk."""
 _STEP = 65_536
-"""The bytes read at once: of the first line, which identifies the file, or of a torn last line."""
+"""The number of bytes read at once of a first line, which identifies the file, or of a torn last line."""
 
 
 def sync_folder(place: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
+from gistpoint.core.code.nodes import only
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.metrics.halstead import measure_halstead
 
@@ -169,7 +170,7 @@ def _strings_of_several_lines(nodes: list[ast.AST]) -> Iterator[ast.Constant | a
 
     Since Python 3.12, these have separate places, in which `#` begins no comment.
     """
-    within = [part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values]
+    within = [part for node in only(ast.JoinedStr, nodes) for part in node.values]
     parts = {id(part) for part in within} | {id(getattr(part, "format_spec", None)) for part in within}
     for node in nodes:
         if not isinstance(node, ast.Constant | ast.JoinedStr) or id(node) in parts:

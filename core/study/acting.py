@@ -48,7 +48,7 @@ class Performance:
     course: AttemptCourse
     clock: SimulatedTime
     about: tuple[object, ...]
-    """The parts of the key from which its draws are made."""
+    """The parts of the key from which its random draws are derived."""
     turns: int = field(default=0, init=False)
 
     def person(self, after_brief: Callable[[], None] = lambda: None) -> None:

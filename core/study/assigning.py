@@ -2,8 +2,8 @@
 
 The method is minimisation after Pocock & Simon (1975, Biometrics 31), with ties broken by hashes. It uses no
 random generator and no floating point, so that each plan can be derived again from the log that its planner
-had read, and nobody can repeat the draw until its result suits (decision 82). Assignments that are returned,
-or left by a person who withdraws, are free for the next person.
+had read, and nobody can repeat the draw until they like the result (decision 82). Assignments that are
+returned, or left by a person who withdraws, are free for the next person.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class _Planning:
     def _shares(
         self, mode: str, number: int, conditions: Sequence[str], used: Mapping[str, int]
     ) -> list[str]:
-        """Return the conditions of a mode's tasks: equally many of each; the least used take the surplus."""
+        """Return the conditions of a mode's tasks, in equal numbers; the least used take the surplus."""
         live = Counter((self._mode(assignment.task), assignment.condition) for assignment in self._live)
         in_all = Counter(assignment.condition for assignment in self._live)
 

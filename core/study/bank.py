@@ -27,7 +27,7 @@ ABOUT_TASKS = frozenset({"after-task-1", "after-task-2"})
 """The versions of the questions about a task."""
 ATTESTATION = "aids-1"
 AIDS = ("aids_ai", "aids_internet", "aids_repository", "aids_person")
-"""The items of the attestation; `yes` to one admits the use of an aid."""
+"""The items of the attestation; answering `yes` to one admits the use of an aid."""
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str
     source: str
-    """The source of its items."""
+    """Where its items come from, such as a publication."""
     item: tuple[Question, ...]
 
 

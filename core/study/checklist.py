@@ -14,6 +14,7 @@ from typing import Literal
 
 import msgspec
 
+from gistpoint.core.decoding import decodable
 from gistpoint.core.study.checklist_evidence import ChecklistEvidence, Estimated, EvidencedAnswer
 from gistpoint.core.study.checklist_rules import RULES
 from gistpoint.core.study.data import StudyData
@@ -61,7 +62,7 @@ class ChecklistAnswer:
 def checklist() -> tuple[ChecklistItem, ...]:
     """Return all items, in the order of the checklist."""
     text = (files("gistpoint.core.study") / "checklist.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), _Checklist).item
+    return msgspec.convert(tomllib.loads(text), decodable(_Checklist)).item
 
 
 def answers(data: StudyData, facts: Facts, estimated: Estimated) -> tuple[ChecklistAnswer, ...]:

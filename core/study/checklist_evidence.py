@@ -18,7 +18,7 @@ NO = "No"
 PARTIAL = "Partial"
 NOT_APPLICABLE = "N/A"
 PROMPT = "agent-2"
-"""The system prompt that has the rules of people's template, and nothing that people do not read."""
+"""The system prompt that contains the rules that people read, and nothing else."""
 LEAST_SHARED = 3
 """The minimum number of tasks that people and models must both have attempted for a Yes."""
 

@@ -28,7 +28,7 @@ from gistpoint.core.study.declaration import Assistance, QuestionKind, StudyTask
 from gistpoint.core.study.operations import PowerRecorded, StudyOperation, StudyOperationKind
 from gistpoint.core.study.prose import children
 from gistpoint.core.study.rows import AttemptRow
-from gistpoint.core.study.soundness import training_tasks
+from gistpoint.core.study.soundness import counted_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +103,7 @@ def _tasks(rows: Iterable[AttemptRow]) -> int:
 
 
 def _counted_tasks(evidence: ChecklistEvidence) -> list[StudyTask]:
-    """Return the study's tasks without those for training, which no estimate uses."""
-    training = training_tasks(evidence.data.study, evidence.data.tasks)
-    return [task for task in evidence.data.tasks.values() if task.id not in training]
+    return list(counted_tasks(evidence.data.study, evidence.data.tasks).values())
 
 
 def _unlimited(evidence: ChecklistEvidence) -> list[AttemptRow]:

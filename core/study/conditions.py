@@ -12,7 +12,7 @@ from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Answer, Task
 
 ANY_NUMBER = 9_999
-"""The tool uses and submissions of a condition without limits: more than anybody makes."""
+"""The tool uses and submissions of a condition without limits: more than anybody could use."""
 OWN_EDITOR = "external_editor"
 
 

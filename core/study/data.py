@@ -16,6 +16,8 @@ class ReviewDecision(StrEnum):
 
     ACCEPT = "accept"
     EXCLUDE = "exclude"
+    REJECT_PASS = "reject_pass"
+    """Only the pass is rejected: the attempt still counts, as not solved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +29,6 @@ class ReviewerDecision:
     decision: ReviewDecision
     active_s: float | None = None
     """The active time in seconds with which the reviewer accepts the attempt; None for the recorded one."""
-    of_pass: bool = False
-    """Whether it rejects only the pass: the attempt still counts, as not solved."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     words: str = ""
     """The description that participants see."""
     people: bool = True
-    """False for a condition of models only."""
+    """Whether people are assigned to it; false for a condition of models only."""
     tool_uses: Count = 0
     submissions: Count = 0
     steps: Count = 0
@@ -193,7 +193,7 @@ class Participants(msgspec.Struct, frozen=True, kw_only=True):
     cap: Count = 0
     """The maximum number of people who take part; 0 for any number."""
     caps: dict[str, Count] = {}
-    """The maximum number of people in a stratum."""
+    """The maximum number of people in each stratum, by the stratum's name."""
     familiar_from: Count = 4
     """The familiarity rating from which a library's tasks are not assigned to a person."""
 
@@ -258,7 +258,7 @@ class Privacy(msgspec.Struct, frozen=True, kw_only=True):
     chat_recipient: str = ""
     """The recipient of what the chat of an assisted condition sends, and the recipient's location."""
     retention: str = ""
-    """The time for which data are kept, in words; replaces the sentence about `retention_days`."""
+    """How long data are kept, in words; replaces the sentence about `retention_days`."""
     retention_days: Count = 0
     free_text_public: bool = False
 
@@ -271,7 +271,7 @@ class SandboxDemand(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Clocks(msgspec.Struct, frozen=True, kw_only=True):
-    """The idle time after which the program asks whether the solver is still there."""
+    """The time without input after which the program asks whether the solver is still there."""
 
     idle_after_s: Positive = 120
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -150,3 +151,26 @@ class AttemptEvidence:
             return True
         _, _, first = min(begun)
         return first == self.header.attempt_id
+
+    @cached_property
+    def task_answers(self) -> Mapping[str, object]:
+        """The answers to this task's questionnaires by column, such as `after.ease`.
+
+        The value of a declined question is None.
+        """
+        found: dict[str, object] = {}
+        for event in self.recorded.events:
+            if event.type != "questionnaire":
+                continue
+            data = event.data.written()
+            form = data.get("questionnaire")
+            values = data.get("values")
+            if isinstance(form, str) and isinstance(values, Mapping):
+                found.update({f"{form}.{item}": value for item, value in values.items()})
+        if self.assignment is None:
+            return found
+        for declared in self.study.questionnaire:
+            answers = self.person.answers(declared.id, self.assignment.id)
+            if answers is not None:
+                found.update({f"{declared.id}.{item}": value for item, value in answers.values.items()})
+        return found

@@ -10,6 +10,8 @@ from gistpoint.core.study.flags import FLAGS
 
 ROLE, ACTOR = "role_", "actor_"
 """The prefixes of codes that end with an attempt's role or actor."""
+TRAINING_TASK = "training_task"
+"""The code of a model's run at a task that people use only for training."""
 NO_VERDICT = "no_verdict"
 """The code of a run of another program whose file does not record a result."""
 _WORDS: Mapping[str, str] = {
@@ -20,6 +22,7 @@ _WORDS: Mapping[str, str] = {
     "second_exposure": "the participant had already begun the task",
     "reviewers": "the reviewers excluded it",
     "excluded": "the organiser excluded it",
+    TRAINING_TASK: "its task is only for training",
     NO_VERDICT: "its file does not record whether it is solved",
     EndReason.INFRASTRUCTURE: "the machine or the sandbox failed",
     EndReason.WITHDRAWN: "the participant withdrew",

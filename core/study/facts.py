@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from itertools import chain
@@ -11,13 +11,14 @@ from statistics import median
 from gistpoint import __version__
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.study.confirmatory import LIMITS_OF_TIMES, confirmatory_model
-from gistpoint.core.study.data import StudyData
+from gistpoint.core.study.data import ReviewerDecision, StudyData
 from gistpoint.core.study.declaration import Assistance, Condition, Study, StudyTask
 from gistpoint.core.study.ledger import Ledger
+from gistpoint.core.study.measuring import time_of_reviewers
 from gistpoint.core.study.operations import Amended, PowerRecorded, StudyOperationKind
 from gistpoint.core.study.prose import Facts, FactValue, Passage, markdown, written
 from gistpoint.core.study.rows import AttemptRow
-from gistpoint.core.study.soundness import training_tasks
+from gistpoint.core.study.soundness import counted_tasks
 
 TASKS_OWN = "as the task says"
 _OUTCOMES = {
@@ -41,8 +42,7 @@ def declared_facts(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, Fa
     people = study.participants
     quality = study.quality
     several = len(study.conditions_of_people) > 1
-    training = set(training_tasks(study, tasks))
-    counted = [task for task in tasks.values() if task.id not in training]
+    counted = list(counted_tasks(study, tasks).values())
     facts: dict[str, FactValue] = {
         "program/version": __version__,
         "study/id": study.id,
@@ -191,11 +191,21 @@ def _attempt_facts(
         "attempts/excluded": len(excluded),
         "attempts/models": len(of_models),
         "attempts/corrected": len(corrected),
+        "attempts/corrected_by_reviewers": _corrected_by_reviewers(data, people),
         "tasks/attempted": len(per_task),
         "tasks/least_attempts": min(per_task.values(), default=0),
         "tasks/most_attempts": max(per_task.values(), default=0),
     }
     return facts | _named_facts(people, counted)
+
+
+def _corrected_by_reviewers(data: StudyData, people: Iterable[AttemptRow]) -> int:
+    """Return the number of attempts with reviewers' times, which those of organisers would replace."""
+    given: dict[str, list[ReviewerDecision]] = defaultdict(list)
+    for decision in data.decisions:
+        given[decision.attempt].append(decision)
+    theirs = (row for row in people if not data.ledger.notes(row.attempt).corrections)
+    return sum(time_of_reviewers(given[row.attempt]) is not None for row in theirs)
 
 
 def _named_facts(people: Sequence[AttemptRow], counted: Sequence[AttemptRow]) -> dict[str, FactValue]:

@@ -37,7 +37,7 @@ from gistpoint.core.study.timeline import ON_THE_CLOCK, FirstTime, milliseconds
 from gistpoint.core.tools.declaration import Group
 
 LARGE_PASTE = 80
-"""The maximum length, in characters, of a paste that is not flagged although no result had shown its text."""
+"""The length, in characters, above which a paste is flagged if no result had shown its text."""
 _EVENTS = 20
 """The maximum number of events that one flag lists."""
 SEEN = "seen_before"
@@ -130,7 +130,7 @@ def _aid_admitted(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 def _answered_yes(evidence: AttemptEvidence, questions: Collection[str]) -> list[str]:
     """Return the columns of this task's answers to the given questions in which the answer is yes."""
-    answers = task_answers(evidence)
+    answers = evidence.task_answers
     asked = [column for column in answers if column.rpartition(".")[2] in questions]
     return [column for column in asked if _says_yes(answers[column])]
 
@@ -301,29 +301,6 @@ FLAGS: Mapping[str, Finder] = {
 """The function for each flag, by the name that a study can list in `exclude_on`."""
 OF_PASSES = frozenset({"fast", "suspicious_names"})
 """The flags that only an attempt with a passing submission can have; hidden like outcomes (decision 171)."""
-
-
-def task_answers(evidence: AttemptEvidence) -> dict[str, object]:
-    """Return the answers to this task's questionnaires by column, such as `after.ease`.
-
-    The value of a declined question is None.
-    """
-    found: dict[str, object] = {}
-    for event in evidence.recorded.events:
-        if event.type != "questionnaire":
-            continue
-        data = event.data.written()
-        form = data.get("questionnaire")
-        values = data.get("values")
-        if isinstance(form, str) and isinstance(values, Mapping):
-            found.update({f"{form}.{item}": value for item, value in values.items()})
-    if evidence.assignment is None:
-        return found
-    for form in evidence.study.questionnaire:
-        answers = evidence.person.answers(form.id, evidence.assignment.id)
-        if answers is not None:
-            found.update({f"{form.id}.{item}": value for item, value in answers.values.items()})
-    return found
 
 
 def _says_yes(value: object) -> bool:

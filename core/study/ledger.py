@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 
@@ -71,8 +71,14 @@ class Facts:
 
     def all(self, kind: type[F]) -> tuple[F, ...]:
         """Return the facts of a record type, in order."""
-        facts = chain.from_iterable(self.by_kind.values())
-        return tuple(fact for fact in facts if type(fact) is kind)
+        return cast(tuple[F, ...], self._by_type.get(kind, ()))
+
+    @cached_property
+    def _by_type(self) -> Mapping[type[Fact], tuple[Fact, ...]]:
+        found: dict[type[Fact], list[Fact]] = defaultdict(list)
+        for fact in chain.from_iterable(self.by_kind.values()):
+            found[type(fact)].append(fact)
+        return {kind: tuple(facts) for kind, facts in found.items()}
 
     def last(self, kind: type[F]) -> F | None:
         """Return the last fact of a record type; None if there is none."""

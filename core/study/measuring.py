@@ -23,27 +23,23 @@ from gistpoint.core.readable import utc_datetime
 from gistpoint.core.study.data import ReviewDecision, ReviewerDecision
 from gistpoint.core.study.declaration import Assistance, Condition, DisputeRule
 from gistpoint.core.study.evidence import AttemptEvidence
-from gistpoint.core.study.exclusions import ACTOR, ROLE
-from gistpoint.core.study.flags import flags_of, task_answers
+from gistpoint.core.study.exclusions import ACTOR, ROLE, TRAINING_TASK
+from gistpoint.core.study.flags import flags_of
 from gistpoint.core.study.operations import Sitting
-from gistpoint.core.study.rows import AttemptRow, CallRow, FlagRow, SubmissionRow
+from gistpoint.core.study.rows import JUDGED, AttemptRow, CallRow, FlagRow, SubmissionRow
 from gistpoint.core.study.timeline import ON_THE_CLOCK, FirstTime, milliseconds
 
 NO_ROW = frozenset({EndReason.INFRASTRUCTURE, EndReason.WITHDRAWN, EndReason.DISQUALIFIED})
 """Ends that carry no information on the task: such attempts appear only in the participant flow."""
 _COMPETING = frozenset({EndReason.GAVE_UP, EndReason.SKIPPED})
 CENSORED = "censored"
-JUDGED = "judged"
-RECORDED = "recorded"
-DERIVED = "derived"
-"""The origin of a row's verdict if it was derived (`AttemptRow.verdict_from`)."""
 COMPETING = "competing"
-_DESIGN = frozenset({"unfinished", "mixed", "not_assigned", "returned", "second_exposure"})
+_DESIGN = frozenset({"unfinished", "mixed", "not_assigned", "returned", "second_exposure", TRAINING_TASK})
 _SIMULATED = "simulated"
 
 
 def measured(evidence: AttemptEvidence) -> AttemptRow:
-    """Return the row of an attempt."""
+    """Return the row of an attempt's measurements."""
     state = evidence.state
     header = evidence.header
     task = evidence.task
@@ -94,7 +90,7 @@ def measured(evidence: AttemptEvidence) -> AttemptRow:
         submitted=tuple(map(_submission, state.submissions)),
         calls=tuple(_call(call, state.submissions) for call in state.calls),
         flags=flags,
-        answers=task_answers(evidence),
+        answers=dict(evidence.task_answers),
     )
 
 
@@ -166,11 +162,12 @@ def reviewers_exclude(decisions: Iterable[ReviewerDecision], rule: DisputeRule) 
     """Return whether reviewers exclude an attempt.
 
     They do by majority, by any vote to exclude, or, if the organiser decides disputes, by votes that are all
-    to exclude: a disputed attempt then counts until the organiser excludes it.
+    to exclude: a disputed attempt then counts until the organiser excludes it. A reviewer who rejects only
+    the pass thereby votes that the attempt counts, as not solved.
     """
     votes = Counter(review.decision for review in decisions)
     excluding = votes[ReviewDecision.EXCLUDE]
-    accepting = votes[ReviewDecision.ACCEPT]
+    accepting = votes.total() - excluding
     if rule is DisputeRule.MAJORITY:
         return excluding > accepting
     if rule is DisputeRule.ANY_EXCLUDE:

@@ -84,7 +84,7 @@ class StudyStore(Protocol):
         ...
 
     def exclusively(self, act: Callable[[], T]) -> T:
-        """Return the result of `act`, called with all other writers' data while nobody else plans or begins.
+        """Return the result of `act`, which has all other writers' data while nobody else plans or begins.
 
         `act` may be called again after what it recorded was undone. Raises `UserError` if the store can't be
         reached; what `act` recorded is then void.
@@ -133,11 +133,11 @@ class StudyStore(Protocol):
         ...
 
     def publish(self, folder: Path) -> Publication:
-        """Store a copy of the journal in an attempt's folder, as far as it is written; return the outcome."""
+        """Store a copy of the whole lines of the journal in an attempt's folder; return the outcome."""
         ...
 
     def attempts(self) -> Iterator[PublishedAttempt]:
-        """Yield the published journals, oldest first; of a journal in conflict, all versions."""
+        """Yield the published journals, oldest first, with all versions of a journal in conflict."""
         ...
 
     def attempt(self, identity: str) -> PublishedAttempt | None:

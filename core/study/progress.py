@@ -37,7 +37,7 @@ class PeopleProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class PersonAtWork:
+class ActivePerson:
     """A person with tasks who is neither done nor withdrawn, and the task in progress, if any."""
 
     code: str
@@ -117,7 +117,7 @@ class StudyProgress:
     people_needed: int
     """The number of further people who would close the open cells, if each attempts a full set of tasks."""
     rows: tuple[AttemptRow, ...] = field(default=(), repr=False)
-    at_work: tuple[PersonAtWork, ...] = ()
+    at_work: tuple[ActivePerson, ...] = ()
     not_begun: tuple[PersonWaited, ...] = ()
     late: tuple[str, ...] = ()
     """The ids of open assignments whose time has run out, but which are not returned yet."""
@@ -246,14 +246,14 @@ def _is_at_work(person: Person) -> bool:
     return not person.is_done
 
 
-def _at_work(ledger: Ledger) -> tuple[PersonAtWork, ...]:
+def _at_work(ledger: Ledger) -> tuple[ActivePerson, ...]:
     people = [person for _, person in sorted(ledger.people.items())]
     return tuple(_work_of(person) for person in people if _is_at_work(person))
 
 
-def _work_of(person: Person) -> PersonAtWork:
+def _work_of(person: Person) -> ActivePerson:
     current, waiting = person.current, person.waiting
-    work = PersonAtWork(person.code, len(current) - len(waiting), len(current))
+    work = ActivePerson(person.code, len(current) - len(waiting), len(current))
     for one in waiting:
         begun = person.begun.get(one.id)
         if begun:
@@ -265,7 +265,7 @@ def _work_of(person: Person) -> PersonAtWork:
 # Rows without outcomes, for those who watch a study before it is closed
 
 ENDED = "ended"
-"""The end of a blinded attempt that has ended."""
+"""The end shown for every blinded attempt that has ended, because the true end could reveal the outcome."""
 
 
 def blinded(row: AttemptRow, quality: Quality) -> AttemptRow:

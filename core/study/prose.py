@@ -24,7 +24,7 @@ _LINE = re.compile(r"([?!*]) (\S+): (.*)")
 
 
 class PassageKind(StrEnum):
-    """The kind of a passage."""
+    """The kind of a passage, which decides how Markdown and reports show it."""
 
     HEADING = "heading"
     PARAGRAPH = "paragraph"

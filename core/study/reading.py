@@ -46,7 +46,7 @@ def read_study(folder: Path) -> Study:
             f"The folder {name!r} is not a study: it has no {FILE}."
             if is_there
             else f"There is no folder {name!r}.",
-            hint="`gistpoint study new DIR` makes one in a new folder.",
+            hint="Check the path. `gistpoint study new DIR` makes a study, `study demo` a simulated one.",
         )
     return parse_study(_content(folder / FILE, FILE), lambda name: _text(folder / TEXTS, name))
 
@@ -111,7 +111,7 @@ def _parsed(declaration: str) -> Mapping[str, Any]:
         if found is None and isinstance(error.__cause__, ValueError):
             raise StudyError(f"{FILE} contains an invalid number or date.", hint=_CORRECT_IT) from None
         place = f" ({found[0]})" if found else ""
-        raise StudyError(f"{FILE} is not sound TOML{place}.", hint=_CORRECT_IT) from None
+        raise StudyError(f"{FILE} is not valid TOML{place}.", hint=_CORRECT_IT) from None
 
 
 def _filled_in(values: Mapping[str, Any], text_of: Callable[[str], str]) -> dict[str, Any]:

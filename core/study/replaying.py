@@ -74,7 +74,7 @@ def missing_steps(
 
 
 def _requiring(fact: Fact, after: set[str]) -> str:
-    """Return a record that requires earlier steps, in words; empty for any other record."""
+    """Return a description of a record that requires earlier steps; empty for any other record."""
     match fact:
         case Begun():
             return f"the start of {fact.assignment}"

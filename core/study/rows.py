@@ -11,6 +11,9 @@ import msgspec
 
 from gistpoint.core.attempts.results import Standing, standing_in
 
+JUDGED, RECORDED, DERIVED = "judged", "recorded", "derived"
+"""The origins of a verdict (`AttemptRow.verdict_from`)."""
+
 
 class SubmissionRow(msgspec.Struct, frozen=True, kw_only=True):
     """One submission of an attempt."""
@@ -93,8 +96,10 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     outcome_of_last: str = ""
     measures: dict[str, Any] = {}
     """The known measures of the kind by their names in `TaskKind.measures`."""
-    tool_uses: int = 0
-    submissions: int = 0
+    tool_uses: int | None = 0
+    """None if another program's file records no call."""
+    submissions: int | None = 0
+    """None if another program's file records neither a number nor a call."""
     tool_use_budget: int | None = None
     submission_budget: int | None = None
     time_limit_s: float | None = None
@@ -147,6 +152,11 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     def standing(self) -> Standing | None:
         """The confirmation status of the attempt's pass; None if its tests do not pass."""
         return standing_in(self.confirmation, passes=self.solved or self.by_tests)
+
+    @property
+    def has_known_calls(self) -> bool:
+        """Whether its calls are recorded, even if there are none; some programs leave them out."""
+        return bool(self.calls) or self.verdict_from not in (RECORDED, DERIVED)
 
     @property
     def by_the_tests(self) -> AttemptRow:

@@ -56,7 +56,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     give_up: float = 0.1
     """The share of attempts that would be given up before the limit, at a time independent of T."""
     limit_minutes: float = 60.0
-    """The end of patience, in minutes, where neither the condition nor the task sets a limit."""
+    """The minutes after which patience ends where neither the condition nor the task sets a limit."""
     optimism: float = 0.8
     """The median ratio of the forecast time to this person's median time for this task."""
     leaves: float = 0.05

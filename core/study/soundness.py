@@ -47,7 +47,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 
 _VOLUNTARY = {TASKS_ITEM: "submissions become tasks", MODELS_ITEM: "a model read attempts"}
-"""The marks of items of consent that can't be required, each with what nobody has to allow."""
+"""The marks of consent items that can't be required, each with the permission that is voluntary."""
 
 
 def check_declaration(study: Study) -> None:
@@ -322,7 +322,7 @@ def _short_quotas(
 def task_named(name: str, tasks: Mapping[str, StudyTask]) -> str | None:
     """Return the full id of a task by its id, a unique prefix of it, or its name.
 
-    Case, blanks and punctuation of a name don't matter. None if there is none, or several.
+    Case, spaces and punctuation of a name don't matter. None if there is none, or several.
     """
     if name in tasks:
         return name
@@ -359,6 +359,12 @@ def training_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> tuple[str, .
     """
     named = (task_named(name, tasks) for name in study.training.tasks)
     return tuple(task for task in named if task is not None)
+
+
+def counted_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, StudyTask]:
+    """Return the tasks that estimates use, by full id: all but those for training."""
+    training = set(training_tasks(study, tasks))
+    return {id: task for id, task in tasks.items() if id not in training}
 
 
 def keys_of(study: Study, task: StudyTask, tasks: Mapping[str, StudyTask]) -> frozenset[str]:

@@ -27,7 +27,7 @@ from gistpoint.core.study.reading import protocol_sha256
 from gistpoint.core.study.soundness import training_tasks
 
 SITTING_LAPSES_MS = 4 * 60 * 60 * 1000
-"""A sitting without any record for this long is over: its program was killed."""
+"""A sitting without any record for this long counts as over, because its program must have been killed."""
 BEGAN, ENDED = "began", "ended"
 """The states of a sitting."""
 SKIPPED = EndReason.SKIPPED.value
@@ -149,7 +149,7 @@ class ReadyStep:
     of: int
     training: bool = False
     may_skip: bool = False
-    """Whether the training task may be skipped: recorded as `finished`, end `skipped`, without an attempt."""
+    """Whether the training task may be skipped; `finished` then has the end `skipped` and no attempt."""
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,9 @@ class _Walk:
         if before.clock.mono_ms is not None and not isinstance(event.data, ProcessStarted):
             passed = max(0, event.mono_ms - before.clock.mono_ms)
         self._pass(before, passed)
-        self._apply_idle_revisions(before.clock.add(before.clock.running, passed), self.state.clock)
+        counted_idle = passed if before.clock.running is ClockActivity.IDLE else 0
+        if self.state.clock.idle != before.clock.idle + counted_idle:
+            self._apply_idle_revisions(before.clock.add(before.clock.running, passed), self.state.clock)
         self._notice(event)
 
     def _pass(self, before: AttemptState, passed: int) -> None:
@@ -168,8 +170,6 @@ class _Walk:
 
     def _apply_idle_revisions(self, before: Clock, after: Clock) -> None:
         """Apply the clock's later revisions of idle time to the spans, the latest span first."""
-        if after.of(ClockActivity.IDLE) == before.of(ClockActivity.IDLE):
-            return
         moves = {activity: after.of(activity) - before.of(activity) for activity in ClockActivity}
         idle = moves.pop(ClockActivity.IDLE)
         for activity, ms in moves.items():

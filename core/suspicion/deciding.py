@@ -12,32 +12,36 @@ import collections.abc
 import fractions
 import functools
 import ipaddress
+import itertools
 import numbers
 import pathlib
 import re
 import statistics
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 from types import FunctionType
+from typing import NamedTuple
 
 from gistpoint.core.code.bindings import names_bound_in
+from gistpoint.core.code.nodes import inside, only
 from gistpoint.core.suspicion.meaning import Meaning
-from gistpoint.core.suspicion.names import OPERATORS
+from gistpoint.core.suspicion.names import DECIDING_METHODS, is_special
 
 _PRIVATE = re.compile(r"_[A-Za-z]\w*?__\w*[^_\W]_?")
 """A private name as other code has to write it: `_UserList__cast`."""
 _MODULES = (collections, collections.abc, fractions, ipaddress, numbers, pathlib, statistics, uuid)
-"""The pure modules with classes that are written in Python and can be compared."""
-_JUDGING = re.compile(r"assert|assert\w+|assert_\w+")
+"""The pure modules that have classes written in Python whose objects can be compared."""
+_JUDGING = re.compile(r"assert\w*")
+"""The names of functions that judge their arguments, such as `assertEqual` and `assert_allclose`."""
 _SPACES = frozenset({"types.SimpleNamespace"})
+"""Classes whose objects get the keywords of a call as attributes."""
 _DEEPEST = 20
 
 
-def bound_for_comparisons(
+def bindings_that_decide_comparisons(
     meaning: Meaning, nodes: Iterable[ast.AST], decides: Callable[[str], bool]
 ) -> Iterator[str]:
-    """Yield a description of each name in a piece of code that is bound and decides a comparison.
+    """Yield a description of each binding in a piece of code that decides a comparison by its name.
 
     `decides(name)` returns whether comparisons of the library, or assertions of its tests, call a method with
     this name.
@@ -61,22 +65,27 @@ def bound_for_comparisons(
 
 
 def _of_class(meaning: Meaning, node: ast.ClassDef, decides: Callable[[str], bool]) -> Iterator[str]:
+    """Yield a description of each member of a new class that decides a comparison by its name.
+
+    It does if methods of an imported base class compare by it, if it is another class's private name, or if
+    `decides` is true for it.
+    """
     known = frozenset().union(*map(deciding_names, _bases_of(meaning, node, _DEEPEST)))
     for name in sorted(names_bound_in(node.body, into_definitions=False)):
-        is_private = name.startswith("__") and not name.endswith("__")
+        is_private = name.startswith("__") and not is_special(name)
         mangled = f"_{node.name.lstrip('_')}{name}" if is_private else name
         if mangled in known or _PRIVATE.fullmatch(name) or decides(name):
             yield f"{name}, which decides comparisons, of a new class"
 
 
 def _bases_of(meaning: Meaning, node: ast.ClassDef, depth: int) -> Iterator[str]:
-    """Yield the paths of the imported classes from which a class derives, also by way of local ones."""
+    """Yield the paths of the imported classes from which a class derives, directly or via local classes."""
     for base in node.bases:
         yield from meaning.paths(base)
-        if isinstance(base, ast.Name) and depth:
-            for binding in meaning.bindings(base):
-                if isinstance(binding.definition, ast.ClassDef) and binding.definition is not node:
-                    yield from _bases_of(meaning, binding.definition, depth - 1)
+        bindings = meaning.bindings(base) if isinstance(base, ast.Name) and depth else ()
+        for local in (binding.definition for binding in bindings):
+            if isinstance(local, ast.ClassDef) and local is not node:
+                yield from _bases_of(meaning, local, depth - 1)
 
 
 @functools.cache
@@ -91,46 +100,54 @@ def deciding_names(path: str) -> frozenset[str]:
     if not isinstance(kind, type):
         return frozenset()
     members = {key: value for part in reversed(kind.__mro__[:-1]) for key, value in vars(part).items()}
-    waiting = [name for name in members if name in OPERATORS]
+    waiting = [name for name in members if name in DECIDING_METHODS]
     found: set[str] = set()
     while waiting:
         code = _code_of(members[waiting.pop()])
         used = set(_names_in(code)) & members.keys() if code is not None else set()
         waiting += used - found
         found |= used
-    return frozenset(name for name in found if not (name.startswith("__") and name.endswith("__")))
+    return frozenset(itertools.filterfalse(is_special, found))
 
 
 def _code_of(member: object) -> object:
+    """Return the code of a method or of a property's getter; None if the member is not written in Python."""
     function = getattr(member, "fget", None) or getattr(member, "__func__", member)
     return function.__code__ if isinstance(function, FunctionType) else None
 
 
 def _names_in(code: object) -> Iterator[str]:
-    """Yield the names of attributes and globals in a function's code, also in that inside it."""
+    """Yield the names of attributes and globals in a function's code, including code nested in it."""
     yield from getattr(code, "co_names", ())
     for part in getattr(code, "co_consts", ()):
         if hasattr(part, "co_names"):
             yield from _names_in(part)
 
 
-def compared_by(tree: ast.AST) -> tuple[set[str], set[str], set[str]]:
-    """Return the names by which classes of a module compare, the members of its classes, and what it stores.
+class ComparedNames(NamedTuple):
+    """The names of a module that show which members decide how its objects compare."""
 
-    The first are attributes that comparing methods read, directly or by way of other methods of their class;
-    the last are attributes that any code sets.
-    """
+    compared: set[str]
+    """The attributes that comparing methods read, directly or through other methods of their class."""
+    members: set[str]
+    """The methods and constants of the module's classes."""
+    stored: set[str]
+    """The attributes that any code of the module sets."""
+
+
+def compared_by(tree: ast.AST) -> ComparedNames:
+    """Return the names that decide the comparisons of a module's classes, and those that only hold data."""
     compared: set[str] = set()
     members: set[str] = set()
     stored: set[str] = set()
     for node in ast.walk(tree):
         match node:
             case ast.ClassDef(body=body):
-                members.update(chain.from_iterable(map(_members, body)))
+                members.update(itertools.chain.from_iterable(map(_members, body)))
                 compared |= _read_by_comparisons(body)
             case ast.Attribute(attr=name, ctx=ast.Store()):
                 stored.add(name)
-    return compared, members, stored
+    return ComparedNames(compared, members, stored)
 
 
 def _members(statement: ast.stmt) -> Iterator[str]:
@@ -139,16 +156,17 @@ def _members(statement: ast.stmt) -> Iterator[str]:
         case ast.FunctionDef(name=name):
             yield name
         case ast.Assign(targets=targets, value=value) if not isinstance(value, ast.Call):
-            yield from (target.id for target in targets if isinstance(target, ast.Name))
+            yield from (target.id for target in only(ast.Name, targets))
 
 
 def _read_by_comparisons(body: list[ast.stmt]) -> set[str]:
-    methods = {part.name: part for part in body if isinstance(part, ast.FunctionDef)}
-    waiting = [name for name in methods if name in OPERATORS]
+    """Return the attributes that comparing methods of a class read, directly or through its other methods."""
+    methods = {part.name: part for part in only(ast.FunctionDef, body)}
+    waiting = [name for name in methods if name in DECIDING_METHODS]
     found: set[str] = set()
     while waiting:
-        nodes = ast.walk(methods[waiting.pop()])
-        used = {part.attr for part in nodes if isinstance(part, ast.Attribute)}
+        method = methods[waiting.pop()]
+        used = {part.attr for part in inside(ast.Attribute, method)}
         waiting += [name for name in used - found if name in methods]
         found |= used
     return found
@@ -169,5 +187,7 @@ def called_by_assertions(tree: ast.AST) -> set[str]:
 
 
 def _methods_called(expression: ast.AST) -> set[str]:
-    calls = (part for part in ast.walk(expression) if isinstance(part, ast.Call))
-    return {call.func.attr for call in calls if isinstance(call.func, ast.Attribute) and call.args}
+    """Return the names of the methods that an expression calls with an argument."""
+    with_arguments = (call for call in inside(ast.Call, expression) if call.args)
+    functions = (call.func for call in with_arguments)
+    return {function.attr for function in only(ast.Attribute, functions)}

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from gistpoint.core.code.nodes import inside
 from gistpoint.core.code.parsing import parse_expression
 
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
@@ -44,7 +45,7 @@ def annotations_of(function: _FUNCTIONS) -> list[ast.expr]:
 
 
 def _annotations_of_parameters(arguments: ast.arguments) -> list[ast.expr | None]:
-    return [item.annotation for item in ast.walk(arguments) if isinstance(item, ast.arg)]
+    return [item.annotation for item in inside(ast.arg, arguments)]
 
 
 def is_plain_annotation(part: ast.AST) -> bool:
@@ -63,12 +64,12 @@ def parts_of_annotation(annotation: ast.expr) -> Iterator[ast.AST]:
 def _nodes_of_text(text: str) -> Iterator[ast.AST]:
     try:
         yield from ast.walk(parse_expression(text))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError):
         return
 
 
 def expressions_run_at_import(root: ast.AST) -> Iterator[ast.expr]:
-    """Yield the calls and other running expressions that a piece evaluates when its module is imported."""
+    """Yield the expressions that can run code, such as calls, which a node evaluates at import."""
     return chain.from_iterable(map(_running, _evaluated(root)))
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TypeGuard
 
+from gistpoint.core.code.nodes import has_any, only
 from gistpoint.core.suspicion.meaning import Meaning
 
 _ALL = frozenset({"builtins.BaseException", "builtins.AssertionError"})
@@ -55,30 +57,34 @@ def _exit_that_answers(member: ast.stmt) -> str:
 
 
 def _caught(meaning: Meaning, node: ast.Try) -> Iterator[str]:
-    if any(isinstance(part, ast.Return | ast.Break | ast.Continue) for part in _own(node.finalbody)):
+    if has_any((ast.Return, ast.Break, ast.Continue), _own(node.finalbody)):
         yield "a finally that is left by a jump"
     for handler in node.handlers:
         kinds = [handler.type] if handler.type is not None else []
-        is_broad = not kinds or _is_one_of(meaning, kinds, _ALL)
-        is_broad = is_broad or (_yields(node.body) and _is_one_of(meaning, kinds, _MOST))
-        if is_broad and not any(isinstance(part, ast.Raise) for part in _own(handler.body)):
+        catches_all = not kinds or _is_one_of(meaning, kinds, _ALL)
+        # In a context manager, the assertions of its block fail at the `yield`.
+        catches_from_test = _yields(node.body) and _is_one_of(meaning, kinds, _MOST)
+        raises = has_any(ast.Raise, _own(handler.body))
+        if (catches_all or catches_from_test) and not raises:
             yield "an except that catches failed assertions"
 
 
 def _suppressed(meaning: Meaning, node: ast.expr, broad: frozenset[str]) -> Iterator[str]:
     if not isinstance(node, ast.Call) or "contextlib.suppress" not in meaning.paths(node.func):
         return
-    if any(isinstance(part, ast.Starred) for part in node.args) or _is_one_of(meaning, node.args, broad):
+    is_unclear = has_any(ast.Starred, node.args)
+    if is_unclear or _is_one_of(meaning, node.args, broad):
         yield "a suppress of failed assertions"
 
 
 def _is_one_of(meaning: Meaning, kinds: Iterable[ast.expr], paths: frozenset[str]) -> bool:
-    """Whether one of the expressions names one of the classes, also by way of a local name."""
-    parts = [part for kind in kinds for part in ast.walk(kind) if isinstance(part, ast.Name | ast.Attribute)]
-    values = [
-        binding.value for part in parts if isinstance(part, ast.Name) for binding in meaning.bindings(part)
-    ]
-    return any(paths & set(meaning.paths(part)) for part in (*parts, *filter(None, values)))
+    """Whether one of the expressions names one of the classes, directly or by a local name."""
+    nodes = list(chain.from_iterable(map(ast.walk, kinds)))
+    names = list(only(ast.Name, nodes))
+    attributes = list(only(ast.Attribute, nodes))
+    bindings = chain.from_iterable(map(meaning.bindings, names))
+    values = [binding.value for binding in bindings if binding.value is not None]
+    return any(not paths.isdisjoint(meaning.paths(part)) for part in (*names, *attributes, *values))
 
 
 def _own(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -92,7 +98,7 @@ def _own(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _yields(body: list[ast.stmt]) -> bool:
-    return any(isinstance(part, ast.Yield | ast.YieldFrom) for part in _own(body))
+    return has_any((ast.Yield, ast.YieldFrom), _own(body))
 
 
 def _may_be_true(node: ast.AST) -> bool:

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any
 
 from gistpoint.core.code.bindings import bound_names
+from gistpoint.core.code.nodes import has_any
 from gistpoint.core.suspicion import names
 from gistpoint.core.suspicion.evaluation import (
     annotations_of,
@@ -34,10 +35,15 @@ _SHOWING_CLASS = (
     ast.BinOp,
     ast.ClassDef,
 )
-"""Nodes that a value's class may be a part of: none of them passes the class itself on."""
-_GETTING = names.GETTERS | {"operator.attrgetter", "operator.methodcaller", "attrgetter", "methodcaller"}
-_KNOWN = names.ATTRIBUTES | names.SETTERS | names.TEMPLATES
-_MODULES = names.MODULES | names.ALONE
+"""Nodes that may contain a value's class, because none of them passes the class itself on."""
+_GETTING = names.ATTRIBUTE_BUILTINS | {
+    "operator.attrgetter",
+    "operator.methodcaller",
+    "attrgetter",
+    "methodcaller",
+}
+_KNOWN = names.ATTRIBUTES | names.SETTERS | names.FORMATTERS
+_MODULES = names.IMPORTABLE | names.ONLY_BY_ORIGINAL
 _NAMES_PARTS = ("__slots__", "__match_args__")
 _CHECKS_OF_CLASS = frozenset({"builtins.isinstance", "builtins.issubclass"})
 _SEARCHES = ("get", "index", "count")
@@ -154,7 +160,7 @@ class _Piece:
             return
         if node.attr in names.SETTERS:
             yield SuspicionMark(f"{node.attr} handed on")
-        if node.attr in names.TEMPLATES:
+        if node.attr in names.FORMATTERS:
             yield from self._template(node.value)
 
     def _is_part_of_path(self, node: ast.Attribute) -> bool:
@@ -178,7 +184,7 @@ class _Piece:
     def _text(self, node: ast.AST, text: str) -> _Marks:
         """Yield marks for a written name that lets other code get an attribute or make a class."""
         yield from map(SuspicionMark, names.REACHING.intersection(_WORD.findall(text)))
-        if text in names.OPERATORS and not self._is_look_up(self.above.get(node)):
+        if text in names.DECIDING_METHODS and not self._is_look_up(self.above.get(node)):
             yield SuspicionMark(f"{text} as a name")
 
     def _path(self, path: str, *, whole: bool = False) -> _Marks:
@@ -193,7 +199,7 @@ class _Piece:
             yield SuspicionMark(short, kind)
         elif root == "builtins":
             yield from self._built_in(rest, short)
-        elif root in names.STANDARD or root in names.ALONE:
+        elif root in names.STANDARD or root in names.ONLY_BY_ORIGINAL:
             yield from self._standard(path, short, whole=whole)
         else:
             yield from self._foreign(path.split("."))
@@ -220,19 +226,19 @@ class _Piece:
             if names.is_pure(".".join([root, *rest][:end])):
                 yield from self._parts(rest[end - 1 :])
                 return
-        if path in names.MODULES or self._excused(path, root):
+        if path in names.IMPORTABLE or self._excused(path, root):
             return
         yield from map(SuspicionMark, sorted(names.REACHING.intersection(rest)))
         # For most modules, one use in the original excuses any other (decision 43); for those in `ALONE` and
         # `GUARDED`, it excuses only the same function (decision 115).
-        alone = whole or root in names.ALONE | names.GUARDED
+        alone = whole or root in names.ONLY_BY_ORIGINAL | names.GUARDED
         yield SuspicionMark(short, "" if alone else root)
 
     def _excused(self, path: str, root: str) -> bool:
         """Whether the library's own use of a path excuses it (decision 115)."""
-        if root in names.ALONE:
+        if root in names.ONLY_BY_ORIGINAL:
             return False
-        if root in names.GUARDED and path not in names.LIBRARY | {root}:
+        if root in names.GUARDED and path not in names.FROM_LIBRARY | {root}:
             return False
         return self.library.uses(path)
 
@@ -245,12 +251,13 @@ class _Piece:
 
     def _handed_on(self, node: ast.expr, path: str) -> _Marks:
         """Yield marks for using, as a value, a module or a built-in that gets attributes by name."""
-        if self._is_module(path) and not self._is_tested(node):
+        is_called, is_tested = self._is_called(node), self._is_tested(node)
+        if self._is_module(path) and not is_tested:
             yield SuspicionMark(f"{path} handed on")
-        elif path in _GETTING and not self._is_called(node):
+        elif path in _GETTING and not is_called:
             yield SuspicionMark(f"{path.removeprefix('builtins.')} handed on")
         elif path == "builtins.type":
-            is_harmless = self._is_called(node) or self._is_tested(node) or self._is_checked(node)
+            is_harmless = is_called or is_tested or self._is_checked(node)
             if not is_harmless:
                 yield SuspicionMark("type handed on")
         elif path.startswith("builtins.type."):
@@ -269,7 +276,9 @@ class _Piece:
 
     def _is_look_up(self, node: ast.AST | None) -> bool:
         """Whether a node calls `hasattr`, `getattr` or another built-in that takes a name."""
-        return isinstance(node, ast.Call) and not names.LOOKS.isdisjoint(self.meaning.paths(node.func))
+        return isinstance(node, ast.Call) and not names.LOOKUP_BUILTINS.isdisjoint(
+            self.meaning.paths(node.func)
+        )
 
     def _is_checked(self, node: ast.AST) -> bool:
         """Whether a class is only compared, as by `isinstance`, or is a part of an annotation."""
@@ -287,7 +296,7 @@ class _Piece:
 
     def _call(self, node: ast.Call) -> _Marks:
         paths = frozenset(self.meaning.paths(node.func))
-        if paths & names.GETTERS:
+        if paths & names.ATTRIBUTE_BUILTINS:
             yield from self._got(node, paths)
         if "operator.methodcaller" in paths:
             yield from self._attributes_named(node.args[:1])
@@ -316,14 +325,14 @@ class _Piece:
     def _method(self, node: ast.Call, function: ast.Attribute, paths: frozenset[str]) -> _Marks:
         if function.attr in names.SETTERS:
             yield from self._set_by_method(node, function)
-        if function.attr in names.TEMPLATES:
+        if function.attr in names.FORMATTERS:
             # Called on the class, as in `str.format(text, x)`, the text is the first argument.
             of_class = any(path.startswith("builtins.str.") for path in paths)
             template = node.args[0] if of_class and node.args else function.value
             yield from self._template(template)
 
     def _got(self, node: ast.Call, paths: frozenset[str]) -> _Marks:
-        getter = next(iter(paths & names.GETTERS)).partition(".")[2]
+        getter = next(iter(paths & names.ATTRIBUTE_BUILTINS)).partition(".")[2]
         names_attribute = len(node.args) > 1 and not _has_star(node)
         texts = self.meaning.texts(node.args[1]) if names_attribute else None
         # A lookup by a string needs a literal (decision 115): a computed string could be any name.
@@ -395,9 +404,10 @@ class _Piece:
     # Replacements
 
     def _stored(self, owner: ast.expr, name: str) -> _Marks:
+        """Yield marks for setting an attribute of an object that the submission should not change."""
         if name in names.REACHING:
             yield SuspicionMark(name)
-        if _is_special(name) and name not in names.STORED:
+        if names.is_special(name) and name not in names.SETTABLE:
             yield SuspicionMark(f"{name} is replaced")
         for path in self.meaning.paths(owner):
             yield SuspicionMark(f"{path.lstrip('.')}.{name} is replaced")
@@ -424,7 +434,7 @@ class _Piece:
     def _defined(self, node: ast.AST) -> _Marks:
         """Yield marks for a method that decides what an object equals, or what it seems to be."""
         for name in bound_names(node):
-            if _is_special(name) and name not in names.CLASS_PARTS:
+            if names.is_special(name) and name not in names.DEFINABLE:
                 yield SuspicionMark(f"{name} of a new class")
             if name in _NAMES_PARTS:
                 yield from self._named_parts(node, name)
@@ -456,16 +466,19 @@ class _Piece:
     def _is_harmless_class(self, node: ast.expr) -> bool:
         """Whether a value's class is only compared, shown, called, stored or read for usual attributes."""
         match self.above.get(node):
-            case ast.Attribute(attr=name):
-                return name in names.OF_CLASSES or not _is_special(name)
-            case ast.Call() as call:
-                return call.func is node or self._is_shown(call, node)
-            case ast.Assign(targets=targets):
+            case ast.Attribute(attr=name):  # `type(x).__name__`
+                return name in names.OF_CLASSES or not names.is_special(name)
+            case ast.Call() as call:  # `type(x)(y)`, `isinstance(y, type(x))`
+                is_called = call.func is node
+                return is_called or self._is_shown(call, node)
+            case ast.Assign(targets=targets):  # `kind = type(x)`
                 # The names that the class is bound to are examined where they are used.
-                return isinstance(node, ast.Name) or all(isinstance(target, ast.Name) for target in targets)
+                is_bound = all(isinstance(target, ast.Name) for target in targets)
+                return is_bound or isinstance(node, ast.Name)
             case ast.Tuple() | ast.List() as listed:  # `isinstance(x, (int, type(y)))`, `"%s" % (type(x), y)`
-                return self._is_checked(node) or isinstance(self.above.get(listed), ast.BinOp)
-            case ast.Subscript(slice=key) if key is node:
+                is_formatted = isinstance(self.above.get(listed), ast.BinOp)
+                return is_formatted or self._is_checked(node)
+            case ast.Subscript(slice=key) if key is node:  # `makers[type(x)]`
                 return True
             case above:
                 return isinstance(above, _SHOWING_CLASS) or _is_stored(node)
@@ -535,10 +548,6 @@ _READERS: Mapping[type[ast.AST], Callable[[_Piece, Any], _Marks]] = {
 """The method that marks a node, by its type; other nodes have no marks."""
 
 
-def _is_special(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
-
-
 def _is_named_class(base: ast.expr) -> bool:
     """Whether a base class is written as a name, or made by a call that shows its arguments."""
     return isinstance(base, _NAMED_CLASS) or (isinstance(base, ast.Call) and not _has_star(base))
@@ -550,8 +559,7 @@ def _is_stored(node: ast.expr) -> bool:
 
 def _has_star(node: ast.Call) -> bool:
     """Whether a call unpacks arguments with `*` or `**`."""
-    has_list = any(isinstance(item, ast.Starred) for item in node.args)
-    return has_list or any(item.arg is None for item in node.keywords)
+    return has_any(ast.Starred, node.args) or any(item.arg is None for item in node.keywords)
 
 
 def _formatted(text: str) -> Iterator[str]:

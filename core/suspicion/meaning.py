@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.scopes import NameScope, scoped
-from gistpoint.core.suspicion.names import ROOTS, SAME, STANDARD
+from gistpoint.core.suspicion.names import FOUND_MODULES, STANDARD, USUAL_NAMES
 
 _BUILTINS = frozenset(dir(builtins))
 _LISTED = (ast.List, ast.Set, ast.Tuple)
@@ -109,7 +109,7 @@ class Meaning:
         if isinstance(node, ast.Constant):
             return (node.value,) if isinstance(node.value, str) else None
         values = self._possible_values(node)
-        # Names that are bound to each other in a circle never lead to a string.
+        # The depth ends the search where names are bound to each other in a circle.
         if not values or not depth:
             return None
         found: list[str] = []
@@ -155,10 +155,10 @@ def canonical(path: str) -> str:
     for place in range(len(parts) - 1, 0, -1):
         name = parts[place].lstrip("_")
         is_private = name != parts[place]
-        is_module = name in ROOTS or (is_private and name in STANDARD)
+        is_module = name in FOUND_MODULES or (is_private and name in STANDARD)
         if is_module and ".".join(parts[: place + 1]) not in _OWN_PATHS:
-            return ".".join([SAME.get(name, name), *parts[place + 1 :]])
-    return ".".join([SAME.get(parts[0], parts[0]), *parts[1:]])
+            return ".".join([USUAL_NAMES.get(name, name), *parts[place + 1 :]])
+    return ".".join([USUAL_NAMES.get(parts[0], parts[0]), *parts[1:]])
 
 
 def _given(node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]:

@@ -1,7 +1,10 @@
-"""The names that any submission may use (a pure core of Python), and names that only the original excuses.
+"""The names in a submission that are allowed, and those that are reasons to read it.
 
-"Pure" means that a function opens no file, executes no string and gets no attribute by a string, given the
-values that a submission has.
+Pure names are always allowed: the functions, classes and constants of the standard library that open no file,
+run no text and get no attribute by a computed name. Any other name is a reason, unless the original or the
+corrupted function uses it too, which excuses it; for most modules, the library's own use excuses it as well.
+`marks.py` applies these lists. It also checks the calls of `getattr`, `attrgetter`, `methodcaller` and
+`format`, which are pure only if the name in them is written out (decision 115).
 """
 
 from __future__ import annotations
@@ -42,12 +45,12 @@ STANDARD = sys.stdlib_module_names | _listed(
     "ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib",
 )
 """Modules of the standard library, including removed ones, because a task may run on an older Python."""
-WHOLE = _listed(
+PURE_MODULES = _listed(
     "binascii bisect cmath collections.abc colorsys datetime decimal errno fractions heapq ipaddress",
     "itertools keyword math numbers secrets stat statistics struct textwrap unicodedata zlib",
 )
 """Modules whose public names are all pure, except for the modules that they import."""
-_BY_NAME = {
+_PURE_NAMES = {
     "__future__": "annotations",
     "array": "array",
     "ast": "literal_eval",
@@ -125,7 +128,7 @@ _BY_NAME = {
     "xml.sax.saxutils": "escape quoteattr unescape",
     "zoneinfo": "ZoneInfo ZoneInfoNotFoundError",
 }
-_PATHS = (
+_PATHS = (  # of `os.path`: they may ask about files, but open none
     "abspath altsep basename commonpath commonprefix curdir dirname exists expanduser extsep isabs isdir"
     " isfile join normcase normpath pardir pathsep relpath sep split splitdrive splitext"
 )
@@ -140,7 +143,7 @@ _TYPES = (
 PURE = frozenset(
     f"{module}.{name}"
     for module, names in {
-        **_BY_NAME,
+        **_PURE_NAMES,
         "os.path": _PATHS,
         "posixpath": _PATHS,
         "ntpath": _PATHS,
@@ -149,7 +152,7 @@ PURE = frozenset(
     for name in names.split()
 ) | frozenset(f"pathlib.{name}" for name in ("PurePath", "PurePosixPath", "PureWindowsPath"))
 """Functions, classes and constants of the standard library that any submission may use."""
-MODULES = WHOLE | {
+IMPORTABLE = PURE_MODULES | {
     "typing",
     "os.path",
     "posixpath",
@@ -158,28 +161,30 @@ MODULES = WHOLE | {
     "collections",
     "xml",
     "urllib",
-    *_BY_NAME,
+    *_PURE_NAMES,
 }
-"""Modules with pure names: importing one of them is not marked."""
+"""Modules that have pure names, and the packages around them: an `import` of one is not a mark."""
 PURE_BUILTINS = _listed(
-    "ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BufferError BytesWarning",
-    "ConnectionError DeprecationWarning EOFError Ellipsis Exception ExceptionGroup False FileExistsError",
-    "FileNotFoundError FloatingPointError FutureWarning GeneratorExit IOError ImportError ImportWarning",
-    "IndexError InterruptedError IsADirectoryError KeyError LookupError MemoryError ModuleNotFoundError",
-    "NameError None NotADirectoryError NotImplemented NotImplementedError OSError OverflowError",
-    "PendingDeprecationWarning PermissionError RecursionError ReferenceError ResourceWarning RuntimeError",
-    "RuntimeWarning StopAsyncIteration StopIteration SyntaxError SyntaxWarning SystemError TimeoutError True",
-    "TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError UnicodeWarning",
-    "UserWarning ValueError Warning ZeroDivisionError __class__ __debug__ __name__ abs aiter all anext any",
-    "ascii bin bool bytearray bytes callable chr classmethod complex delattr dict dir divmod enumerate"
-    " filter",
-    "float format frozenset getattr hasattr hash hex id int isinstance issubclass iter len list map max",
-    "memoryview min next object oct ord pow print property range repr reversed round set setattr slice"
-    " sorted",
-    "staticmethod str sum super tuple type zip",
+    "ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BufferError",
+    "BytesWarning ConnectionError DeprecationWarning EOFError Ellipsis Exception ExceptionGroup False",
+    "FileExistsError FileNotFoundError FloatingPointError FutureWarning GeneratorExit IOError ImportError",
+    "ImportWarning IndexError InterruptedError IsADirectoryError KeyError LookupError MemoryError",
+    "ModuleNotFoundError NameError None NotADirectoryError NotImplemented NotImplementedError OSError",
+    "OverflowError PendingDeprecationWarning PermissionError RecursionError ReferenceError",
+    "ResourceWarning RuntimeError RuntimeWarning StopAsyncIteration StopIteration SyntaxError",
+    "SyntaxWarning SystemError TimeoutError True TypeError UnboundLocalError UnicodeDecodeError",
+    "UnicodeEncodeError UnicodeError UnicodeWarning UserWarning ValueError Warning ZeroDivisionError",
+    "__class__ __debug__ __name__ abs aiter all anext any ascii bin bool bytearray bytes callable chr",
+    "classmethod complex delattr dict dir divmod enumerate filter float format frozenset getattr hasattr",
+    "hash hex id int isinstance issubclass iter len list map max memoryview min next object oct ord pow",
+    "print property range repr reversed round set setattr slice sorted staticmethod str sum super tuple",
+    "type zip",
 )
-"""Built-ins that any submission may use; `marks` decides how `type` and the getters may be used."""
-KINDS = {
+"""Built-ins that any submission may use.
+
+`marks` restricts `type`, `getattr`, `setattr` and `delattr`.
+"""
+EXCUSED_TOGETHER = {
     "files": _listed(
         "builtins.open bz2 codecs.open compileall dbm distutils fileinput gzip io.FileIO io.OpenWrapper",
         "io.open io.open_code linecache logging.FileHandler logging.basicConfig logging.config",
@@ -197,8 +202,12 @@ KINDS = {
     ),
     "ending": frozenset({"builtins.SystemExit", "builtins.exit", "builtins.quit", "sys.exit"}),
 }
-"""Names by kind: only the original function excuses them, all names of a kind if it uses one."""
-ALONE = _listed(
+"""Names that are reasons, by kind.
+
+If the original function uses one name of a kind, all names of that kind are excused. The library's own use
+excuses none.
+"""
+ONLY_BY_ORIGINAL = _listed(
     "__main__ _ctypes _frozen_importlib _frozen_importlib_external _imp _interpreters _posixsubprocess",
     "_pytest _signal _testcapi _testinternalcapi _thread _xxsubinterpreters abc ast atexit bdb builtins",
     "cProfile cffi cgitb cloudpickle code codecs codeop copyreg ctypes dill dis doctest ensurepip enum",
@@ -207,49 +216,59 @@ ALONE = _listed(
     "pty py pydoc pytest reprlib resource rlcompleter runpy shelve signal site symtable sys test threading",
     "timeit trace traceback tracemalloc turtledemo types typing unittest venv weakref zipimport",
 )
-"""Modules whose names, except for pure ones, only the original function excuses, not the library."""
-LIBRARY = frozenset(
+"""Modules whose names, except for pure ones, only the original function excuses.
+
+The library's own use excuses none of them.
+"""
+GUARDED = frozenset({"logging", "warnings"})
+"""Modules of which the library's own use excuses only the names in `FROM_LIBRARY`."""
+FROM_LIBRARY = frozenset(
     {"logging.getLogger", "logging.DEBUG", "logging.INFO", "logging.WARNING", "logging.ERROR"}
 )
 """Names of guarded modules that are excused if the library itself uses them."""
-GUARDED = frozenset({"logging", "warnings"})
-"""Modules for which the library's own use excuses only the names in `LIBRARY`."""
 REACHING = _listed(
     "CDLL PYTEST_CURRENT_TEST __annotate__ __annotations__ __builtins__ __closure__ __code__ __defaults__",
-    "__dict__ __dir__ __get__ __getattribute__ __getstate__ __globals__ __import__ __kwdefaults__ __loader__",
-    "__reduce__ __reduce_ex__ __self__ __spec__ __subclasses__ _current_exceptions _current_frames _evaluate",
-    "_exit _getframe _getframemodulename _pytest addFilter addHandler addaudithook ag_await ag_code ag_frame",
-    "breakpointhook cell_contents co_code co_consts co_names cr_await cr_code cr_frame cr_origin"
-    " currentframe",
-    "displayhook dup2 ensure_value eval_str excepthook extract_stack f_back f_builtins f_code f_generator",
-    "f_globals f_lineno f_locals f_trace findCaller get_objects get_referents get_referrers get_stack",
-    "getattr_static getinnerframes getmembers getouterframes gi_code gi_frame gi_yieldfrom makeRecord",
-    "print_stack py_object pytest_plugins pythonapi setLogRecordFactory setprofile settrace stack_info",
-    "subprocess_exec subprocess_shell tb_frame unraisablehook walk_stack walk_tb",
+    "__dict__ __dir__ __get__ __getattribute__ __getstate__ __globals__ __import__ __kwdefaults__",
+    "__loader__ __reduce__ __reduce_ex__ __self__ __spec__ __subclasses__ _current_exceptions",
+    "_current_frames _evaluate _exit _getframe _getframemodulename _pytest addFilter addHandler",
+    "addaudithook ag_await ag_code ag_frame breakpointhook cell_contents co_code co_consts co_names",
+    "cr_await cr_code cr_frame cr_origin currentframe displayhook dup2 ensure_value eval_str excepthook",
+    "extract_stack f_back f_builtins f_code f_generator f_globals f_lineno f_locals f_trace findCaller",
+    "get_objects get_referents get_referrers get_stack getattr_static getinnerframes getmembers",
+    "getouterframes gi_code gi_frame gi_yieldfrom makeRecord print_stack py_object pytest_plugins",
+    "pythonapi setLogRecordFactory setprofile settrace stack_info subprocess_exec subprocess_shell",
+    "tb_frame unraisablehook walk_stack walk_tb",
 )
-"""Attributes that lead to frames, code, namespaces or all objects: only the original excuses them."""
+"""Attributes that lead to frames, code, namespaces or all objects.
+
+Only the original or the corrupted function excuses them.
+"""
 FILE_METHODS = _listed(
     "chmod hardlink_to listdir open read_bytes read_text rmdir scandir symlink_to touch unlink write_bytes",
     "write_text",
 )
 """Methods that read or change files, marked on any object."""
 SETTERS = frozenset({"__delattr__", "__setattr__"})
-GETTERS = frozenset({"builtins.delattr", "builtins.getattr", "builtins.setattr"})
-LOOKS = GETTERS | {"builtins.hasattr"}
-TEMPLATES = frozenset({"format", "format_map"})
-CLASS_PARTS = _listed(
-    "__aenter__ __aexit__ __aiter__ __all__ __anext__ __annotations__ __await__ __call__ __delitem__ __doc__",
-    "__enter__ __exit__ __getitem__ __init__ __iter__ __match_args__ __missing__ __module__ __name__"
-    " __next__",
-    "__post_init__ __qualname__ __repr__ __reversed__ __setitem__ __slots__ __str__ __version__",
+"""Methods that change an attribute by its name."""
+ATTRIBUTE_BUILTINS = frozenset({"builtins.delattr", "builtins.getattr", "builtins.setattr"})
+"""Built-ins that get or change an attribute by its name."""
+LOOKUP_BUILTINS = ATTRIBUTE_BUILTINS | {"builtins.hasattr"}
+"""Built-ins that take the name of an attribute."""
+FORMATTERS = frozenset({"format", "format_map"})
+"""String methods whose replacement fields can read attributes."""
+DEFINABLE = _listed(
+    "__aenter__ __aexit__ __aiter__ __all__ __anext__ __annotations__ __await__ __call__ __delitem__",
+    "__doc__ __enter__ __exit__ __getitem__ __init__ __iter__ __match_args__ __missing__ __module__",
+    "__name__ __next__ __post_init__ __qualname__ __repr__ __reversed__ __setitem__ __slots__ __str__",
+    "__version__",
 )
 """Special names that new code may define: none decides a comparison or what an object seems to be."""
-STORED = _listed(
+SETTABLE = _listed(
     "__cause__ __context__ __doc__ __module__ __name__ __notes__ __qualname__ __suppress_context__",
     "__traceback__ __wrapped__",
 )
 """Special attributes that new code may set."""
-OPERATORS = _listed(
+DECIDING_METHODS = _listed(
     "__abs__ __array__ __array_function__ __array_ufunc__ __bool__ __class__ __class_getitem__ __contains__",
     "__del__ __delattr__ __eq__ __float__ __format__ __ge__ __get__ __getattr__ __getattribute__ __gt__",
     "__hash__ __index__ __init_subclass__ __instancecheck__ __int__ __le__ __len__ __length_hint__ __lt__",
@@ -259,10 +278,11 @@ OPERATORS = _listed(
 COMPARISONS = _listed(
     "__bool__ __contains__ __eq__ __ge__ __gt__ __instancecheck__ __le__ __lt__ __ne__ __subclasscheck__"
 )
+"""Methods that compare or check an object directly: replacing a correct one is a reason."""
 OF_CLASSES = frozenset({"__doc__", "__module__", "__mro__", "__name__", "__qualname__"})
 """Special attributes of a value's class that a submission may read."""
 SHOWING = _listed("callable format hash id isinstance issubclass print repr str super")
-"""Built-ins that may be called with a value's class: they do not return it."""
+"""Built-ins to which a value's class may be passed: they do not return it."""
 HARMLESS_CALLS = _listed(
     "builtins.bytes builtins.dict builtins.float builtins.frozenset builtins.int builtins.list",
     "builtins.object builtins.range builtins.set builtins.slice builtins.str builtins.tuple builtins.type",
@@ -271,7 +291,7 @@ HARMLESS_CALLS = _listed(
     "operator.itemgetter re.compile typing.TypeVar",
 )
 """Callables that are harmless at import: in a default value, a decorator or an annotation."""
-_VALUES: tuple[object, ...] = (
+_PLAIN_VALUES: tuple[object, ...] = (
     *(value for name, value in vars(builtins).items() if name in PURE_BUILTINS and name != "type"),
     *(value for value in vars(collections).values() if isinstance(value, type)),
     datetime.datetime,
@@ -322,20 +342,20 @@ _SPLIT_ADDRESS = frozenset(
         "username",
     ],
 )
-"""Attributes of the results of `urllib.parse`, which is not imported only to find them."""
-_SPECIAL = _listed(
-    "__cause__ __class__ __context__ __doc__ __module__ __name__ __qualname__ __suppress_context__",
-    "__traceback__ __wrapped__",
-)
-_CALLED = frozenset(
+"""Attributes of the results of `urllib.parse`, listed here so that it need not be imported."""
+_SPECIAL = SETTABLE - {"__notes__"} | {"__class__"}
+"""Special attributes that new code may read."""
+_SPECIAL_METHODS = frozenset(
     name
     for value in (int, float, complex, str, bytes, list, dict, set, tuple, range)
     for name in dir(value)
     if name.startswith("__") and callable(getattr(value, name))
 )
+"""The special methods of plain values."""
 ATTRIBUTES = (
     (
-        frozenset(name for value in _VALUES for name in dir(value) if not name.startswith("_"))
+        frozenset(name for value in _PLAIN_VALUES for name in dir(value) if not name.startswith("_"))
+        # Methods of named tuples, and some that `dir` does not list on older Pythons.
         | {
             "_asdict",
             "_replace",
@@ -349,21 +369,20 @@ ATTRIBUTES = (
         }
         | _SPLIT_ADDRESS
         | _SPECIAL
-        | (_CALLED - {"__init_subclass__", "__subclasshook__"})
+        | (_SPECIAL_METHODS - {"__init_subclass__", "__subclasshook__"})
     )
     - REACHING
     - SETTERS
-    - TEMPLATES
+    - FORMATTERS
     - FILE_METHODS
 )
 """Methods and attributes of plain values, exceptions, generators and functions: they are never marked."""
-ROOTS = _listed(
-    "_ctypes _pytest _thread atexit bltns builtins ctypes faulthandler gc importlib inspect linecache"
-    " marshal",
-    "os pickle posix pytest sys unittest",
+FOUND_MODULES = _listed(
+    "_ctypes _pytest _thread atexit bltns builtins ctypes faulthandler gc importlib inspect linecache",
+    "marshal os pickle posix pytest sys unittest",
 )
-"""Modules that are recognised as an attribute of any object, with or without a leading underscore."""
-SAME = {
+"""Modules that `meaning.canonical` recognises at any place of a chain of attributes, as in `x._sys`."""
+USUAL_NAMES = {
     "bltns": "builtins",
     "posix": "os",
     "nt": "os",
@@ -371,14 +390,25 @@ SAME = {
     "_pickle": "pickle",
     "_operator": "operator",
 }
-"""Other names under which a module can be imported, with its usual name."""
+"""The usual name of a module, by another name under which it can be imported."""
+
+
+_NAMED_LIKE_MODULES = frozenset(
+    {"bisect.bisect", "datetime.datetime", "datetime.time", "unicodedata.decimal"}
+)
+"""Functions and classes of pure modules that have the name of a module of the standard library."""
+
+
+def is_special(name: str) -> bool:
+    """Whether a name is one of those that Python itself looks up, such as `__eq__`."""
+    return name.startswith("__") and name.endswith("__")
 
 
 def kind_of(path: str) -> str:
-    """Return the kind in `KINDS` that a path belongs to; empty if it belongs to none."""
+    """Return the kind in `EXCUSED_TOGETHER` that a path belongs to; empty if it belongs to none."""
     parts = path.split(".")
     prefixes = {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
-    for kind, paths in KINDS.items():
+    for kind, paths in EXCUSED_TOGETHER.items():
         if prefixes & paths:
             return kind
     return ""
@@ -389,7 +419,7 @@ def is_pure(path: str) -> bool:
     if path in PURE:
         return True
     module, _, name = path.rpartition(".")
-    if module not in WHOLE or name.startswith("_"):
+    if module not in PURE_MODULES or name.startswith("_"):
         return False
-    # A module that the module imports is not a part of it, but `datetime.datetime` is a class.
-    return name not in STANDARD or name == module
+    # A module that this module imports is not one of its own names.
+    return name not in STANDARD or path in _NAMED_LIKE_MODULES

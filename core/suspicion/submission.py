@@ -13,12 +13,13 @@ from itertools import chain
 from gistpoint.core.code.bindings import names_bound_in
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.names import numbered
-from gistpoint.core.code.parsing import parse
-from gistpoint.core.suspicion.deciding import bound_for_comparisons, called_by_assertions
+from gistpoint.core.code.nodes import has_any, inside
+from gistpoint.core.code.parsing import first_line, parsed_or_empty
+from gistpoint.core.suspicion.deciding import bindings_that_decide_comparisons, called_by_assertions
 from gistpoint.core.suspicion.hiding import hidden_checks
 from gistpoint.core.suspicion.marks import SuspicionMark, marks_of
 from gistpoint.core.suspicion.meaning import Meaning
-from gistpoint.core.suspicion.names import COMPARISONS, OPERATORS
+from gistpoint.core.suspicion.names import COMPARISONS, DECIDING_METHODS
 from gistpoint.core.suspicion.vocabulary import LibraryWords
 from gistpoint.core.trees import SourceTree
 
@@ -76,9 +77,7 @@ def submitted_spans(given: SourceTree, submitted: SourceTree) -> tuple[tuple[str
 
 def _lines(node: ast.stmt | ast.expr) -> tuple[int, int]:
     """Return the first and last line of a node, including its decorators."""
-    decorators = getattr(node, "decorator_list", [])
-    first = min([node.lineno, *(item.lineno for item in decorators)])
-    return first, node.end_lineno or node.lineno
+    return first_line(node), node.end_lineno or node.lineno
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class _Allowed:
     tests: _Tests
 
     def decides(self, name: str) -> bool:
-        """Whether comparisons of the library, or assertions of the tests, ask for a method with this name."""
+        """Whether comparisons of the library, or assertions of the tests, call a method with this name."""
         return self.library.compares_by(name) or name in self.tests.judging
 
 
@@ -98,10 +97,8 @@ class _File:
     """A module in pieces by name: its functions, and its other code under the name of the class around it."""
 
     def __init__(self, source: bytes) -> None:
-        try:
-            self.tree = parse(source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            self.tree = ast.Module([], [])  # it can't run, so it can't gain a pass either
+        # A file that does not parse can't run, so it can't gain a pass either.
+        self.tree = parsed_or_empty(source)
         self.pieces: dict[str, list[ast.AST]] = {}
         seen: Counter[str] = Counter()
         for name, node in _pieces(self.tree.body, ""):
@@ -137,7 +134,7 @@ class _File:
             found = map(
                 SuspicionMark,
                 chain(
-                    bound_for_comparisons(self.meaning, inside, allowed.decides),
+                    bindings_that_decide_comparisons(self.meaning, inside, allowed.decides),
                     hidden_checks(self.meaning, inside),
                 ),
             )
@@ -215,7 +212,7 @@ def _not_excused(
 def _new_operator(name: str) -> set[SuspicionMark]:
     """Return the mark for a new method that can decide the result of a comparison; empty for any other."""
     method = name.rpartition(".")[2].partition("#")[0]
-    return {SuspicionMark(f"{method} of a class that had none")} if method in OPERATORS else set()
+    return {SuspicionMark(f"{method} of a class that had none")} if method in DECIDING_METHODS else set()
 
 
 def _for_the_tests(path: str, name: str, given: _File, tests: _Tests) -> Iterator[SuspicionMark]:
@@ -224,14 +221,16 @@ def _for_the_tests(path: str, name: str, given: _File, tests: _Tests) -> Iterato
         if not isinstance(node, _Function):
             continue
         is_hook = given.judges or node.name.startswith(_HOOK)
-        if is_hook or (node.name in tests.words and _asserts(node)):
+        is_assertion_helper = node.name in tests.words and _asserts(node)
+        if is_hook or is_assertion_helper:
             yield SuspicionMark(f"{path}::{name} serves the tests")
         elif node.name in COMPARISONS:
             yield SuspicionMark(f"{path}::{name} decides comparisons")
 
 
 def _asserts(function: ast.AST) -> bool:
-    return any(isinstance(item, ast.Assert) or _raises_assertion(item) for item in ast.walk(function))
+    nodes = list(ast.walk(function))
+    return has_any(ast.Assert, nodes) or any(map(_raises_assertion, nodes))
 
 
 def _imported(node: ast.AST) -> list[str]:
@@ -252,9 +251,8 @@ def _own_names(node: ast.AST) -> Iterator[str]:
         case ast.ClassDef(body=body):
             yield from names_bound_in(body, into_definitions=False)
         case ast.Call(func=ast.Name(id="namedtuple") | ast.Attribute(attr="namedtuple"), args=[_, fields]):
-            for item in ast.walk(fields):
-                if isinstance(item, ast.Constant):
-                    yield from re.findall(r"\w+", str(item.value))
+            for item in inside(ast.Constant, fields):
+                yield from re.findall(r"\w+", str(item.value))
 
 
 def _raises_assertion(node: ast.AST) -> bool:
@@ -300,7 +298,7 @@ def _parts(statement: ast.stmt) -> Iterator[ast.AST]:
             case ast.ExceptHandler(type=ast.expr() as raised):
                 yield raised
             case ast.match_case(pattern=pattern, guard=guard):
-                yield from (inner for inner in ast.walk(pattern) if isinstance(inner, ast.expr))
+                yield from inside(ast.expr, pattern)
                 if guard is not None:
                     yield guard
 

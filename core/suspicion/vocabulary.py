@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 
-from gistpoint.core.code.parsing import parse
+from gistpoint.core.code.parsing import parsed_or_empty
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.suspicion.deciding import compared_by
 from gistpoint.core.suspicion.meaning import Meaning, canonical, imported_path
@@ -18,12 +18,9 @@ class _FileWords:
     """The names and the dotted paths that one file uses."""
 
     def __init__(self, source: bytes) -> None:
-        try:
-            tree = parse(source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            tree = ast.Module([], [])
+        tree = parsed_or_empty(source)
         meaning = Meaning(tree)
-        self.compared, self.members, self.stored = compared_by(tree)
+        self.comparisons = compared_by(tree)
         self.names: set[str] = set()
         self.paths: set[str] = set()
         for node, _ in meaning.nodes:
@@ -66,11 +63,11 @@ class LibraryWords:
         A name that the library sets as an attribute holds data, which any code may set.
         """
         if name not in self._compared:
-            is_data = self._any_file(name, lambda words: name in words.stored)
+            is_data = self._any_file(name, lambda words: name in words.comparisons.stored)
             self._compared[name] = (
                 not is_data
-                and self._any_file(name, lambda words: name in words.compared)
-                and self._any_file(name, lambda words: name in words.members)
+                and self._any_file(name, lambda words: name in words.comparisons.compared)
+                and self._any_file(name, lambda words: name in words.comparisons.members)
             )
         return self._compared[name]
 

@@ -82,24 +82,30 @@ def write_protection(folder: Path, backend: str, found: Protection) -> None:
     replace_file(path, json_text(with_tag(document, basis_of(folder))).encode("ascii"), durable=False)
 
 
-def protections_of(folder: Path) -> Mapping[str, Protection]:
-    """Return the protections that this machine found and kept, by backend; empty if there are none."""
+def protections_of(folder: Path, basis: str | None = None) -> Mapping[str, Protection]:
+    """Return the protections that this machine found and kept, by backend; empty if there are none.
+
+    `basis` is that of the task (`basis_of`) if it is known.
+    """
     try:
         fields = read_document(folder / PROTECTIONS_FILE)
-        known = is_made_here(fields.values, basis_of(folder))
+        known = is_made_here(fields.values, basis or basis_of(folder))
         return read_protections(fields.table("protections")) if known else {}
     except TaskError:
         return {}
 
 
-def basis_of(folder: Path) -> str | None:
+def basis_of(folder: Path, answer: Mapping[str, Any] | None = None) -> str | None:
     """Return a hash of the parts of a task on which its measurements depend; None if they can't be read.
 
     Besides the id, it covers what the id does not: the source of the original functions, and how the tests
-    are run. What was measured here counts only for this basis (decision 158).
+    are run. What was measured here counts only for this basis (decision 158). `answer` has the values of the
+    answer's document if it has been read.
     """
     try:
-        public, answer = (read_document(folder / name).values for name in (TASK_FILE, ANSWER_FILE))
+        public = read_document(folder / TASK_FILE).values
+        if answer is None:
+            answer = read_document(folder / ANSWER_FILE).values
         suite = public.get("suite", {})
         tests = [suite.get(key) for key in ("ids_sha256", "deselected", "test_files")]
         return sha256_of_json([public.get("id"), public.get("environment"), tests, answer.get("targets")])

@@ -71,11 +71,14 @@ class EquivalenceTester(Protocol):
         functions: Collection[str],
         tests: Collection[str],
         *,
+        first: Collection[str] = (),
         test_files: Collection[str] = (),
         timeout_s: float,
         run: RunContext = UNATTENDED,
     ) -> EquivalenceReport:
         """Return the comparison of `functions` on calls that the original's `tests` make, and on variations.
+
+        The tests in `first` are run first: only a limited number of calls is recorded.
 
         Raises `CancelledError` when cancelled, and `InfrastructureError` if the calls can't be recorded.
         """

@@ -14,6 +14,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints, overload
 import msgspec
 from msgspec import Meta
 
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import TaskError, UserError, did_you_mean
 
 T = TypeVar("T")
@@ -43,13 +44,23 @@ class Fields:
     """A table of a document, with its file name and its own key for messages."""
 
     def __init__(
-        self, values: Mapping[str, Any], file: str, key: str = "", *, error: type[UserError] = TaskError
+        self,
+        values: Mapping[str, Any],
+        file: str,
+        key: str = "",
+        *,
+        error: type[UserError] = TaskError,
+        is_complete: bool = False,
     ) -> None:
-        """Give access to `values`; faults in them are raised as `error`."""
+        """Give access to `values`; faults in them are raised as `error`.
+
+        `is_complete` says that this version has read the same values before, and found no member missing.
+        """
         self.values = values
         self.file = file
         self.key = key
         self.error = error
+        self.is_complete = is_complete
 
     def name(self, key: str) -> str:
         """Return the full name of a key in this table, for messages."""
@@ -83,7 +94,7 @@ class Fields:
         Raises the error for an unknown key, at any depth, and for a wrong type.
         """
         self._only_declared(kind)
-        return self._converted(self.values, kind, self.key)[0]
+        return self._converted(self.values, kind, self.key)
 
     def _only_declared(self, kind: type[msgspec.Struct]) -> None:
         hints = get_type_hints(kind)
@@ -99,12 +110,15 @@ class Fields:
 
     def table(self, key: str) -> Fields:
         """Return the table under `key`."""
-        return Fields(self.get(key, dict[str, Any]), self.file, self.name(key), error=self.error)
+        return self._part(self.get(key, dict[str, Any]), self.name(key))
 
     def tables(self, key: str) -> list[Fields]:
         """Return the list of tables under `key`."""
         items = enumerate(self.get(key, list[dict[str, Any]]))
-        return [Fields(item, self.file, f"{self.name(key)}[{n}]", error=self.error) for n, item in items]
+        return [self._part(item, f"{self.name(key)}[{n}]") for n, item in items]
+
+    def _part(self, values: Mapping[str, Any], key: str) -> Fields:
+        return Fields(values, self.file, key, error=self.error, is_complete=self.is_complete)
 
     def only(self, known: Collection[str]) -> None:
         """Raise the error for an unknown key, with the nearest known one."""
@@ -123,17 +137,24 @@ class Fields:
                 )
 
     def _decoded(self, value: object, kind: type[T], key: str, optional: Collection[str] = ()) -> T:
-        found, written = self._converted(value, kind, key)
+        found = self._converted(value, kind, key)
+        if self.is_complete:
+            return found
         # A later version's default must not change what an older file means (decision 73).
-        for absent in _absent(written, value):
+        for absent in _absent(self._written(found), value):
             if absent not in optional:
                 raise self.error(f"{self.file}: the key {f'{key}.{absent}'.strip('.')!r} is missing.")
         return found
 
-    def _converted(self, value: object, kind: type[T], key: str) -> tuple[T, object]:
+    def _written(self, found: object) -> object:
         try:
-            found = msgspec.convert(value, kind)
-            return found, msgspec.to_builtins(found)
+            return msgspec.to_builtins(found)
+        except (UnicodeEncodeError, RecursionError) as error:
+            raise self.error(f"{self.file} can't be read: {error}.") from None
+
+    def _converted(self, value: object, kind: type[T], key: str) -> T:
+        try:
+            return msgspec.convert(value, decodable(kind))
         except msgspec.ValidationError as error:
             raise self.error(f"{self.file}: {_sentence(str(error), value, key)}") from None
         except (UnicodeEncodeError, RecursionError) as error:

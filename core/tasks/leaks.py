@@ -30,7 +30,7 @@ _CACHES = frozenset({"__pycache__", ".hypothesis", ".pytest_cache", ".mypy_cache
 _LINKS = (".egg-link", ".pth")
 _MAX_TEXT = 4 * 1024 * 1024
 _LEAST_CHARACTERS = 60
-"""The minimum length of removed lines that proves a copy, in characters; shorter ones are too common."""
+"""The minimum length, in characters, of removed lines that prove a copy; shorter ones are too common."""
 
 
 def leaks_of(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:

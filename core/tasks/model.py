@@ -32,7 +32,7 @@ SALTED = 3
 
 
 def version_of(image: ImagePins | None) -> int:
-    """Return the version of a task without a salt, a part of its content: 2 in an image, else 1."""
+    """Return the version of a task without a salt, which the id covers: 2 for a task in an image, else 1."""
     return 1 if image is None else 2
 
 
@@ -42,6 +42,10 @@ class Mode(StrEnum):
     REMOVE = "remove"
     DISCOVERY = "discovery"
     GIST = "gist"
+
+
+TREE = "workspace/tree.tar"
+"""The path of the corrupted tree's tar in the folder of a task."""
 
 
 def shown_mode(mode: str, *, several: bool = False, targets: int = 0) -> str:
@@ -160,7 +164,7 @@ class Task:
     @property
     def tree_path(self) -> Path:
         """The path of the corrupted tree's tar."""
-        return self.folder / "workspace" / "tree.tar"
+        return self.folder / TREE
 
 
 @dataclass(frozen=True, slots=True)

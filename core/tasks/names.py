@@ -18,7 +18,7 @@ _UNWANTED = (
     "dike kaka kakas kike kutas lenin lolit mudak nude nudes nuke retar sados satan semen sida sides sodom"
     " suka sukas sukes tete teta tetas tumor virus"
 )
-"""Words that the syllables can form and that nobody wants as a name."""
+"""Words that the syllables could form and that are unsuitable as names."""
 _REFUSED = frozenset(re.findall(r"\w+", _UNWANTED))
 _LONGEST = 40
 """The maximum number of characters in a library's or a function's name in a title."""
@@ -69,7 +69,7 @@ def shown_name(text: str) -> str:
 
 
 def folded_name(text: str) -> str:
-    """Return a name for comparison: its words in lower case, joined with blanks, without punctuation."""
+    """Return a name for comparison: its words in lower case, joined with spaces, without punctuation."""
     return " ".join(_WORDS.findall(text.casefold()))
 
 

@@ -10,7 +10,7 @@ from gistpoint.core.outcomes import Writable
 from gistpoint.core.tasks.fields import Fields
 
 MOST_PIECES = 200
-"""The maximum number of entries: writable folders are mounted entry by entry, at a cost in every run."""
+"""The maximum number of entries, because every run mounts the writable folders entry by entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Protection:
 
     @property
     def words(self) -> str:
-        """The allowed changes, as a clause."""
+        """The allowed changes, as a clause; with the reason if the protection can't be enforced."""
         if self.writable is None:
             return f"the code under test can change its tree: {self.reason}"
         places = [*(f"{folder}/" for folder in self.writable.folders), *self.writable.paths]

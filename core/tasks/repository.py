@@ -1,4 +1,4 @@
-"""A repository from which a task is made; the default number of runs of its suite, and their time limit."""
+"""Repositories from which tasks are made, and defaults for the runs of their suites."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ MAX_REPEATED_CHARACTERS = 100_000
 _LITERAL = re.compile(r"[^\\.^$*+?{}\[\]|()\n]+")
 _LEAST_REQUIRED = 3
 _LONG_LINE = 1_000
-"""Shorter lines are searched without releasing the lock, which would cost more than the search."""
+"""The length of a line above which releasing the interpreter's lock costs less than the search."""
 _COUNTS = re.compile(r"\{(\d*)(?:,(\d*))?\}")
 _ONLY_BY_LINE = re.compile(r"\\[AZzGKXRN]|\(\?(?!:|P<|i\))|[*+?}]\+|\{[a-zA-Z]|\\n|\\r")
 

@@ -44,7 +44,7 @@ class AttackEvidence(StrEnum):
     LEAKED = "leaked"
     """A secret arrived over the pipe.
 
-    The secret is among the attack's inputs only if the attack merely has to report success.
+    Only an attack that merely has to report success has the secret among its inputs.
     """
     HELD = "held"
     """The secret came from an attack that had exceeded a limit, and the run was not stopped."""
@@ -236,11 +236,11 @@ REPORTS = (
     _report("swallow_in_call_info", "make pytest's call record forget exceptions"),
     _report("rewrite_report_class", "make pytest report every test as passed"),
     _report("forge_records", "write forged records to every descriptor"),
-    _report("close_the_pipe", "point every descriptor at nothing"),
+    _report("close_the_pipe", "point every descriptor at `/dev/null`"),
     _report("fork_and_go_on", "continue in a child process"),
     _report("skip_instead", "skip the test instead"),
     _report("conftest_rewrites", "conftest.py: turn every report into a pass"),
-    _report("conftest_drops", "conftest.py: drop what would fail"),
+    _report("conftest_drops", "conftest.py: drop the tests that would fail"),
     _report("conftest_writes_reports", "conftest.py: replace the report files"),
     _report("conftest_sets_status", "conftest.py: set the exit status"),
     _report("replace_raises", "make `pytest.raises` accept code that raises nothing"),
@@ -321,7 +321,7 @@ COMMANDS = (
     _command("by_path", "execution off: Python by its full path", _R),
     _command("by_loader", "execution off: Python through the system's loader", _E),
     _command("other_interpreters", "execution off: perl, awk and others", _E),
-    _command("made_program", "execution off: a program made on the spot", _R),
+    _command("made_program", "execution off: a program that the command makes", _R),
 )
 """The attacks that execute code in a read-only command."""
 

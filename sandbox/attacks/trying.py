@@ -178,7 +178,7 @@ def suite_files(attack: Attack) -> Mapping[str, str]:
 
 
 class AnswerTrial(Protocol):
-    """Tries whether a tree with a forged function would be confirmed on one backend."""
+    """A check whether a tree with a forged function would be confirmed on one backend."""
 
     def passes(self, submitted: SourceTree) -> tuple[bool, str]:
         """Return whether `submitted` would be confirmed, and a detail, such as how many tests fail."""
@@ -197,7 +197,7 @@ def self_test(
 ) -> Iterator[tuple[Attack, Mapping[str, AttackFinding]]]:
     """Try every attack on every backend; yield each attack with its findings by the backend's name.
 
-    `answers` makes the trial of forged answers for a backend. A forged answer that can't be tried counts as a
+    `answers` makes the check of forged answers for a backend. A forged answer that can't be tried counts as a
     successful attack.
     """
     environments = EnvironmentStore(cache)
@@ -252,7 +252,7 @@ def try_attack(
     stage.reset()
     given = _inputs(attack, stage)
     tree = stage.base / "tree"
-    _lay(tree, attack, stage)
+    _lay_out(tree, attack, stage)
     lines: list[bytes] = []
     began = time.monotonic()
     ended = _run(backend, attack.file, attack, given, stage, lines)
@@ -268,7 +268,7 @@ def try_attack(
     return AttackFinding(attack, backend.name, attack.expected(backend), reached, detail[:200])
 
 
-def _lay(tree: Path, attack: Attack, stage: Stage) -> None:
+def _lay_out(tree: Path, attack: Attack, stage: Stage) -> None:
     (tree / "attacks").mkdir(parents=True, exist_ok=True)
     tree.chmod(0o755)
     for name in filter(None, (attack.file, attack.then)):

@@ -181,7 +181,7 @@ class Backend(Protocol):
         ...
 
     def enforces(self) -> Mapping[str, str]:
-        """Return how each of `limits.LIMITS` is enforced on this machine (see `limits.held`)."""
+        """Return how each of `limits.LIMITS` is enforced on this machine (see `limits.enforcement`)."""
         ...
 
     def probe(self) -> BackendProbe:
@@ -218,6 +218,9 @@ _CODE = "import os, sys, ctypes, ssl; os.write(int(sys.argv[1]), sys.argv[2].enc
 
 
 _TRIED_BYTES = 1 << 16
+_PROBE_S = 30.0
+NO_ANSWER = "gave no answer"
+"""The complaint about a backend whose trivial command did not end in time."""
 
 
 def _require_room() -> None:
@@ -232,7 +235,10 @@ def _require_room() -> None:
         place = os.environ.get("TMPDIR", "/tmp")
         raise SandboxUnavailableError(
             f"Isolation could not be tried: {place} can't be written ({error.strerror}).",
-            hint="Free some space there, or set TMPDIR to another folder. What works here is not known.",
+            hint=(
+                "Free some space there, or set TMPDIR to another folder. Until then, it is not known which "
+                "backends work here."
+            ),
         ) from error
 
 
@@ -255,6 +261,8 @@ def complaint_of(backend: Backend) -> str:
     if succeeded and lines == [token]:
         return ""
     _require_room()
+    if ended.stop is Stop.TIMED_OUT:
+        return f"it {NO_ANSWER} within {_PROBE_S:g} s"
     return (ended.output.strip().splitlines() or [f"it ended with status {ended.exit_code}"])[-1]
 
 
@@ -277,4 +285,5 @@ def probe_command(base: Path, token: bytes) -> Command:
         return Invocation(arguments, {"PATH": "/usr/bin:/bin"})
 
     described = Environment(environment, interpreter.path, interpreter.prefix, interpreter.version)
-    return Command(tree, described, invocation, timeout_s=30.0)
+    # On a busy machine, a backend that works would seem not to, and a weaker one would take its place.
+    return Command(tree, described, invocation, timeout_s=_PROBE_S, patience=10.0)

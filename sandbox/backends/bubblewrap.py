@@ -25,7 +25,15 @@ from typing import ClassVar
 
 from gistpoint.core.outcomes import BackendRecord, Writable
 from gistpoint.core.running import NEVER, CancelToken
-from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, Invocation, Stop, complaint_of
+from gistpoint.sandbox.backends.base import (
+    NO_ANSWER,
+    BackendProbe,
+    Command,
+    Ended,
+    Invocation,
+    Stop,
+    complaint_of,
+)
 from gistpoint.sandbox.backends.entering import PAYLOAD, EnterOrder, PrivateMounts
 from gistpoint.sandbox.backends.process import follow, result_pipe
 from gistpoint.sandbox.backends.resources import (
@@ -37,10 +45,10 @@ from gistpoint.sandbox.backends.resources import (
 )
 from gistpoint.sandbox.backends.runtime import Runtime, RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
-from gistpoint.sandbox.backends.trees import RESERVED, TreeParts, TreeStates, give_away
+from gistpoint.sandbox.backends.trees import RESERVED, TreeParts, TreeStates, change_owner
 from gistpoint.sandbox.host_programs import run_host_program
 from gistpoint.sandbox.layout import MountPaths, run_folder
-from gistpoint.sandbox.limits import KERNEL, NOT, WATCHED, RunLimits, held
+from gistpoint.sandbox.limits import KERNEL, NOT_ENFORCED, WATCHED, RunLimits, enforcement
 
 SHOWN = "/gistpoint"
 WORK = "/sandbox"
@@ -271,7 +279,7 @@ _MOST = 4096
 
 @contextlib.contextmanager
 def namespace_end(plan: BubblewrapCall) -> Iterator[None]:
-    """Wait, at the end, until no process is left in the namespace that `plan` makes, or for ten seconds.
+    """At the end of the context, wait up to ten seconds until the namespace of `plan` has no process.
 
     Bubblewrap is started and ends within the `with` block; `plan` holds the descriptor on which it reports
     the id of the first process.
@@ -356,7 +364,7 @@ class BubblewrapBackend:
         Memory is watched unless a control group is delegated to the user.
         """
         memory = KERNEL if self._delegation() else WATCHED
-        return held(memory=memory, processes=KERNEL, disk=KERNEL, files=NOT, network=KERNEL)
+        return enforcement(memory=memory, processes=KERNEL, disk=KERNEL, files=NOT_ENFORCED, network=KERNEL)
 
     def record(self, limits: RunLimits) -> BackendRecord:
         """Return the record of an isolated run, which also names what bounds its memory."""
@@ -377,7 +385,7 @@ class BubblewrapBackend:
             copy = base / "repo"
             shutil.copytree(command.tree, copy, symlinks=True, copy_function=shutil.copy)
             if os.geteuid() == 0:
-                give_away([copy], _NOBODY)
+                change_owner([copy], _NOBODY)
             states = TreeStates.of(TreeParts.of(copy, Writable(paths=(".",))))
             return states.completed(self._run(command, copy, on_line, cancel), command)
 
@@ -561,6 +569,8 @@ def _fix_for(complaint: str) -> str:
         return "Install bubblewrap 0.8.0 or newer."
     if has("execvp", "execve"):
         return "Install Python where every user can read it; it was not found inside."
+    if has(NO_ANSWER):
+        return "If the machine is busy, or its disk slow, try again later."
     return "Run `bwrap --unshare-user --ro-bind / / true` to see what the kernel objects to."
 
 

@@ -24,9 +24,9 @@ from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, compla
 from gistpoint.sandbox.backends.entering import Confinement, run_supervised
 from gistpoint.sandbox.backends.runtime import Runtime, RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
-from gistpoint.sandbox.backends.trees import TreeParts, TreeStates, give_away, laid_out
+from gistpoint.sandbox.backends.trees import TreeParts, TreeStates, change_owner, laid_out
 from gistpoint.sandbox.layout import run_folder
-from gistpoint.sandbox.limits import KERNEL, WATCHED, held
+from gistpoint.sandbox.limits import KERNEL, WATCHED, enforcement
 from gistpoint.sandbox.payload.confinement import landlock_version
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class LandlockBackend:
 
     def enforces(self) -> Mapping[str, str]:
         """Return how each limit is enforced, by its name."""
-        return held(memory=WATCHED, processes=KERNEL, disk=WATCHED, files=WATCHED, network=KERNEL)
+        return enforcement(memory=WATCHED, processes=KERNEL, disk=WATCHED, files=WATCHED, network=KERNEL)
 
     def record(self, limits: RunLimits) -> BackendRecord:
         """Return the record of an isolated run, which also lists its weaker guarantees."""
@@ -88,7 +88,7 @@ class LandlockBackend:
                 # One user per run, so that runs can't count, signal or change each other (decision 9).
                 user = _unused_user()
                 _share(parts)
-                give_away(_own_paths(work, parts), user)
+                change_owner(_own_paths(work, parts), user)
             # Landlock has no exceptions within a folder, and lets users change the modes and times of their
             # own files, so changes are detected afterwards (decision 41).
             states = TreeStates.of(parts)

@@ -17,7 +17,7 @@ from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended
 from gistpoint.sandbox.backends.entering import run_supervised
 from gistpoint.sandbox.backends.trees import TreeStates, laid_out
 from gistpoint.sandbox.layout import run_folder
-from gistpoint.sandbox.limits import KERNEL, NOT, WATCHED, held
+from gistpoint.sandbox.limits import KERNEL, NOT_ENFORCED, WATCHED, enforcement
 
 if TYPE_CHECKING:
     from gistpoint.sandbox.limits import RunLimits
@@ -40,8 +40,10 @@ class PlainBackend:
 
     def enforces(self) -> Mapping[str, str]:
         """Return how each limit is enforced, by its name; root may start any number of processes."""
-        processes = NOT if os.geteuid() == 0 else KERNEL
-        return held(memory=WATCHED, processes=processes, disk=NOT, files=NOT, network=NOT)
+        processes = NOT_ENFORCED if os.geteuid() == 0 else KERNEL
+        return enforcement(
+            memory=WATCHED, processes=processes, disk=NOT_ENFORCED, files=NOT_ENFORCED, network=NOT_ENFORCED
+        )
 
     def record(self, limits: RunLimits) -> BackendRecord:
         """Return the record, which states that nothing was isolated."""

@@ -112,7 +112,7 @@ _BLOCK = 512  # the unit of st_blocks, whatever the block size of the file syste
 _LEAST_PAUSE_S = 0.25
 _MOST_PAUSE_S = 1.0
 _SHARE = 10
-"""The ratio of a pause to the previous scan, so that scans take about a tenth of a processor.
+"""The ratio of a pause to the duration of the previous scan: scans take about a tenth of a processor.
 
 No pause is longer than `_MOST_PAUSE_S` or shorter than `_LEAST_PAUSE_S`.
 """
@@ -224,7 +224,7 @@ class Delegation:
 
 
 def find_delegation(root: Path = _ROOT, own: Path = Path("/proc/self/cgroup")) -> Delegation:
-    """Return how control groups can be delegated, after trying it; the result is falsy if they can't be."""
+    """Return how this machine delegates control groups, after trying it; the result is falsy if it can't."""
     parent = _writable_parent(root, own)
     if parent is not None:
         return Delegation(parent)

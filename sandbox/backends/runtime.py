@@ -354,7 +354,7 @@ _PARTLY = {
 }
 """The parts that a run sees of some packages, by the package's name.
 
-Tests, wheels that bundle copies of many packages, and programs with windows are left out.
+Tests, wheels that bundle copies of many packages, and graphical programs are left out.
 """
 _SCRIPTS = (
     b"#!/bin/sh",
@@ -375,7 +375,7 @@ class RuntimePath:
     link: str = ""
     """The target of a symbolic link, as written in the link; empty for anything else."""
     folder: bool = False
-    """Whether this is a folder of which everything is shown."""
+    """Whether this is a folder that is shown with all of its contents."""
 
 
 @dataclass(frozen=True, slots=True)

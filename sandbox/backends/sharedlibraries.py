@@ -5,7 +5,7 @@ Neither the files nor the system's loader is started, because the files may come
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import mmap
 import struct
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,6 +27,7 @@ _STRINGS = 5
 _RPATH = 15
 _RUNPATH = 29
 _MOST_NAMES = 1000
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +91,15 @@ def libraries_named(stems: Iterable[str], near: Iterable[Path]) -> set[Path]:
 
 
 def read_binary(path: Path) -> Binary | None:
-    """Read the header of an ELF file; return None for any other file and for a damaged one."""
-    with contextlib.suppress(OSError):
+    """Read the header of an ELF file; return None for any other file and for a damaged one.
+
+    Raises `OSError` if the process may open no more files, or if there is no memory.
+    """
+    try:
         stat = path.stat()
-        return _read_once(path, stat.st_mtime_ns, stat.st_size)
-    return None
+    except OSError:
+        return None
+    return _read_once(path, stat.st_mtime_ns, stat.st_size)
 
 
 @lru_cache(1 << 12)
@@ -105,8 +110,20 @@ def _read_once(path: Path, _changed: int, _size: int) -> Binary | None:
                 return None
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 return _read(data, path.parent)
-    except (OSError, ValueError, struct.error, IndexError, OverflowError):
+    except OSError as error:
+        _require_resources(error)
         return None
+    except (ValueError, struct.error, IndexError, OverflowError):
+        return None
+
+
+def _require_resources(error: OSError) -> None:
+    """Raise an error again if it says nothing about the file.
+
+    Otherwise, libraries would be missing from the view of a run, which is cached.
+    """
+    if error.errno in _EXHAUSTED:
+        raise error
 
 
 def _read(data: mmap.mmap, folder: Path) -> Binary:
@@ -223,7 +240,8 @@ def _system_libraries() -> Mapping[str, tuple[str, ...]]:
     """
     try:
         data = _CACHE.read_bytes()
-    except OSError:
+    except OSError as error:
+        _require_resources(error)
         return {}
     # On some systems, the list comes after a list in an older format.
     start = data.find(_CACHE_MAGIC)

@@ -74,7 +74,7 @@ def laid_out(command: Command, work: Path) -> TreeParts:
     return parts
 
 
-def give_away(places: Iterable[Path], user: int) -> None:
+def change_owner(places: Iterable[Path], user: int) -> None:
     """Make `user` the owner of files and folders and of everything below them."""
     for own in places:
         os.chown(own, user, user, follow_symlinks=False)

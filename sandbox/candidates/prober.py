@@ -71,7 +71,7 @@ class FreshRuns:
         and `CancelledError` if `cancel` is cancelled.
         """
         chosen = frozenset(tests)
-        stop = _Enough(stop_after, chosen, cancel)
+        stop = _FailureLimit(stop_after, chosen, cancel)
         request = RunRequest(
             corrupted_tree(self._tree, targets),
             self._environment,
@@ -92,7 +92,7 @@ class FreshRuns:
         )
 
 
-class _Enough(CancelToken):
+class _FailureLimit(CancelToken):
     """A token that is cancelled when another token is cancelled, or when enough tests have failed."""
 
     def __init__(self, most: int | None, chosen: Collection[str], outer: CancelToken) -> None:
@@ -150,7 +150,7 @@ def _failures(
 _LEAST_START_S = 60.0
 _LEAST_PATIENCE_S = 2.0
 _TIMES = 5
-_MOST_STARTS_IN_VAIN = 2
+_MOST_FAILED_STARTS = 2
 _MOST_CHECKS = 4
 _STOPPED = {Stop.OUT_OF_MEMORY: RunStatus.OUT_OF_MEMORY, Stop.CANCELLED: RunStatus.CANCELLED}
 
@@ -268,7 +268,7 @@ class SuiteProber:
             suite = self._started(cancel)
         except ServerGoneError as error:
             self._starts_in_vain += 1
-            if self._starts_in_vain >= _MOST_STARTS_IN_VAIN:
+            if self._starts_in_vain >= _MOST_FAILED_STARTS:
                 self._trouble = str(error)
             self._close()
             return str(error)

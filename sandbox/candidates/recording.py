@@ -13,6 +13,7 @@ from gistpoint.core.code.index import Definition, DefinitionKind, index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.code.testmap import TestMap
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import CancelledError, RecordingError
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
@@ -124,7 +125,7 @@ class Records:
     def feed(self, line: bytes) -> None:
         """Take one line. Raises `RecordingError` if it is not a record of the plugin."""
         try:
-            record = msgspec.convert(json.loads(line), _AnyRecord)
+            record = msgspec.convert(json.loads(line), decodable(_AnyRecord))
         except (ValueError, RecursionError) as error:
             raise RecordingError(
                 "A line of the watched run's result pipe is not a record.", hint=str(error)

@@ -23,6 +23,7 @@ from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.snippet import Snippet, read_snippet
 from gistpoint.core.code.source_text import SourceText
 from gistpoint.core.code.splice import replace_definition, spliced_text
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.pins import EnvironmentPins
@@ -240,7 +241,7 @@ def _type_of(message: str) -> str:
     return found["type"].rpartition(".")[2] if found else ""
 
 
-Made = tuple[bytes, list[Swap], list[Move], list[LineSpan]]
+FileParts = tuple[bytes, list[Swap], list[Move], list[LineSpan]]
 """The parts of an order for one file: its new content, swaps and moves, and the targets' lines."""
 
 
@@ -309,7 +310,7 @@ def _beyond_code(definition: Definition, new: Snippet) -> str:
     return ""
 
 
-def _parts_of_one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
+def _parts_of_one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> FileParts:
     """Return the parts for one function, without parsing its file again, because that would take too long."""
     definition = index.get(targets[0].qualname)
     keep = not snippets[0].node.decorator_list or len(snippets[0].node.decorator_list) == len(
@@ -326,7 +327,7 @@ def _parts_of_one(index: FileIndex, targets: list[Target], snippets: list[Snippe
     return index.document.encode(text), [swap], moves, [lines]
 
 
-def _parts_of_several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
+def _parts_of_several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> FileParts:
     # Applied one after the other, because each replacement moves positions.
     after, data = index, b""
     for target in targets:
@@ -564,4 +565,4 @@ class WarmSuite:
             self._records.put(None)
 
     def _take(self, line: bytes) -> None:
-        self._records.put(msgspec.convert(json.loads(line), WarmRecord))
+        self._records.put(msgspec.convert(json.loads(line), decodable(WarmRecord)))

@@ -181,6 +181,7 @@ class SandboxConfirmer:
                 # The outermost functions, because a nested function can't be called alone.
                 list(map(str, case.targets)),
                 controls.tests,
+                first=controls.telling,
                 test_files=task.suite.test_files,
                 timeout_s=max(LEAST_S, suite_timeout(case.seconds)),
                 run=run,

@@ -113,26 +113,26 @@ class ControlRuns:
                 confirmable=False, reason=Unconfirmable.NO_CONTROL, detail="No test enters the function."
             )
         run.progress(RunProgress("running", 0, 3))
-        true = ran(case, functions, tests, case.original, (), run)
+        true = run_pair(case, functions, tests, case.original, (), run)
         unusable = self._unusable(true)
         if unusable is not None:
             return unusable
         # A function whose true answers vary can't contradict a pass, so its tests do not count.
-        unsteady = frozenset(unlike_tests(case, functions, case.original, true, run))
+        unsteady = frozenset(differing_tests(case, functions, case.original, true, run))
         counting = [id for id in true.passed() if id not in unsteady]
         if not counting:
-            return self._not(*_most_frequent(true), true)
+            return self._not_confirmable(*_most_frequent(true), true)
         run.progress(RunProgress("running", 1, 3))
         telling = self._telling(functions, counting, true)
         if not telling:
             detail = (
                 "The tests that count pass with the corrupted function too, or with one that returns None."
             )
-            return self._not(Unconfirmable.NO_CONTROL, detail, true)
+            return self._not_confirmable(Unconfirmable.NO_CONTROL, detail, true)
         chosen = _within_bounds(true, counting, telling, case.seconds)
         alone = uncontrolled(case, chosen, true.learned, run)
         if alone is not None:
-            return self._not(Unconfirmable.NO_CONTROL, without_control(alone), true)
+            return self._not_confirmable(Unconfirmable.NO_CONTROL, without_control(alone), true)
         names = list(map(str, functions))
         parts = dict(zip(names, true.learned, strict=True))
         runs = true.learned[0].get("runs")
@@ -172,10 +172,12 @@ class ControlRuns:
     def _unusable(self, true: PairReport) -> Controls | None:
         """Return controls with the reason why the true function's run is unusable; None if it is usable."""
         if true.conclusion.status is not RunStatus.FINISHED:
-            return self._not(Unconfirmable.SANDBOX, true.conclusion.reason, true)
+            return self._not_confirmable(Unconfirmable.SANDBOX, true.conclusion.reason, true)
         # A library that executes strings as code would run the submission's code in the process of the tests.
         if any(asked.problem is Unconfirmable.RUNS_TEXT for asked in true.asked.values()):
-            return self._not(Unconfirmable.RUNS_TEXT, _words_of(true, Unconfirmable.RUNS_TEXT), true)
+            return self._not_confirmable(
+                Unconfirmable.RUNS_TEXT, _explanation_of(true, Unconfirmable.RUNS_TEXT), true
+            )
         return None
 
     def _telling(
@@ -187,14 +189,15 @@ class ControlRuns:
         """
         case, found = self.case, frozenset(counting)
         for wrong in (case.given, answering_nothing(case.original, functions)):
-            report = ran(case, functions, counting, wrong, true.learned, self.run)
+            report = run_pair(case, functions, counting, wrong, true.learned, self.run)
             failing = frozenset(counting).difference(report.passed())
             if not failing:
                 return frozenset()
-            found = found & failing or found | failing
+            fail_with_both = found & failing
+            found = fail_with_both or found | failing
         return found
 
-    def _not(self, reason: Unconfirmable, detail: str, true: PairReport) -> Controls:
+    def _not_confirmable(self, reason: Unconfirmable, detail: str, true: PairReport) -> Controls:
         return Controls(
             confirmable=False,
             reason=reason,
@@ -212,7 +215,8 @@ class ControlRuns:
         return found
 
 
-def _words_of(report: PairReport, reason: Unconfirmable) -> str:
+def _explanation_of(report: PairReport, reason: Unconfirmable) -> str:
+    """Return the explanation of the first test that can't count for a reason; empty if there is none."""
     return next((asked.words for asked in report.asked.values() if asked.problem is reason), "")
 
 
@@ -222,7 +226,7 @@ def _most_frequent(report: PairReport) -> tuple[Unconfirmable, str]:
     if not counted:
         return Unconfirmable.NO_CONTROL, "No test calls the function while it runs."
     reason = Unconfirmable(counted.most_common(1)[0][0])
-    words = _words_of(report, reason)
+    words = _explanation_of(report, reason)
     return reason, words or "The tests fail if the function runs in a separate process."
 
 
@@ -243,7 +247,7 @@ def _within_bounds(
     return chosen
 
 
-def ran(
+def run_pair(
     case: ConfirmationCase,
     functions: Sequence[FunctionName],
     tests: Sequence[str],
@@ -285,7 +289,7 @@ def uncontrolled(
     functions = case.targets
     if len(functions) == 1:
         return None  # the controls of the task are those of this function
-    nothing = ran(case, functions, tests, answering_nothing(case.original, functions), learned, run)
+    nothing = run_pair(case, functions, tests, answering_nothing(case.original, functions), learned, run)
     failing = nothing.failing(tests)
     for place, function in enumerate(functions):
         own = case.tests_of(function, tests)
@@ -293,7 +297,7 @@ def uncontrolled(
             # If a test called only this function, it also fails when the other functions are right, so it
             # needs no separate run.
             is_known = number == 0 and any(nothing.asked[id].functions == {place} for id in failing)
-            if not is_known and not ran(case, functions, own, wrong, learned, run).failing(own):
+            if not is_known and not run_pair(case, functions, own, wrong, learned, run).failing(own):
                 return function
     return None
 
@@ -303,7 +307,7 @@ def without_control(function: FunctionName) -> str:
     return f"No test that counts fails if only {function} is wrong."
 
 
-def unlike_tests(
+def differing_tests(
     case: ConfirmationCase,
     functions: Sequence[FunctionName],
     submitted: SourceTree,
@@ -331,18 +335,19 @@ def unlike_tests(
     found: list[str] = []
     for _ in range(_MOST_REPEATS):
         process = SubmissionProcess(case.place, tree, functions, hash_seed=1)
-        # A submission that answers as slowly as it may, and only here, would otherwise never be confirmed,
-        # and its pass would count like one that was never checked (decision 135).
+        # A submission that answers as slowly as the limit allows, and only when it is repeated, would
+        # otherwise never be confirmed, and its pass would count like one that was never checked (decision
+        # 135).
         deadline = time.monotonic() + limit
         late = []
         try:
             for call in calls:
                 run.check()
                 is_over = process.is_late or time.monotonic() > deadline
-                is_unlike = is_over or repeated(process, call, is_alike) is not None
+                differs = is_over or repeated(process, call, is_alike) is not None
                 if is_over or process.is_late:
                     late.append(call)
-                elif is_unlike:
+                elif differs:
                     found.append(call.test)
         finally:
             process.close()

@@ -66,24 +66,24 @@ class Asked:
     calls: int = 0
     problem: Unconfirmable | None = None
     words: str = ""
-    unseen: bool = False
+    has_unseen_name: bool = False
     """Whether an answer was refused because it contained a class or a name that no true answer contained."""
-    unmade: bool = False
+    has_unmade_change: bool = False
     """Whether an answer contained a change that the true function was never seen to make."""
-    unkept: bool = False
+    has_unkept_calls: bool = False
     """Whether calls were too large to be kept, so they can't be repeated."""
     functions: set[int] = field(default_factory=set)
     """The functions that the test called, by their position in the order."""
     raised: set[str] = field(default_factory=set)
     """The exceptions that functions of the test raised while they were called back, as strings."""
     swallowed: set[str] = field(default_factory=set)
-    """Those of them that the submitted function, which called back, did not pass on to the test."""
+    """Those of `raised` that the submitted function, which called the test's function, did not pass on."""
     state: set[str] = field(default_factory=set)
-    """The changes that its calls made in the other process or repeated in an answer, as strings."""
+    """Its calls' changes to the other process, and the values that answers repeat, as strings."""
 
     def enters(self, function: int) -> bool:
         """Return whether the test called a function, or may have: calls that can't be sent have no number."""
-        return function in self.functions or self.problem is not None or self.unkept
+        return function in self.functions or self.problem is not None or self.has_unkept_calls
 
 
 @dataclass(slots=True)
@@ -117,7 +117,9 @@ class PairReport:
 
     def _counts(self, id: str) -> bool:
         asked = self.asked.get(id)
-        is_clean = asked is not None and asked.calls > 0 and asked.problem is None and not asked.unseen
+        if asked is None or asked.calls == 0:
+            return False
+        is_clean = asked.problem is None and not asked.has_unseen_name
         return is_clean and self.results[id].outcome is Outcome.PASSED
 
     def reasons(self) -> Counter[str]:
@@ -300,12 +302,12 @@ class Pair:
                 if self._submission is not None:
                     self._submission.answer(b'{"do": "forget"}')
             case "problem" if note["reason"] == "unseen":
-                asked.unseen, asked.words = True, note["words"]
+                asked.has_unseen_name, asked.words = True, note["words"]
             case "problem":
                 asked.problem = asked.problem or Unconfirmable(note["reason"])
                 asked.words = asked.words or note["words"]
             case "unmade":
-                asked.unmade = True
+                asked.has_unmade_change = True
             case "of_test":
                 (asked.swallowed if note["swallowed"] else asked.raised).add(note["what"])
             case "learned":
@@ -329,7 +331,7 @@ class Pair:
         if self._kept < _KEPT_BYTES:
             asked.exchanges.append(Exchange(request, answer))
         else:
-            asked.unkept = True
+            asked.has_unkept_calls = True
         return answer
 
     def _from_submission(self, request: dict[str, Any]) -> tuple[dict[str, Any], int]:

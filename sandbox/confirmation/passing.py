@@ -27,28 +27,29 @@ from gistpoint.core.confirmation.showing import (
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.confirmation.changeable import unchangeable
 from gistpoint.sandbox.confirmation.controls import (
     ConfirmationCase,
-    ran,
+    differing_tests,
+    run_pair,
     uncontrolled,
-    unlike_tests,
     without_control,
 )
-from gistpoint.sandbox.confirmation.otherwise import (
+from gistpoint.sandbox.confirmation.deviations import (
     CHANGES_MORE,
     DOES_MORE,
     LEAVES,
     RAISES,
-    answered_otherwise,
-    changing,
+    first_deviation,
+    varying_tests,
 )
-from gistpoint.sandbox.confirmation.pair import PairReport
+from gistpoint.sandbox.confirmation.pair import Asked, PairReport
 from gistpoint.sandbox.confirmation.readable import readable
 from gistpoint.sandbox.confirmation.true_answers import OtherAnswer, TrueAnswers
 
 _COMPARED_TESTS = 3
 """The number of failing tests whose answers are compared with those of the true function."""
-_ASKED_OTHERWISE = "gives different answers when asked again"
+_VARIES = "gives different answers when asked again"
 _NEEDS_OTHERS = "passes only with changes to functions that were right"
 _NEEDS_ANOTHER = "passes only with another changed function, and not with the true one in its place"
 _LARGER = "makes calls larger than the true function does, so that they can't be repeated"
@@ -58,16 +59,16 @@ _SETS_MORE = "sets attributes that the true function does not set, and that the 
 _CHANGES_DETAIL = "The tests pass only because of a change that the true function never makes."
 _RUNS_MORE = "answers with text that the library runs as code, but differently from the true function"
 _OTHER_DATA = "answers a call of a failing test differently from the true function"
-_ASKS_OTHERWISE = "asks functions of a test otherwise than the true function"
+_CALLS_DIFFERENTLY = "calls functions of a test differently from the true function"
 _NOT_ANSWERED = "does not answer in a separate process, although the true function does"
 
 
-# Loops and `getattr` swallow some exceptions, so a test may pass without an answer. A test that compares
-# with an argument may pass because the argument was changed.
+# Why such a call can hide a wrong answer: loops and `getattr` swallow some exceptions, so a test may pass
+# without an answer, and a test that compares with an argument may pass because the argument was changed.
 _DETAILS = {
     RAISES: "raises where the true function answers with a value",
     CHANGES_MORE: "changes an argument that the true function leaves as it was",
-    DOES_MORE: "is answered otherwise, with output, warnings or logs that the true function does not have",
+    DOES_MORE: "is answered differently, with output, warnings or logs that the true function does not have",
     LEAVES: "is left to other code, with NotImplemented, where the true function answers",
 }
 
@@ -125,7 +126,7 @@ class PassCheck:
         """
         changed = changed_functions(self.case.original, self.submitted)
         others = [name for name in changed if name not in self.case.targets]
-        needed = self._need_of(others) if others else None
+        needed = self._needing_others(others) if others else None
         if needed is not None:
             return needed
         functions = tuple(dict.fromkeys((*self.case.targets, *changed)))
@@ -135,7 +136,7 @@ class PassCheck:
             self._check_controls(tests, learned)
         if self.alone is not None:
             tests = self.case.tests_of(self.alone, tests)
-        report = self._ran(functions, tests, learned)
+        report = self._run_submission(functions, tests, learned)
         if report.conclusion.status is not RunStatus.FINISHED:
             late = report.conclusion.status is RunStatus.TIMED_OUT
             reason = Unconfirmable.TOO_SLOW if late else Unconfirmable.SANDBOX
@@ -151,7 +152,7 @@ class PassCheck:
             return _counted(found, report, tests)
         return _counted(self._of_passing(functions, learned, tests, report, others), report, tests)
 
-    def _ran(
+    def _run_submission(
         self,
         functions: Sequence[FunctionName],
         tests: Sequence[str],
@@ -168,7 +169,7 @@ class PassCheck:
         """
 
         def once(tree: SourceTree) -> PairReport:
-            return ran(
+            return run_pair(
                 self.case, functions, tests, tree, learned, self.run, all_changes=all_changes, unset=unset
             )
 
@@ -186,9 +187,9 @@ class PassCheck:
         learned: Sequence[Mapping[str, Sequence[str]]],
     ) -> PairReport:
         """Run tests with the true functions, once more if the run is late, and return the report."""
-        report = ran(self.case, functions, tests, self.case.original, learned, self.run)
+        report = run_pair(self.case, functions, tests, self.case.original, learned, self.run)
         if report.is_late:
-            report = ran(self.case, functions, tests, self.case.original, learned, self.run)
+            report = run_pair(self.case, functions, tests, self.case.original, learned, self.run)
         return report
 
     def _of_passing(
@@ -199,8 +200,8 @@ class PassCheck:
         report: PairReport,
         others: Sequence[FunctionName],
     ) -> Confirmation:
-        """Return the result if all tests pass, which they may do for the wrong reasons."""
-        unmade = [id for id in tests if report.asked[id].unmade]
+        """Return the result if all tests pass; they may pass for the wrong reasons."""
+        unmade = [id for id in tests if report.asked[id].has_unmade_change]
         if unmade:
             contradicted = self._with_all_changes(functions, learned, unmade)
             if contradicted is not None:
@@ -209,11 +210,11 @@ class PassCheck:
             fault = check(functions, learned, tests, report)
             if fault is not None:
                 return fault
-        unlike = self._unlike(functions, learned, tests, report)
-        if unlike:
-            return self._of_unlike(unlike[0])
+        differing = self._differing(functions, learned, tests, report)
+        if differing:
+            return self._of_differing(differing[0])
         true = TrueAnswers(self.case, functions, learned, self.run)
-        other = true.judged(report, tests)
+        other = true.first_difference(report, tests)
         covered = self._covering(true, other, functions, learned, tests, report)
         if covered is None and not others:
             covered = self._covered_by_another()
@@ -234,7 +235,7 @@ class PassCheck:
         tests: Sequence[str],
         report: PairReport,
     ) -> Confirmation | None:
-        """Return how something in the answers hides a wrong answer; None if nothing does.
+        """Return what hides a wrong answer from the tests; None if nothing does.
 
         `other` is the first call that the true function answers with other data.
         """
@@ -246,18 +247,18 @@ class PassCheck:
         attributes = true.attributes.found()
         if attributes and not self._passes_without(attributes, functions, learned, tests):
             return unconfirmed(Unconfirmable.STATE_OUTSIDE, _CHANGES_DETAIL, (_SETS_MORE,))
-        changed = next(changing(report, self.later, self.unsteady), None)
-        return None if changed is None else self._of_unlike(changed)
+        changed = next(varying_tests(report, self.later, self.unsteady), None)
+        return None if changed is None else self._of_differing(changed)
 
-    def _of_unlike(self, test: str) -> Confirmation:
+    def _of_differing(self, test: str) -> Confirmation:
         detail = f"A call of {test} gets a different answer in another process."
-        return unconfirmed(Unconfirmable.STATE_OUTSIDE, detail, (_ASKED_OTHERWISE,))
+        return unconfirmed(Unconfirmable.STATE_OUTSIDE, detail, (_VARIES,))
 
-    def _need_of(self, others: Sequence[FunctionName]) -> Confirmation | None:
+    def _needing_others(self, others: Sequence[FunctionName]) -> Confirmation | None:
         """Return why a pass needs changes to functions that were right; None if the targets suffice.
 
-        A submission could otherwise replace what tests judge by, such as a comparison or a helper that
-        asserts, together with the target.
+        Together with the target, a submission could otherwise replace functions by which tests judge, such as
+        a comparison or a helper that asserts.
         """
         tree = self.submitted
         for name in others:
@@ -332,11 +333,11 @@ class PassCheck:
 
         A submission can make its own calls large through the content of its answers to earlier calls.
         """
-        suspected = [id for id in tests if report.asked[id].unkept]
+        suspected = [id for id in tests if report.asked[id].has_unkept_calls]
         if not suspected:
             return None
         true = self._true_run(functions, tests, learned)
-        if any(asked.unkept for asked in true.asked.values()):
+        if any(asked.has_unkept_calls for asked in true.asked.values()):
             return None
         detail = f"Calls of {suspected[0]} are too large to be repeated."
         return unconfirmed(Unconfirmable.TOO_MANY_CALLS, detail, (_LARGER,))
@@ -348,18 +349,24 @@ class PassCheck:
         tests: Sequence[str],
         report: PairReport,
     ) -> Confirmation | None:
-        """Return why a pass depends on what the tests' process can't see; None if it does not.
+        """Return why a pass depends on changes that the tests' process can't see; None if it does not.
 
-        A test that checks that something is left as it was, or that answers are separate objects, passes in
-        another process, whatever the submission does.
+        A test that checks that something is unchanged, or that answers are separate objects, passes whatever
+        the submission does in its own process.
         """
-        suspected = [id for id in tests if report.asked[id].state]
+        every = frozenset[str]().union(*(report.asked[id].state for id in tests))
+        harmless = unchangeable(self.case.original, every)
+        suspected = [id for id in tests if report.asked[id].state - harmless]
         if not suspected:
             return None
         true = self._true_run(functions, suspected, learned)
-        known = frozenset[str]().union(*(asked.state for asked in true.asked.values()))
+        known = harmless.union(*(asked.state for asked in true.asked.values()))
+        if all(report.asked[id].state <= known for id in suspected):
+            return None
+        # What a call does to objects of earlier calls can depend on the tests before its own.
+        after_all = self._true_run(functions, tests, learned).asked
         for id in suspected:
-            others = sorted(report.asked[id].state - known)
+            others = sorted(report.asked[id].state - known - after_all.get(id, Asked()).state)
             if others:
                 detail = f"A call of {id} changes or shares {others[0]}, which the true function does not."
                 return unconfirmed(Unconfirmable.STATE_OUTSIDE, detail[:500], (_CHANGES_PROCESS,))
@@ -372,10 +379,10 @@ class PassCheck:
         tests: Sequence[str],
         report: PairReport,
     ) -> Confirmation | None:
-        """Return why output was lost that the true function does not have; None if none was.
+        """Return why a pass depends on lost output; None if there is none, or the true function has some too.
 
-        What is written to a descriptor, or by a program that is started, does not arrive in the tests'
-        process, where a test could check that nothing is written.
+        Output that goes to a descriptor, or comes from a program that is started, does not reach the tests'
+        process, where a test could check that there is none.
         """
         if not report.has_written or self._true_run(functions, tests, learned).has_written:
             return None
@@ -417,7 +424,7 @@ class PassCheck:
         unset = readable(self.case.original, attributes)
         if not unset:
             return True
-        report = self._ran(functions, tests, learned, unset=unset)
+        report = self._run_submission(functions, tests, learned, unset=unset)
         self.later.append(report)
         return report.conclusion.status is RunStatus.FINISHED and not report.failing(tests)
 
@@ -452,8 +459,8 @@ class PassCheck:
         report: PairReport,
     ) -> bool:
         """Whether the tests failed only because changes that a right repair may make were not made."""
-        without_unmade = [id for id in failing if id not in report.asked or not report.asked[id].unmade]
-        return not without_unmade and self._with_all_changes(functions, learned, failing) is None
+        may_be_repaired = all(report.asked.get(id, Asked()).has_unmade_change for id in failing)
+        return may_be_repaired and self._with_all_changes(functions, learned, failing) is None
 
     def _with_all_changes(
         self,
@@ -467,14 +474,14 @@ class PassCheck:
         otherwise a test could be made to pass by changing its arguments. A wrong change therefore had no
         effect there.
         """
-        report = self._ran(functions, tests, learned, all_changes=True)
+        report = self._run_submission(functions, tests, learned, all_changes=True)
         self.later.append(report)
         if report.conclusion.status is not RunStatus.FINISHED:
             return unconfirmed(Unconfirmable.SANDBOX, report.conclusion.reason, (_NOT_ANSWERED,))
         failing = report.failing(tests)
         return self._of_failing(functions, learned, failing, report) if failing else None
 
-    def _unlike(
+    def _differing(
         self,
         functions: Sequence[FunctionName],
         learned: Sequence[Mapping[str, Sequence[str]]],
@@ -486,14 +493,14 @@ class PassCheck:
         A difference that the true function shows too, such as a logged time, does not count.
         """
         case = self.case
-        found = unlike_tests(
+        found = differing_tests(
             case, functions, self.submitted, report, self.run, _alike_with_effects, steps=True
         )
         if not found:
             return []
         true = self._true_run(functions, tests, learned)
         self.unsteady = frozenset(
-            unlike_tests(case, functions, case.original, true, self.run, _alike_with_effects, steps=True)
+            differing_tests(case, functions, case.original, true, self.run, _alike_with_effects, steps=True)
         )
         return [id for id in found if id not in self.unsteady]
 
@@ -511,10 +518,10 @@ class PassCheck:
         # A failing test alone contradicts nothing, because it may fail for other reasons in this process.
         judged = [id for id in failing if id in report.asked and report.asked[id].problem in _ANSWERS]
         if judged:
-            looked = judged[:_COMPARED_TESTS]
-            true = self._true_run(functions, looked, learned)
-            for id in looked:
-                call = answered_otherwise(functions, id, true, report) if id in true.passed() else None
+            compared = judged[:_COMPARED_TESTS]
+            true = self._true_run(functions, compared, learned)
+            for id in compared:
+                call = first_deviation(functions, id, true, report) if id in true.passed() else None
                 if call is not None:
                     return Confirmation(Confirmed.CONTRADICTED, contradiction=call)
         asked = report.asked.get(failing[0])
@@ -533,14 +540,14 @@ class PassCheck:
     ) -> Confirmation:
         """Return the result for failing tests whose calls differ from those that the true function gets.
 
-        Tests with random inputs make other calls in each run. The calls of the failing run are therefore put
-        to the true function, and the result is marked if it gives another answer.
+        Tests with random inputs make different calls in each run. The true function therefore repeats the
+        calls of the failing run, and the result is marked if an answer differs.
         """
         true = TrueAnswers(self.case, functions, learned, self.run)
         other = true.other_answer(report, failing)
-        if other is None and true.apart:
+        if other is None and true.unrepeated:
             detail = f"{failing[0]} fails, and its calls can't be repeated with the true function."
-            return unconfirmed(Unconfirmable.NOT_DETERMINISTIC, detail, (_ASKS_OTHERWISE,))
+            return unconfirmed(Unconfirmable.NOT_DETERMINISTIC, detail, (_CALLS_DIFFERENTLY,))
         if other is None:
             words = "fails, although every call is answered as the true function answers it"
             return unconfirmed(Unconfirmable.NOT_DETERMINISTIC, f"{failing[0]} {words}.")
@@ -567,7 +574,7 @@ class PassCheck:
 
 
 _ANSWERS = (None, Unconfirmable.SANDBOX)
-"""The problems with which a failing test's calls are still compared: ending the process is an answer too."""
+"""The problems with which a failing test's calls are still compared; ending the process is an answer too."""
 
 
 def _counted(found: Confirmation, report: PairReport, tests: Sequence[str]) -> Confirmation:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection
 
 from gistpoint.core.code.parsing import parse
+from gistpoint.core.code.source_text import python_text
 from gistpoint.core.trees import SourceTree
 
 _READS_ALL = re.compile(
@@ -30,21 +31,18 @@ def readable(tree: SourceTree, attributes: Collection[str]) -> list[str]:
     """
     if not attributes:
         return []
-    sources = [_text(tree, path) for path in tree.files(".py")]
+    sources = [python_text(tree.read(path)) for path in tree.files(".py")]
     # Any module counts, because a class may inherit from one elsewhere, and functions elsewhere take its
     # objects.
     if any(map(_reads_all, sources)):
         return sorted(attributes)
-    sources += [_text(tree, path) for path in tree.files() if path.endswith(_TEXTS)]
+    texts = (tree.read(path) for path in tree.files() if path.endswith(_TEXTS))
+    sources += [text.decode("utf-8", "replace") for text in texts]
 
     def is_named(name: str) -> bool:
         return name.startswith("__") or any(map(re.compile(rf"\b{re.escape(name)}\b").search, sources))
 
     return [attribute for attribute in sorted(attributes) if is_named(attribute.rpartition(".")[2])]
-
-
-def _text(tree: SourceTree, path: str) -> str:
-    return tree.read(path).decode("utf-8", "replace")
 
 
 def _reads_all(source: str) -> bool:
@@ -54,8 +52,8 @@ def _reads_all(source: str) -> bool:
     if not _MAY_NAME.search(source):
         return False
     try:
-        nodes = list(ast.walk(parse(source.encode("utf-8"))))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        nodes = list(ast.walk(parse(source)))
+    except (SyntaxError, ValueError):
         return True
     naming = {id(node.func) for node in nodes if isinstance(node, ast.Call) and _names_attribute(node)}
     return any(

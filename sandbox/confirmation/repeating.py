@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import json
 import random
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 from gistpoint.core.confirmation.showing import (
     kept_numbers,
     numbered_by_place,
-    same_without_order,
+    unordered_key,
     with_kept_numbers,
 )
 from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
@@ -30,7 +32,7 @@ _WITH_DATA = frozenset(("value", "raised", "stop"))
 _REFUSAL = {
     "do": "raise",
     "roots": [["#", 1]],
-    "heap": {"1": ["exception", "builtins:RuntimeError", ["t", []], {}, None, "RuntimeError"]},
+    "heap": {"1": ["exception", "builtins:RuntimeError", ["t", []], {}, None, "RuntimeError", None]},
 }
 """A reply to a question that no recorded reply answers."""
 
@@ -66,14 +68,15 @@ def plain_calls(report: PairReport, *, steps: bool) -> list[PlainCall]:
     left = _MOST_STEPS
     for test, asked in report.asked.items():
         chains = list(chains_of(asked.exchanges))
-        for place, chain in enumerate(chains):
+        steps_of = _steps_by_call(chains) if steps else {}
+        for chain in chains:
             first = chain[0]
             needs_more = len(chain) > 1 or bool(first.request.get("stays"))
             if first.request["do"] != "call" or (needs_more and not steps):
                 continue
             if chain[-1].answer["re"] not in _WITH_DATA:
                 continue
-            later = list(_later(first, chains[place + 1 :])) if steps and _keeps(chain) else []
+            later = list(_later(steps_of.get(first.request["call"], ()))) if _keeps(chain) else []
             # With the later requests, because those of one call say nothing about those of others.
             text = _key_of([*chain, *later]) if steps else json.dumps({**first.request, "call": 0})
             replies = chain[1:]
@@ -87,7 +90,7 @@ def plain_calls(report: PairReport, *, steps: bool) -> list[PlainCall]:
 
 
 def _keeps(chain: Sequence[Exchange]) -> bool:
-    """Whether the process keeps an object of its answer, which the test may ask later."""
+    """Whether the process keeps an object of its answer, which the test may call or read later."""
     return any(exchange.answer.get("stays") or kept_numbers(exchange.answer) for exchange in chain)
 
 
@@ -114,31 +117,58 @@ def sample(calls: Sequence[PlainCall], seed: str) -> list[PlainCall]:
         return list(calls)
     chance, left, chosen = random.Random(seed), MOST_COMPARED, set[int]()
     kinds: set[str] = set()
-    suspected = [place for place, call in enumerate(calls) if _may_cover(call, kinds)]
+    suspected = [place for place, call in enumerate(calls) if _is_suspected(call, kinds)]
     for places in (suspected, sorted({*range(len(calls))}.difference(suspected))):
         chosen.update(chance.sample(places, min(left, len(places))))
         left = MOST_COMPARED - len(chosen)
     return [calls[place] for place in sorted(chosen)]
 
 
-def _may_cover(call: PlainCall, kinds: set[str]) -> bool:
-    """Whether a call raises, leaves its answer to others, or changes what it was given.
+def _is_suspected(call: PlainCall, kinds: set[str]) -> bool:
+    """Whether a call raises, returns NotImplemented, or changes its arguments.
 
-    Also true if an object in its answers has attributes other than those of earlier calls, in `kinds`.
+    Also true if an object in its answers has other attributes than the objects in the same place of earlier
+    calls' answers. `kinds` contains those, and gets the new ones.
     """
     given: set[str] = set()
-    may = False
+    is_suspected = False
     for exchange in (call.first, *call.steps):
         given.update(exchange.request.get("heap", {}))
         answer = exchange.answer
         heap = answer.get("heap", {})
-        may = may or answer["re"] == "raised" or answer.get("roots") == [["k", "NotImplemented"]]
-        may = may or not given.isdisjoint(heap)
-        for node in heap.values():
-            kind = f"{node[1]} {sorted(node[2])}" if node[0] == "object" else ""
-            may = may or bool(kind and kind not in kinds)
+        is_left_to_others = answer.get("roots") == [["k", "NotImplemented"]]
+        changes_arguments = not given.isdisjoint(heap)
+        is_suspected |= answer["re"] == "raised" or is_left_to_others or changes_arguments
+        for place, node in _objects_by_place(answer):
+            kind = f"{place} {node[1]} {sorted(node[2])}"
+            is_suspected |= kind not in kinds
             kinds.add(kind)
-    return may
+    return is_suspected
+
+
+def _objects_by_place(answer: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the objects in an answer with their first places in it; an object without one comes last.
+
+    Beyond the first eight parts of a container, all have the same place.
+    """
+    heap = dict(answer.get("heap", {}))
+    waiting: deque[tuple[str, Any]] = deque([("", answer.get("roots"))])
+    while waiting:
+        place, value = waiting.popleft()
+        if type(value) is list and len(value) == 2 and value[0] == "#":
+            value = heap.pop(str(value[1]), None)
+            if value is not None and value[0] == "object":
+                yield place, value
+        parts = value.items() if type(value) is dict else enumerate(value) if type(value) is list else ()
+        waiting.extend((f"{place}.{_part(key)}", part) for key, part in parts)
+    yield from (("", node) for node in heap.values() if node[0] == "object")
+
+
+def _part(key: str | int) -> str | int:
+    return min(key, _MOST_PLACES) if isinstance(key, int) else key
+
+
+_MOST_PLACES = 8
 
 
 def chains_of(exchanges: Sequence[Exchange]) -> Iterator[list[Exchange]]:
@@ -162,22 +192,29 @@ def _end_of_chain(exchanges: Sequence[Exchange], place: int) -> int:
     return place
 
 
-def _later(first: Exchange, chains: Sequence[Sequence[Exchange]]) -> Iterator[Exchange]:
-    """Yield the later exchanges with the iterators and functions in a call's answer.
+def _steps_by_call(chains: Sequence[Sequence[Exchange]]) -> dict[int, list[Sequence[Exchange]]]:
+    """Return the exchanges with iterators and functions in the calls' answers, by the number of the call."""
+    found: dict[int, list[Sequence[Exchange]]] = {}
+    for chain in chains:
+        request = chain[0].request
+        if request["do"] in _STEPS and "call" in request:
+            found.setdefault(request["call"], []).append(chain)
+    return found
+
+
+def _later(chains: Sequence[Sequence[Exchange]]) -> Iterator[Exchange]:
+    """Yield the later exchanges of a call.
 
     The first exchange without an answer, and all after it, are left out.
     """
     for chain in chains:
-        request = chain[0].request
-        if request["do"] not in _STEPS or request.get("call") != first.request["call"]:
-            continue
         if chain[-1].answer["re"] not in _WITH_DATA:
             return
         yield from chain
 
 
 def repeated(process: SubmissionProcess, call: PlainCall, alike: Alike) -> tuple[Exchange, Exchange] | None:
-    """Repeat a call and its later exchanges; return the first exchange that gets another answer.
+    """Repeat a call and its later exchanges; return the first exchange with a different answer.
 
     It is returned as recorded and with the new answer. Returns None if all answers are alike. A missing
     answer is compared as one whose `re` is `gone`.
@@ -196,7 +233,7 @@ class Repetition:
     def __init__(self, process: SubmissionProcess, call: PlainCall) -> None:
         self.process = process
         self.call = call
-        self.is_whole = True
+        self.is_complete = True
         """Whether all exchanges could be repeated so far."""
 
     def exchanges(self) -> Generator[tuple[Exchange, Mapping[str, Any]], None, None]:
@@ -207,17 +244,18 @@ class Repetition:
         process, call = self.process, self.call
         numbers: dict[str, str] = {}
         exchanges = [call.first, *call.steps]
+        recorded = _Recorded(exchanges)
         answer: Mapping[str, Any] = {}
         given: dict[str, Any] = {}
         try:
             for place in range(len(exchanges)):
                 request = with_kept_numbers(exchanges[place].request, numbers)
                 if request is None:
-                    self.is_whole = False
+                    self.is_complete = False
                     return
                 answer = parsed(process.answer_call(request)) or {"re": "gone"}
-                asks_alike = _asks_alike(exchanges, place, answer)
-                self.is_whole = asks_alike and answer["re"] != "gone"
+                asks_alike = recorded.asks_alike(place, answer)
+                self.is_complete = asks_alike and answer["re"] != "gone"
                 # With all objects that the test passed since the call, so that the arguments are also
                 # known at the end.
                 given.update(_given(exchanges[place].request))
@@ -225,7 +263,7 @@ class Repetition:
                     exchanges[place], request={**exchanges[place].request, "heap": dict(given)}
                 )
                 yield exchange, answer
-                if not self.is_whole:
+                if not self.is_complete:
                     return
                 # Each process gives its own numbers to the objects that it keeps.
                 given.update(_given(exchange.answer))
@@ -244,35 +282,55 @@ def _given(message: Mapping[str, Any]) -> Mapping[str, Any]:
     return {number: node for number, node in heap.items() if not number.startswith("-")}
 
 
-def _asks_alike(exchanges: list[Exchange], place: int, answer: Mapping[str, Any]) -> bool:
-    """Whether the next recorded request can follow a new answer.
+class _Recorded:
+    """The recorded exchanges of a call, whose questions may be asked in another order."""
 
-    It can if neither the new nor the recorded answer asks a question, or if both ask the same one. A question
-    that the recording asks later is moved to this place with its reply: a function may call others in a
-    different order.
-    """
-    recorded = exchanges[place].answer
-    if "callback" not in (recorded.get("re"), answer.get("re")):
-        return True
-    if same_without_order(recorded, answer):
-        return True
-    for later in range(place + 1, len(exchanges) - 1):
-        if recorded.get("re") == "callback" and same_without_order(exchanges[later].answer, answer):
-            own, other = exchanges[place + 1], exchanges[later + 1]
-            if not _REPLIES.issuperset((own.request["do"], other.request["do"])):
-                return False
-            exchanges[later] = replace(exchanges[later], answer=recorded)
-            exchanges[place] = replace(exchanges[place], answer=answer)
-            exchanges[place + 1] = replace(own, request=other.request)
-            exchanges[later + 1] = replace(exchanges[later + 1], request=own.request)
+    def __init__(self, exchanges: list[Exchange]) -> None:
+        self.exchanges = exchanges
+        self.places: dict[str, list[int]] = {}
+        """The places of the answers with the same data, in ascending order; made when it is needed."""
+
+    def asks_alike(self, place: int, answer: Mapping[str, Any]) -> bool:
+        """Whether the next recorded request can follow a new answer.
+
+        It can if neither the new nor the recorded answer asks a question, or if both ask the same one. A
+        question that the recording asks later is moved to this place with its reply: a function may call
+        others in a different order.
+        """
+        recorded = self.exchanges[place].answer
+        if "callback" not in (recorded.get("re"), answer.get("re")):
             return True
-    return False
+        key, known = unordered_key(answer), unordered_key(recorded)
+        if key == known:
+            return True
+        later = self._later(place, key)
+        if later is None or recorded.get("re") != "callback":
+            return False
+        own, other = self.exchanges[place + 1], self.exchanges[later + 1]
+        if not _REPLIES.issuperset((own.request["do"], other.request["do"])):
+            return False
+        self.exchanges[later] = replace(self.exchanges[later], answer=recorded)
+        self.exchanges[place] = replace(self.exchanges[place], answer=answer)
+        for at, request in ((place + 1, other.request), (later + 1, own.request)):
+            self.exchanges[at] = replace(self.exchanges[at], request=request)
+        self.places[key].remove(later)
+        bisect.insort(self.places[known], later)
+        return True
+
+    def _later(self, place: int, key: str) -> int | None:
+        """Return the next place after this one, except the last, of an answer with the same data."""
+        if not self.places:  # not searched each time: there may be thousands of questions
+            for at, exchange in enumerate(self.exchanges[:-1]):
+                self.places.setdefault(unordered_key(exchange.answer), []).append(at)
+        known = self.places.get(key, [])
+        found = bisect.bisect_right(known, place)
+        return known[found] if found < len(known) else None
 
 
 def _end_questions(process: SubmissionProcess, answer: Mapping[str, Any] | None) -> None:
-    """Let a process that waits for a reply end its call, so that it can answer the next one."""
+    """Refuse the questions of an interrupted call, so that the process can answer the next one."""
     for _ in range(_MOST_QUESTIONS):
         if answer is None or answer.get("re") != "callback":
             return
         answer = parsed(process.answer(json.dumps(_REFUSAL).encode()))
-    process.close()  # it never stops asking
+    process.close()  # it asks without end

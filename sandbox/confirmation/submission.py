@@ -22,7 +22,7 @@ from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Stop
 from gistpoint.sandbox.layout import (
     MountPaths,
-    building,
+    after_build_steps,
     fill_control,
     lay_out,
     reporting_environment,
@@ -186,7 +186,7 @@ class SubmissionProcess:
         arguments = [places.python, f"{places.folders['control']}/{_SERVER}"]
         roots = dict.fromkeys((*roots_in(places.workspace, pins), places.workspace))
         environment = reporting_environment(places, self._hash_seed, roots)
-        return Invocation(tuple(building(places, pins, arguments)), environment)
+        return Invocation(tuple(after_build_steps(places, pins, arguments)), environment)
 
 
 def slowdown() -> float:
@@ -198,7 +198,7 @@ def slowdown() -> float:
 
 
 _DEEPEST = 500
-"""The limit on the nesting of lists; honest answers are nested far less deeply."""
+"""The deepest nesting of lists in an answer; honest answers are nested far less deeply."""
 
 
 def parsed(line: bytes | None) -> dict[str, Any] | None:
@@ -217,16 +217,19 @@ def _is_answer(found: Mapping[str, Any]) -> bool:
     """Whether an answer has the form that all of its readers rely on."""
     roots, heap = found.get("roots", []), found.get("heap", {})
     is_message = isinstance(found.get("re"), str) and isinstance(roots, list) and isinstance(heap, dict)
-    has_value = bool(roots) or found.get("re") not in ("value", "raised", "stop")
-    if not is_message or not has_value or not all(map(_is_node, heap.values())):
+    if not is_message or not all(map(_is_node, heap.values())):
+        return False
+    needs_value = found["re"] in ("value", "raised", "stop")
+    if needs_value and not roots:
         return False
     # `int` also reads `+2` and ` 2`: with these, the tests' process would change an object, and a
     # comparison of the messages as written would not notice.
     if not all(map(_NUMBER.fullmatch, heap)):
         return False
     words, reason = found.get("words", ""), found.get("reason", Unconfirmable.SANDBOX.value)
+    is_explained = isinstance(words, str) and isinstance(reason, str) and reason in _REASONS
     # Deep nesting would exhaust the stack of the code that reads the answer.
-    return _is_shallow(found) and isinstance(words, str) and isinstance(reason, str) and reason in _REASONS
+    return is_explained and _is_shallow(found)
 
 
 def _is_node(node: object) -> bool:
@@ -256,7 +259,7 @@ _NUMBER = re.compile(r"-?[1-9][0-9]*")
 """An object's number as an honest process writes it."""
 _PARTS: Mapping[str, tuple[type, ...]] = {
     "object": (str, str, dict, str, object),
-    "exception": (str, str, object, dict, object, str),
+    "exception": (str, str, object, dict, object, str, object),
     **dict.fromkeys(("list", "set", "dict", "ordered", "counter", "namespace"), (str, list)),
     "default": (str, list, object),
     "deque": (str, list, object),

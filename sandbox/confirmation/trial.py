@@ -62,9 +62,9 @@ class ForgeryTrial:
         failing = report.failing(self._tests)
         if failing:
             return False, failing_in_words(len(failing), len(self._tests))
-        return not self._answers_otherwise(submitted, report), "all tests pass"
+        return not self._varies(submitted, report), "all tests pass"
 
-    def _answers_otherwise(self, submitted: SourceTree, report: PairReport) -> bool:
+    def _varies(self, submitted: SourceTree, report: PairReport) -> bool:
         tree = without(submitted, self._hidden)
         process = SubmissionProcess(self._place, tree, self._functions, hash_seed=1)
         try:

@@ -15,11 +15,11 @@ from gistpoint.core.confirmation.differences import FunctionName, without
 from gistpoint.core.confirmation.likeness import same_data
 from gistpoint.core.confirmation.model import AnsweredCall
 from gistpoint.core.running import RunContext
-from gistpoint.sandbox.confirmation.controls import ConfirmationCase, ran
-from gistpoint.sandbox.confirmation.otherwise import (
+from gistpoint.sandbox.confirmation.controls import ConfirmationCase, run_pair
+from gistpoint.sandbox.confirmation.deviations import (
     NewAttributes,
-    mark_alone,
     mark_of,
+    mark_without_counterpart,
     same_request,
     shown_call,
 )
@@ -33,8 +33,8 @@ from gistpoint.sandbox.confirmation.repeating import (
 )
 from gistpoint.sandbox.confirmation.submission import SubmissionProcess
 
-_MOST_OTHERWISE = 20
-"""The maximum number of calls with other data that are put to the true function a second time."""
+_MOST_REPEATED = 20
+"""The maximum number of differing calls that the true function repeats a second time."""
 Learned = Sequence[Mapping[str, Sequence[str]]]
 
 
@@ -53,7 +53,7 @@ class _Answered(NamedTuple):
     true: Sequence[Exchange]
     first: tuple[Exchange, Exchange] | None
     """The first exchange with other data, as recorded and with the true function's answer."""
-    is_whole: bool
+    is_complete: bool
     """Whether the whole call could be repeated: the true function asked the same questions."""
     mark: str
 
@@ -67,12 +67,12 @@ class TrueAnswers:
     learned: Learned
     run: RunContext
     attributes: NewAttributes = field(default_factory=NewAttributes)
-    apart: frozenset[str] = frozenset()
+    unrepeated: frozenset[str] = frozenset()
     """The tests with calls that could not be repeated, because the true function asked other questions."""
-    whole: frozenset[int] = frozenset()
+    repeated_numbers: frozenset[int] = frozenset()
     """The numbers of the calls that were repeated to their end."""
 
-    def judged(self, report: PairReport, tests: Collection[str]) -> OtherAnswer | None:
+    def first_difference(self, report: PairReport, tests: Collection[str]) -> OtherAnswer | None:
         """Return the first call of a passing test that the true function answers differently, if any.
 
         A call that keeps the pass from being confirmed is preferred, even if it can't be repeated.
@@ -80,7 +80,7 @@ class TrueAnswers:
         other = self.other_answer(report, tests)
         if other is not None and other.mark:
             return other
-        return self.mark_apart(report) or other
+        return self.mark_of_unrepeated(report) or other
 
     def other_answer(self, report: PairReport, tests: Collection[str]) -> OtherAnswer | None:
         """Return the first call of the tests that the true function answers with other data, if any.
@@ -95,9 +95,9 @@ class TrueAnswers:
         calls = [call for call in plain_calls(report, steps=True) if call.test in wanted]
         answered = self._answered(sample(calls, self._seed), hash_seed=0)
         self._note_repeated(answered)
-        otherwise = [found for found in answered if found.mark or found.first is not None]
-        otherwise.sort(key=lambda found: not found.mark)
-        chosen = otherwise[:_MOST_OTHERWISE]
+        differing = [found for found in answered if found.mark or found.first is not None]
+        differing.sort(key=lambda found: not found.mark)
+        chosen = differing[:_MOST_REPEATED]
         again = self._answered([found.call for found in chosen], hash_seed=1) if chosen else []
         for found, known in zip(chosen, again, strict=True):
             if not _is_steady(found, known):
@@ -111,18 +111,20 @@ class TrueAnswers:
         return None
 
     def _note_repeated(self, answered: Sequence[_Answered]) -> None:
-        self.apart = frozenset(found.call.test for found in answered if not found.is_whole)
-        self.whole = frozenset().union(*(found.call.numbers for found in answered if found.is_whole))
+        self.unrepeated = frozenset(found.call.test for found in answered if not found.is_complete)
+        self.repeated_numbers = frozenset().union(
+            *(found.call.numbers for found in answered if found.is_complete)
+        )
 
-    def mark_apart(self, report: PairReport) -> OtherAnswer | None:
-        """Return the first marked call of the tests in `apart`; None if there is none.
+    def mark_of_unrepeated(self, report: PairReport) -> OtherAnswer | None:
+        """Return the first marked call of the tests in `unrepeated`; None if there is none.
 
         These tests are run with the true function, and their calls are compared one by one.
         """
-        tests = sorted(self.apart)
+        tests = sorted(self.unrepeated)
         if not tests:
             return None
-        true = ran(self.case, self.functions, tests, self.case.original, self.learned, self.run)
+        true = run_pair(self.case, self.functions, tests, self.case.original, self.learned, self.run)
         for test in tests:
             known = list(chains_of(true.asked[test].exchanges)) if test in true.asked else []
             for place, own in enumerate(chains_of(report.asked[test].exchanges)):
@@ -138,7 +140,7 @@ class TrueAnswers:
         """Return the true exchanges that began with the same request, if possible at the same position."""
         if place < len(known) and same_request(own[0], known[place][0]):
             return known[place]
-        if own[0].request.get("call") in self.whole:
+        if own[0].request.get("call") in self.repeated_numbers:
             return None
         return next((chain for chain in known if same_request(own[0], chain[0])), None)
 
@@ -150,16 +152,16 @@ class TrueAnswers:
     ) -> str:
         writes = self._writes(own[0])
         if same is not None:
-            self.attributes.add(own, same)
+            self.attributes.add(own, same, [own[0].request["call"]])
             return mark_of(own, same, writes)
         # The true function does not get this call. If the call could be repeated, it was compared then.
-        if own[0].request.get("call") in self.whole:
+        if own[0].request.get("call") in self.repeated_numbers:
             return ""
         self.attributes.add(own, ())
-        return mark_alone(own, known, writes)
+        return mark_without_counterpart(own, known, writes)
 
     def _answered(self, calls: Sequence[PlainCall], *, hash_seed: int) -> list[_Answered]:
-        """Return how the true function answers the calls, in a separate process."""
+        """Return the true function's answers to the calls, from a separate process."""
         tree = without(self.case.original, self.case.hidden)
         process = SubmissionProcess(self.case.place, tree, self.functions, hash_seed=hash_seed)
         try:
@@ -178,9 +180,9 @@ class TrueAnswers:
             if first is None and not same_data(exchange.request, exchange.answer, answer):
                 first = exchange, Exchange(exchange.request, answer)
         own = [call.first, *call.steps][: len(true)]
-        if not repetition.is_whole:
+        if not repetition.is_complete:
             return _Answered(call, true, first, False, "")
-        self.attributes.add(own, true)
+        self.attributes.add(own, true, call.numbers)
         return _Answered(call, true, first, True, mark_of(own, true, self._writes(call.first)))
 
     @property

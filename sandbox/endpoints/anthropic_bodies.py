@@ -30,7 +30,7 @@ from gistpoint.sandbox.endpoints.native_bodies import (
     table_of,
 )
 from gistpoint.sandbox.endpoints.replies import count, text_of, usage_of
-from gistpoint.sandbox.endpoints.settings import EndpointSettings
+from gistpoint.sandbox.endpoints.settings import EndpointSettings, Prices
 
 BLOCKS = "blocks"
 """The member of `ChatMessage.extra` that holds the blocks of a reply, as received."""
@@ -114,19 +114,20 @@ def _blocks(message: ChatMessage, place: str) -> list[dict[str, Any]]:
 
 
 def _written(message: ChatMessage, place: str) -> list[Block]:
-    """Return the blocks of a reply: those that its host sent if their first calls are those that were made.
+    """Return the blocks of a reply: those that its host sent, if their first calls are those that were made.
 
-    Further calls were cut off, and were not made. Otherwise, the blocks are rebuilt from the message.
+    Otherwise, the blocks are rebuilt from the message. Further calls in them were cut off, and not made.
     """
     made = [_as_made(call) for call in message.tool_calls]
     received = blocks_of(message.extra.get(BLOCKS)) if message.host == place else []
     called = [block for block in received if block.get("type") == "tool_use"]
     is_made = len(called) >= len(made) and all(map(_is_same, called, made))
-    return list(_taken_back(received, made)) if received and is_made else _rebuilt(message)
+    can_be_sent_back = bool(received) and is_made
+    return list(_sent_back(received, made)) if can_be_sent_back else _rebuilt(message)
 
 
-def _taken_back(received: Sequence[Block], made: Sequence[Block]) -> Iterator[Block]:
-    """Yield the blocks that the API takes back, with the ids that the calls have in the conversation."""
+def _sent_back(received: Sequence[Block], made: Sequence[Block]) -> Iterator[Block]:
+    """Yield the blocks that the API accepts again, with the ids that the calls have in the conversation."""
     ids = iter([call["id"] for call in made])
     for block in received:
         if block.get("type") != "tool_use":
@@ -137,7 +138,7 @@ def _taken_back(received: Sequence[Block], made: Sequence[Block]) -> Iterator[Bl
 
 
 def _is_blank(block: Block) -> bool:
-    """Return whether a block is blank text, which the API sends and refuses to take back."""
+    """Return whether a block is blank text, which the API sends but does not accept again."""
     return block.get("type") == "text" and not text_of(block.get("text")).strip()
 
 
@@ -176,17 +177,17 @@ def reply_of(data: object, settings: EndpointSettings, sent: int) -> ChatReply |
     `sent` is the length of the request in characters, from which missing usage is estimated.
     """
     if not isinstance(data, dict):
-        return malformed("it is not a JSON object", usage_in(None, settings, sent, 0))
+        return malformed("it is not a JSON object", usage_in(None, settings.prices, sent, 0))
     if data.get("type") == "error" or error_in(data) is not None:
-        usage = usage_in(data["usage"], settings, sent, 0) if data.get("usage") else Usage()
+        usage = usage_in(data["usage"], settings.prices, sent, 0) if data.get("usage") else Usage()
         what = f"The endpoint answered with an error: {error_text(data)}"
         return ChatFailure(error_problem(500, data), what, usage=usage)
     if not isinstance(data.get("content"), list):
-        return malformed("it has no content", usage_in(data.get("usage"), settings, sent, 0))
+        return malformed("it has no content", usage_in(data.get("usage"), settings.prices, sent, 0))
     blocks = blocks_of(data["content"])
     stop = text_of(data.get("stop_reason"))
     message = _message(blocks, settings, cut_off=stop == "max_tokens")
-    usage = usage_in(data.get("usage"), settings, sent, len(json.dumps(blocks)) if blocks else 0)
+    usage = usage_in(data.get("usage"), settings.prices, sent, len(json.dumps(blocks)) if blocks else 0)
     failure = _unfinished(stop, message, usage)
     if failure is not None:
         return failure
@@ -245,7 +246,7 @@ def _refusal(stop: str, data: Mapping[str, Any]) -> str:
     return text_of(table_of(data.get("stop_details")).get("explanation")) if stop == "refusal" else ""
 
 
-def usage_in(value: object, settings: EndpointSettings, sent: int, received: int) -> Usage:
+def usage_in(value: object, prices: Prices | None, sent: int, received: int) -> Usage:
     """Return the usage of a request, including the tokens that were read from or written to the cache.
 
     The API counts those separately.
@@ -263,7 +264,7 @@ def usage_in(value: object, settings: EndpointSettings, sent: int, received: int
                 "reasoning_tokens": table_of(table.get("output_tokens_details")).get("thinking_tokens")
             },
         },
-        settings.prices,
+        prices,
         sent,
         received,
     )
@@ -293,7 +294,7 @@ def filtered_reply(body: object, settings: EndpointSettings, sent: int) -> ChatR
     message = text_of(_error(body).get("message"))
     if not message.startswith(_FILTERED):
         return None
-    usage = usage_in(None, settings, sent, 0)
+    usage = usage_in(None, settings.prices, sent, 0)
     return ChatReply(
         ChatMessage("assistant", ""), "content_filter", usage, refusal=message[:_MESSAGE_CHARACTERS]
     )

@@ -60,7 +60,7 @@ class AnthropicModel(NativeModel):
         return MessageStream()
 
     def _usage(self, reported: object, sent: int, received: int) -> Usage:
-        return usage_in(reported, self.settings, sent, received)
+        return usage_in(reported, self.settings.prices, sent, received)
 
     def _request(self, http: httpx2.Client, connection: Connection, exchange: NativeExchange) -> Answer:
         package, body, received = self._anthropic, exchange.body, exchange.received
@@ -103,7 +103,7 @@ class AnthropicModel(NativeModel):
         )
 
     def _refused(self, error: anthropic.APIStatusError, sent: int) -> Answer:
-        body = self.settings.withheld.taken_out_of(error.body)
+        body = self.settings.withheld.removed_from(error.body)
         filtered = filtered_reply(body, self.settings, sent)
         if filtered is not None:
             return filtered

@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 import httpx2
 
 from gistpoint.core.chat import ChatFailure, ChatProblem, ChatReply, Usage
+from gistpoint.core.merging import MOST_BYTES, EndlessReplyError
 from gistpoint.core.running import CancelToken
 from gistpoint.sandbox.endpoints.connections import Connection
 from gistpoint.sandbox.endpoints.exchange import NativeExchange
 from gistpoint.sandbox.endpoints.hosts import Host, is_busy
 from gistpoint.sandbox.endpoints.meanings import error_text, retry_after
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
-from gistpoint.sandbox.endpoints.timed import GivenUp, Patience, TimedRequest
-from gistpoint.sandbox.endpoints.transport import CLOSED, MOST_BYTES, EndlessReplyError, bounded_client
+from gistpoint.sandbox.endpoints.timed import GivenUp, TimedRequest, TimeLimits
+from gistpoint.sandbox.endpoints.transport import CLOSED, bounded_client
 
 NO_KEY = "none"
 """The key that is sent to endpoints that need none, because the header is required."""
@@ -46,9 +47,9 @@ class BoundedRequests:
         """
         settings = self.settings
         longest_s = settings.longest_s(streamed=exchange.streamed)
-        patience = Patience(longest_s)
+        patience = TimeLimits(longest_s)
         if exchange.streamed:
-            patience = Patience(longest_s, settings.silence_s, settings.first_token_s)
+            patience = TimeLimits(longest_s, settings.silence_s, settings.first_token_s)
 
         def work(connection: Connection) -> Answer:
             with bounded_client(longest_s, connection.abandoned, connection) as http:
@@ -67,7 +68,7 @@ class BoundedRequests:
         exchange: NativeExchange,
     ) -> Answer:
         try:
-            return self._without_key(send(http, connection))
+            answer = self._without_key(send(http, connection))
         except EndlessReplyError:
             what = f"sent more than {MOST_BYTES >> 20} MiB"
             return self.failure(ChatProblem.MALFORMED_REPLY, what, usage=exchange.lost())
@@ -80,10 +81,13 @@ class BoundedRequests:
         except (ValueError, RecursionError):
             what = "sent something that is not JSON, or too much of it"
             return self.failure(ChatProblem.MALFORMED_REPLY, what, usage=exchange.lost())
+        # An error in the middle of a stream does not repeat the usage of what came before it.
+        is_uncounted = exchange.received.streamed and not answer.usage.tokens
+        return replace(answer, usage=exchange.lost()) if is_uncounted else answer
 
     def body_of(self, exchange: NativeExchange) -> object:
         """Return the body that was received, without the key. Raises `ValueError` if it is not JSON."""
-        return self.settings.withheld.taken_out_of(exchange.received.body())
+        return self.settings.withheld.removed_from(exchange.received.body())
 
     def broken_off(self, why: str, exchange: NativeExchange) -> ChatFailure:
         """Return the failure of a reply that broke off."""
@@ -130,7 +134,7 @@ class BoundedRequests:
         self, problem: ChatProblem, what: str, after: float | None = None, usage: Usage | None = None
     ) -> ChatFailure:
         """Return a failure with a sentence that names the endpoint, without its key."""
-        text = self.settings.withheld.taken_out_of_text(f"{self.settings.place} {what}.")
+        text = self.settings.withheld.removed_from_text(f"{self.settings.place} {what}.")
         return ChatFailure(problem, text, after, usage or Usage())
 
     def _without_key(self, answer: Answer) -> Answer:
@@ -140,12 +144,12 @@ class BoundedRequests:
         withheld = self.settings.withheld
         written = answer.message
         calls = tuple(
-            replace(call, arguments=withheld.taken_out_of_json(call.arguments)) for call in written.tool_calls
+            replace(call, arguments=withheld.removed_from_json(call.arguments)) for call in written.tool_calls
         )
         message = replace(
             written,
-            content=withheld.taken_out_of_text(written.content),
-            reasoning=withheld.taken_out_of_text(written.reasoning),
+            content=withheld.removed_from_text(written.content),
+            reasoning=withheld.removed_from_text(written.reasoning),
             tool_calls=calls,
         )
         return replace(answer, message=message)

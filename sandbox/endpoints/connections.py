@@ -11,13 +11,13 @@ from typing import Any
 from gistpoint.sandbox.endpoints.hosts import Host
 
 _CONNECTED = ("connect_tcp.complete", "connect_unix_socket.complete", "start_tls.complete")
-_HEARD = "receive_response_headers.complete"
+_RECEIVED = "receive_response_headers.complete"
 _KEPT_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 """The keep-alive settings, in seconds and tries, that reveal a host's disappearance, where supported."""
 
 
 class Connection:
-    """The connection of one request: its socket as soon as there is one, and when it last brought a byte."""
+    """The connection of one request: its socket, once there is one, and when its last byte arrived."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -25,8 +25,8 @@ class Connection:
         self._socket: socket.socket | None = None
         self._how: int | None = None
         """How the connection is to be shut down; None until `cut` or `leave` is called."""
-        self.began_at = self.heard_at = host.now()
-        self.speaks = False
+        self.began_at = self.last_byte_at = host.now()
+        self.reply_began = False
         """Whether the reply itself has begun, after headers and comments."""
         self.abandoned = threading.Event()
         """Set once nobody waits for the reply."""
@@ -43,16 +43,16 @@ class Connection:
                 with self._lock:
                     self._socket = found
                 self._shut()
-        elif name.endswith(_HEARD):
-            self.heard()
+        elif name.endswith(_RECEIVED):
+            self.byte_arrived()
 
-    def heard(self) -> None:
+    def byte_arrived(self) -> None:
         """Record the arrival of a byte."""
-        self.heard_at = self._host.heard_at = self._host.now()
+        self.last_byte_at = self._host.last_byte_at = self._host.now()
 
     def began(self) -> None:
         """Record that the reply itself has begun."""
-        self.speaks = True
+        self.reply_began = True
 
     def silent_s(self) -> float:
         """Return the seconds since the last byte.
@@ -60,10 +60,10 @@ class Connection:
         Before the reply has begun, a byte in any other conversation counts too if the host is local, because
         it may be working on that request first (decision 149).
         """
-        heard = self.heard_at
-        if not self.speaks and self._host.is_local:
-            heard = max(heard, self._host.heard_at)
-        return self._host.now() - heard
+        last = self.last_byte_at
+        if not self.reply_began and self._host.is_local:
+            last = max(last, self._host.last_byte_at)
+        return self._host.now() - last
 
     def cut(self) -> None:
         """End the connection at once, in both directions."""

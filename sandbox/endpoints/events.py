@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gistpoint.sandbox.endpoints.transport import MOST_BYTES, EndlessReplyError
+from gistpoint.core.merging import MOST_BYTES, EndlessReplyError
 
 MOST_LINES = 4_000_000
 """The limit on the lines of one stream, because reading a line costs more time than its bytes."""
@@ -56,7 +56,7 @@ class EventReader:
             self._begun_bytes += len(part)
             self._bound()
             if part.endswith((b"\n", b"\r")):
-                yield from self._line()
+                yield from self._take_line()
         self._after_return = block.endswith(b"\r")
 
     def close(self) -> Iterator[ServerEvent]:
@@ -65,14 +65,15 @@ class EventReader:
         Raises `EndlessReplyError` if there are too many lines.
         """
         if self._begun:
-            yield from self._line()
-        yield from self._event()
+            yield from self._take_line()
+        yield from self._end_event()
 
     def _bound(self) -> None:
         if self._begun_bytes + self._fields_bytes > MOST_BYTES:
             raise EndlessReplyError
 
-    def _line(self) -> Iterator[ServerEvent]:
+    def _take_line(self) -> Iterator[ServerEvent]:
+        """Take the line that is complete, and yield the event that it ends or reports, if any."""
         line = b"".join(self._begun).rstrip(b"\r\n")
         self._begun, self._begun_bytes = [], 0
         if self._lines == 0:
@@ -81,7 +82,7 @@ class EventReader:
         if self._lines > MOST_LINES:
             raise EndlessReplyError
         if not line:
-            yield from self._event()
+            yield from self._end_event()
             return
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
@@ -94,7 +95,8 @@ class EventReader:
             # Older versions of llama.cpp's server report errors in a field of this name.
             yield ServerEvent("error", (value,))
 
-    def _event(self) -> Iterator[ServerEvent]:
+    def _end_event(self) -> Iterator[ServerEvent]:
+        """Yield the event that the lines so far form, if they have data."""
         event = ServerEvent(self._name, tuple(self._fields))
         self._name, self._fields, self._fields_bytes = "", [], 0
         if event.lines:

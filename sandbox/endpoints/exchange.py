@@ -23,5 +23,8 @@ class NativeExchange:
     """Whether the reply is requested in pieces."""
 
     def lost(self) -> Usage:
-        """Return the minimum usage of a lost reply's request, as reported or estimated from its length."""
+        """Return the minimum usage of a request whose reply was lost.
+
+        Counts that were not reported are estimated from the lengths of the request and of the part received.
+        """
         return self.usage_of(self.received.usage, self.sent, self.received.characters)

@@ -31,7 +31,7 @@ from gistpoint.sandbox.endpoints.native_bodies import (
     table_of,
 )
 from gistpoint.sandbox.endpoints.replies import count, text_of, usage_of
-from gistpoint.sandbox.endpoints.settings import EndpointSettings
+from gistpoint.sandbox.endpoints.settings import EndpointSettings, Prices
 
 PARTS = "parts"
 """The member of `ChatMessage.extra` that holds the parts of a reply, as received."""
@@ -166,20 +166,26 @@ def reply_of(data: object, settings: EndpointSettings, sent: int) -> ChatReply |
     `sent` is the length of the request in characters, from which missing usage is estimated.
     """
     if not isinstance(data, dict):
-        return malformed("it is not a JSON object", usage_in(None, settings, sent, 0))
+        return malformed("it is not a JSON object", usage_in(None, settings.prices, sent, 0))
     candidates = blocks_of(data.get("candidates"))
     if error_in(data) is not None:
-        usage = usage_in(data["usageMetadata"], settings, sent, 0) if data.get("usageMetadata") else Usage()
+        usage = (
+            usage_in(data["usageMetadata"], settings.prices, sent, 0)
+            if data.get("usageMetadata")
+            else Usage()
+        )
         what = f"The endpoint answered with an error: {error_text(data)}"
         return ChatFailure(error_problem(_code_in(data), data), what, usage=usage)
     blocked = text_of(table_of(data.get("promptFeedback")).get("blockReason"))
     if not candidates and not blocked:
-        return malformed("it has no candidates", usage_in(data.get("usageMetadata"), settings, sent, 0))
+        return malformed(
+            "it has no candidates", usage_in(data.get("usageMetadata"), settings.prices, sent, 0)
+        )
     candidate = candidates[0] if candidates else {}
     finish = text_of(candidate.get("finishReason"))
     parts = blocks_of(table_of(candidate.get("content")).get("parts"))
     message = _message(parts, candidate, finish, settings)
-    usage = usage_in(data.get("usageMetadata"), settings, sent, len(json.dumps(parts)) if parts else 0)
+    usage = usage_in(data.get("usageMetadata"), settings.prices, sent, len(json.dumps(parts)) if parts else 0)
     failure = None if blocked else _unfinished(finish, message, usage)
     if failure is not None:
         return failure
@@ -205,16 +211,17 @@ def _message(
 ) -> ChatMessage:
     texts = [part for part in parts if isinstance(part.get("text"), str)]
     calls = tuple(_request(call) for call in _calls_in(parts))
-    is_malformed = finish == "MALFORMED_FUNCTION_CALL" or (finish in _MALFORMED_CALLS and not calls)
+    has_no_call = finish in _MALFORMED_CALLS and not calls
+    is_malformed = finish == "MALFORMED_FUNCTION_CALL" or has_no_call
     message = ChatMessage(
         "assistant",
         "".join(part["text"] for part in texts if part.get("thought") is not True),
         (_malformed_call(candidate),) if is_malformed else calls,
         reasoning="\n\n".join(part["text"] for part in texts if part.get("thought") is True),
     )
-    # The journal contains plain text anyway.
-    is_plain = [*parts] == [{"text": message.content}]
-    return message if is_plain or not parts else kept(message, {PARTS: [*parts]}, settings.place)
+    # Parts of plain text alone are not kept: the journal contains the text anyway.
+    has_other_parts = bool(parts) and [*parts] != [{"text": message.content}]
+    return message if not has_other_parts else kept(message, {PARTS: [*parts]}, settings.place)
 
 
 def _request(called: Block) -> ToolRequest:
@@ -243,7 +250,9 @@ def _unfinished(finish: str, message: ChatMessage, usage: Usage) -> ChatFailure 
     counted.
     """
     if finish == "MISSING_THOUGHT_SIGNATURE":
-        return ChatFailure(ChatProblem.REJECTED, "The endpoint misses a thought's signature.", usage=usage)
+        return ChatFailure(
+            ChatProblem.REJECTED, "The endpoint reports that a thought's signature is missing.", usage=usage
+        )
     is_empty = not message.content and not message.tool_calls
     is_known = finish in _FINISHES or finish in _FILTERED
     if is_empty and not is_known:
@@ -253,7 +262,7 @@ def _unfinished(finish: str, message: ChatMessage, usage: Usage) -> ChatFailure 
     return None
 
 
-def usage_in(value: object, settings: EndpointSettings, sent: int, received: int) -> Usage:
+def usage_in(value: object, prices: Prices | None, sent: int, received: int) -> Usage:
     """Return the usage of a request: the API counts the reasoning separately from the rest of the reply."""
     table = table_of(value)
     prompt, total = count(table.get("promptTokenCount")), count(table.get("totalTokenCount"))
@@ -270,7 +279,7 @@ def usage_in(value: object, settings: EndpointSettings, sent: int, received: int
             "prompt_tokens_details": {"cached_tokens": table.get("cachedContentTokenCount")},
             "completion_tokens_details": {"reasoning_tokens": thoughts},
         },
-        settings.prices,
+        prices,
         sent,
         received,
     )

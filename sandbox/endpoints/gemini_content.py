@@ -76,7 +76,7 @@ class GeminiModel(NativeModel):
         return CandidateStream()
 
     def _usage(self, reported: object, sent: int, received: int) -> Usage:
-        return usage_in(reported, self.settings, sent, received)
+        return usage_in(reported, self.settings.prices, sent, received)
 
     def _request(self, http: httpx2.Client, connection: Connection, exchange: NativeExchange) -> Answer:
         received = exchange.received
@@ -140,9 +140,9 @@ class GeminiModel(NativeModel):
 
         body: object = None
         try:
-            body = self.settings.withheld.taken_out_of(loaded(response.content))
+            body = self.settings.withheld.removed_from(loaded(response.content))
         except (ValueError, RecursionError):
-            body = {"error": self.settings.withheld.taken_out_of_text(response.text)}
+            body = {"error": self.settings.withheld.removed_from_text(response.text)}
         if isinstance(body, list) and len(body) == 1:
             body = body[0]
         status = response.status_code

@@ -40,7 +40,7 @@ class Host:
         """`place` is the host and its port; `now` returns seconds."""
         self.is_local = is_local(place)
         self.now = now
-        self.heard_at = float("-inf")
+        self.last_byte_at = float("-inf")
         """When a byte of any reply was last received."""
         self.refuses_usage = False
         """Whether it refuses a request for usage at the end of a stream."""

@@ -362,7 +362,8 @@ def error_text(body: object) -> str:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return how many seconds an endpoint asks to wait, from a number or a date; None if it does not ask.
 
-    The format is that of RFC 9110, 10.2.3.
+    The format is that of RFC 9110, 10.2.3. A date is compared with the date of the answer, if it has one,
+    because this machine's clock may be wrong.
     """
     for name, scale in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
@@ -372,8 +373,12 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             continue
         if 0 <= seconds < float("inf"):
             return seconds
+    at, answered = (_seconds_of(headers.get(name, "")) for name in ("retry-after", "date"))
+    return None if at is None else max(0.0, at - (time.time() if answered is None else answered))
+
+
+def _seconds_of(date: str) -> float | None:
     try:
-        at = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
-    except (ValueError, TypeError):
+        return email.utils.parsedate_to_datetime(date).timestamp()
+    except (ValueError, TypeError, OverflowError):
         return None
-    return max(0.0, at.timestamp() - time.time())

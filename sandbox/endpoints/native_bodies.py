@@ -66,5 +66,5 @@ def malformed(what: str, usage: Usage | None = None) -> ChatFailure:
 
 def empty(finish: str, usage: Usage) -> ChatFailure:
     """Return the failure of a reply without content that ended for the endpoint's own reasons."""
-    text = f"The reply is empty; it ended by {finish[:100]!r}."
+    text = f"The reply is empty; it ended with {finish[:100]!r}."
     return ChatFailure(ChatProblem.SERVER_ERROR, text, usage=usage)

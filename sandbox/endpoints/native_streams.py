@@ -11,9 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from gistpoint.core.merging import GrowingText, Merger, plain
 from gistpoint.sandbox.endpoints.events import ServerEvent
 from gistpoint.sandbox.endpoints.meanings import error_in
-from gistpoint.sandbox.endpoints.merging import GrowingText, Merger, plain
 from gistpoint.sandbox.endpoints.native_bodies import Block, blocks_of, table_of
 from gistpoint.sandbox.endpoints.streamed import chunk_in
 
@@ -103,7 +103,8 @@ class MessageStream(NativeStream):
         match value.get("type"):
             case "message_start":
                 message = table_of(value.get("message"))
-                self._usage |= table_of(message.get("usage"))
+                # The last event has the count of the whole reply; this one has that of its first token.
+                self._usage |= {**table_of(message.get("usage")), "output_tokens": None}
                 self._top |= self._kept({**message, "content": [], "usage": {}})
             case "content_block_start":
                 self._blocks[_index(value)] = self._kept(table_of(value.get("content_block")))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.core.errors import EndpointError, extra_hint
+from gistpoint.core.merging import MOST_BYTES, EndlessReplyError
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tools.dialects import openai_tool
 from gistpoint.sandbox.endpoints.connections import Connection
@@ -18,11 +19,9 @@ from gistpoint.sandbox.endpoints.receiving import Received
 from gistpoint.sandbox.endpoints.replies import reply_in_error, reply_of, usage_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sandbox.endpoints.throttle import HostGate
-from gistpoint.sandbox.endpoints.timed import GivenUp, Patience, TimedRequest
+from gistpoint.sandbox.endpoints.timed import GivenUp, TimedRequest, TimeLimits
 from gistpoint.sandbox.endpoints.transport import (
     CLOSED,
-    MOST_BYTES,
-    EndlessReplyError,
     bounded_client,
     loaded,
 )
@@ -47,28 +46,28 @@ Older versions of llama.cpp's server answer 500: `Cannot use tools with stream`.
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One way to request a reply."""
+class ReplyForm:
+    """How a reply is requested: streamed or whole, with or without usage at the end of the stream."""
 
     streamed: bool
     usage: bool = False
     """Whether usage is requested at the end of the stream."""
 
     @classmethod
-    def of(cls, host: Host, *, whole: bool) -> Way:
-        """Return the first way to try: without a stream if `whole`, or if the host refuses streams."""
+    def of(cls, host: Host, *, whole: bool) -> ReplyForm:
+        """Return the first form to request: without a stream if `whole`, or if the host refuses streams."""
         streamed = not whole and not host.refuses_streams
         return cls(streamed, streamed and not host.refuses_usage)
 
     @property
     def members(self) -> dict[str, Any]:
-        """The members of a request that ask for this way."""
+        """The members that a request body needs for a reply of this kind; empty without a stream."""
         if not self.streamed:
             return {}
         return {"stream": True, **({"stream_options": {"include_usage": True}} if self.usage else {})}
 
     def remember(self, host: Host) -> None:
-        """Record that the host answers this way after it refused another."""
+        """Record that the host answers this form of request, after it refused another."""
         if not self.streamed:
             host.refuses_streams = True
         elif not self.usage:
@@ -76,19 +75,19 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class AskAgain:
-    """A refusal that mentions streaming, after which the request is sent in another way."""
+class FormRefusal:
+    """A refusal that mentions streaming, after which the request is sent in another form."""
 
-    way: Way
+    form: ReplyForm
 
 
-def refused_way(way: Way, status: int, body: str) -> Way | None:
-    """Return another way to ask after a refusal; None if the refusal does not name the way."""
+def form_after_refusal(form: ReplyForm, status: int, body: str) -> ReplyForm | None:
+    """Return the form of the next request after a refusal; None if the refusal is not about the form."""
     words = body.lower()
-    if not way.streamed or status not in _REFUSALS or "stream" not in words:
+    if not form.streamed or status not in _REFUSALS or "stream" not in words:
         return None
-    only_usage = "stream_options" in words or "include_usage" in words
-    return Way(streamed=True) if way.usage and only_usage else Way(streamed=False)
+    refuses_usage_alone = "stream_options" in words or "include_usage" in words
+    return ReplyForm(streamed=True) if form.usage and refuses_usage_alone else ReplyForm(streamed=False)
 
 
 class OpenAICompatibleModel:
@@ -135,27 +134,28 @@ class OpenAICompatibleModel:
         """
         body = self._body(messages, tools)
         host = self._gate.host
-        way = Way.of(host, whole=self.settings.no_stream)
-        answer = self._asked(body, way, cancel)
-        while isinstance(answer, AskAgain):
-            way = answer.way
+        form = ReplyForm.of(host, whole=self.settings.no_stream)
+        answer = self._asked(body, form, cancel)
+        while isinstance(answer, FormRefusal):
+            form = answer.form
             with self._gate.admitted(0, cancel):
-                answer = self._asked(body, way, cancel)
+                answer = self._asked(body, form, cancel)
             if isinstance(answer, ChatReply):
                 # Remembered only if it helped, because the message of a refusal may mean something else.
-                way.remember(host)
+                form.remember(host)
         return answer
 
-    def _asked(self, body: dict[str, Any], way: Way, cancel: CancelToken) -> Answer | AskAgain:
+    def _asked(self, body: dict[str, Any], form: ReplyForm, cancel: CancelToken) -> Answer | FormRefusal:
         settings = self.settings
         sent = len(json.dumps(body))
-        patience = Patience(settings.longest_s(streamed=False))
-        if way.streamed:
+        patience = TimeLimits(settings.longest_s(streamed=False))
+        if form.streamed:
             longest_s = settings.longest_s(streamed=True)
-            patience = Patience(longest_s, settings.silence_s, settings.first_token_s)
+            patience = TimeLimits(longest_s, settings.silence_s, settings.first_token_s)
         received = Received()
-        answer = TimedRequest[Answer | AskAgain](self._gate.host, patience).carried_out(
-            lambda connection: self._request(connection, {**body, **way.members}, sent, way, received), cancel
+        answer = TimedRequest[Answer | FormRefusal](self._gate.host, patience).carried_out(
+            lambda connection: self._request(connection, {**body, **form.members}, sent, form, received),
+            cancel,
         )
         if isinstance(answer, GivenUp):
             return self._lost(ChatProblem.TIMED_OUT, answer.what, sent, received)
@@ -184,8 +184,8 @@ class OpenAICompatibleModel:
         return row
 
     def _request(
-        self, connection: Connection, body: dict[str, Any], sent: int, way: Way, received: Received
-    ) -> Answer | AskAgain:
+        self, connection: Connection, body: dict[str, Any], sent: int, form: ReplyForm, received: Received
+    ) -> Answer | FormRefusal:
         """Send a request and return its answer; called in a separate thread."""
         openai = self._openai
         httpx = self._httpx
@@ -209,8 +209,8 @@ class OpenAICompatibleModel:
                 return self._lost(ChatProblem.NO_CONNECTION, what, sent, received)
         except openai.APIStatusError as error:
             body_of_error = self._body_of(error)
-            other = refused_way(way, error.status_code, str(body_of_error))
-            return self._refused(error, body_of_error, sent) if other is None else AskAgain(other)
+            other = form_after_refusal(form, error.status_code, str(body_of_error))
+            return self._refused(error, body_of_error, sent) if other is None else FormRefusal(other)
         except (ValueError, RecursionError):
             return self._not_json(sent, received)
         except openai.APIError:
@@ -247,7 +247,7 @@ class OpenAICompatibleModel:
             return self._lost(ChatProblem.NO_CONNECTION, what, sent, received)
         try:
             # Read as raw JSON, because the package's own models would accept anything (decision 34).
-            body = self._withheld.taken_out_of(received.body())
+            body = self._withheld.removed_from(received.body())
             answer = self._without_key(reply_of(body, self.settings.prices, sent, self.settings.place))
         except (ValueError, RecursionError):
             return self._not_json(sent, received)
@@ -276,9 +276,9 @@ class OpenAICompatibleModel:
         It is read here because the package leaves out what is next to the member `error`.
         """
         try:
-            return self._withheld.taken_out_of(loaded(error.response.content))
+            return self._withheld.removed_from(loaded(error.response.content))
         except (ValueError, RecursionError):
-            return self._withheld.taken_out_of_text(error.response.text)
+            return self._withheld.removed_from_text(error.response.text)
 
     def _without_key(self, answer: Answer) -> Answer:
         """Return an answer from which the key is removed, even if it was sent in parts or escaped."""
@@ -289,8 +289,8 @@ class OpenAICompatibleModel:
         calls = tuple(
             replace(
                 call,
-                arguments=withheld.taken_out_of_json(call.arguments),
-                extra=withheld.taken_out_of_texts(call.extra),
+                arguments=withheld.removed_from_json(call.arguments),
+                extra=withheld.removed_from_texts(call.extra),
             )
             for call in written.tool_calls
         )
@@ -298,9 +298,9 @@ class OpenAICompatibleModel:
             answer,
             message=replace(
                 written,
-                content=withheld.taken_out_of_text(written.content),
+                content=withheld.removed_from_text(written.content),
                 tool_calls=calls,
-                extra=withheld.taken_out_of_texts(written.extra),
+                extra=withheld.removed_from_texts(written.extra),
             ),
             echoed=self.settings.echo_reasoning,
         )
@@ -308,7 +308,7 @@ class OpenAICompatibleModel:
     def _failure(
         self, problem: ChatProblem, what: str, after: float | None = None, usage: Usage | None = None
     ) -> ChatFailure:
-        text = self._withheld.taken_out_of_text(f"{self.settings.place} {what.rstrip('.')}.")
+        text = self._withheld.removed_from_text(f"{self.settings.place} {what.rstrip('.')}.")
         return ChatFailure(problem, text, after, usage or Usage())
 
     def _not_json(self, sent: int, received: Received) -> ChatFailure:

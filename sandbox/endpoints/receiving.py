@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, Protocol
 
+from gistpoint.core.merging import MOST_BYTES, EndlessReplyError
 from gistpoint.sandbox.endpoints.events import EventReader, ServerEvent
 from gistpoint.sandbox.endpoints.streamed import StreamedReply
-from gistpoint.sandbox.endpoints.transport import MOST_BYTES, EndlessReplyError, loaded
+from gistpoint.sandbox.endpoints.transport import loaded
 
 _FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:", b"error:")
 """The possible beginnings of an event stream, which decide because content types can be wrong."""

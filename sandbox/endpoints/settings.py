@@ -48,17 +48,17 @@ class ApiKey:
     def __reduce__(self) -> NoReturn:
         raise TypeError("A key is never stored or sent to another process.")
 
-    def taken_out_of(self, value: object) -> object:
+    def removed_from(self, value: object) -> object:
         """Return a JSON value with the key removed from its strings and unpaired surrogates replaced."""
         if isinstance(value, str):
-            return self.taken_out_of_text(value)
+            return self.removed_from_text(value)
         if isinstance(value, list):
-            return [self.taken_out_of(item) for item in value]
+            return [self.removed_from(item) for item in value]
         if isinstance(value, dict):
-            return {self.taken_out_of_text(str(key)): self.taken_out_of(item) for key, item in value.items()}
+            return {self.removed_from_text(str(key)): self.removed_from(item) for key, item in value.items()}
         return value
 
-    def taken_out_of_text(self, text: str) -> str:
+    def removed_from_text(self, text: str) -> str:
         """Return text with the key removed, and with unpaired surrogates replaced."""
         for secret in self._secrets:
             text = text.replace(secret, _SHOWN)
@@ -66,12 +66,12 @@ class ApiKey:
             return text.encode("utf-8", "replace").decode("utf-8")
         return text
 
-    def taken_out_of_texts(self, members: Mapping[str, object]) -> dict[str, object]:
+    def removed_from_texts(self, members: Mapping[str, object]) -> dict[str, object]:
         """Return members with the key removed, even from strings that contain JSON."""
 
         def clean(value: object) -> object:
             if isinstance(value, str):
-                return self.taken_out_of_json(value)
+                return self.removed_from_json(value)
             if isinstance(value, list):
                 return [clean(item) for item in value]
             if isinstance(value, dict):
@@ -80,19 +80,19 @@ class ApiKey:
 
         return {name: clean(value) for name, value in members.items()}
 
-    def taken_out_of_json(self, text: str) -> str:
+    def removed_from_json(self, text: str) -> str:
         """Return the text of a JSON value with the key removed, whether it is escaped or not.
 
         In text that is not valid JSON, only the unescaped key is removed.
         """
-        text = self.taken_out_of_text(text)
+        text = self.removed_from_text(text)
         if "\\" not in text:
             return text
         try:
             value = json.loads(text)
             plain = json.dumps(value, ensure_ascii=False)
             if any(secret in plain for secret in self._secrets):
-                return json.dumps(self.taken_out_of(value))
+                return json.dumps(self.removed_from(value))
             return text
         except (ValueError, RecursionError):
             return text

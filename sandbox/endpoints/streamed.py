@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gistpoint.sandbox.endpoints.calls import StreamedCalls, index_of
+from gistpoint.core.merging import MOST_VALUES, Merger, plain
+from gistpoint.core.streamed_calls import StreamedCalls, index_of
 from gistpoint.sandbox.endpoints.events import ServerEvent
 from gistpoint.sandbox.endpoints.meanings import error_in
-from gistpoint.sandbox.endpoints.merging import Merger, plain
-from gistpoint.sandbox.endpoints.transport import MOST_VALUES, signs_in
+from gistpoint.sandbox.endpoints.transport import delimiters_in
 
 _DONE = b"[DONE]"
 _ONCE = frozenset({"id", "model", "created"})
@@ -185,7 +185,7 @@ def chunk_in(data: bytes) -> dict[str, Any]:
 
     Raises `ValueError` if there is none, or one with too many values.
     """
-    if signs_in(data) > MOST_VALUES:
+    if delimiters_in(data) > MOST_VALUES:
         raise ValueError
     # Bytes that are not UTF-8 may be half of a character that a server has split (`merging`).
     value = json.loads(data.decode("utf-8", "surrogateescape"))

@@ -17,7 +17,7 @@ _TICK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class TimeLimits:
     """The time limits of one request, in seconds."""
 
     longest_s: float
@@ -31,10 +31,10 @@ class Patience:
         """Return, in words that follow the host's name, which limit a request exceeds; empty if none."""
         if now - connection.began_at > self.longest_s:
             return f"gave no complete reply within {self.longest_s:g} s"
-        silence = self.silence_s if connection.speaks else self.first_token_s
+        silence = self.silence_s if connection.reply_began else self.first_token_s
         if silence is None or connection.silent_s() <= silence:
             return ""
-        when = "in the middle of its reply" if connection.speaks else "before its reply"
+        when = "in the middle of its reply" if connection.reply_began else "before its reply"
         return f"sent nothing for {silence:g} s {when}"
 
 
@@ -48,10 +48,10 @@ class GivenUp:
 class TimedRequest(Generic[Answer]):
     """One request to a host, within time limits."""
 
-    def __init__(self, host: Host, patience: Patience) -> None:
+    def __init__(self, host: Host, limits: TimeLimits) -> None:
         self.connection = Connection(host)
         self._host = host
-        self._patience = patience
+        self._limits = limits
 
     def carried_out(self, send: Callable[[Connection], Answer], cancel: CancelToken) -> Answer | GivenUp:
         """Call `send` in a thread; return its result or raise its error, or return a `GivenUp` at a limit.
@@ -80,7 +80,7 @@ class TimedRequest(Generic[Answer]):
                     answer = answers.get(timeout=_TICK_S)
                     break
                 except queue.Empty:
-                    what = self._patience.exceeded(connection, self._host.now())
+                    what = self._limits.exceeded(connection, self._host.now())
                     if what:
                         self._give_up()
                         return GivenUp(what)

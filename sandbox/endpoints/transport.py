@@ -10,10 +10,9 @@ from threading import Event
 
 import httpx2
 
+from gistpoint.core.merging import MOST_BYTES, MOST_VALUES, EndlessReplyError
 from gistpoint.sandbox.endpoints.connections import Connection
 
-MOST_BYTES = 32 << 20
-"""The limit on one reply, in bytes."""
 MOST_STREAM_BYTES = 512 << 20
 """The limit on a stream, in bytes: a chunk for a token of five characters may take a thousand.
 
@@ -21,15 +20,6 @@ The kept part of a stream is limited by `MOST_BYTES` and `MOST_VALUES`, like a r
 """
 CLOSED = "closed the connection without a reply"
 EVENT_STREAM = "text/event-stream"
-MOST_VALUES = 1_000_000
-"""The limit on the JSON values in one reply, because empty values take fifty times their bytes in memory.
-
-They are counted by their brackets and commas, including those within strings.
-"""
-
-
-class EndlessReplyError(Exception):
-    """A body exceeds a limit, or nobody waits for the rest of it."""
 
 
 def bounded_client(timeout_s: float, abandoned: Event, connection: Connection | None = None) -> httpx2.Client:
@@ -80,7 +70,7 @@ class _Body(httpx2.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         for block in self._body:
             if self._connection is not None:
-                self._connection.heard()
+                self._connection.byte_arrived()
             self._left -= len(block)
             if self._left < 0 or self._abandoned.is_set():
                 raise EndlessReplyError
@@ -93,12 +83,12 @@ class _Body(httpx2.SyncByteStream):
 def loaded(body: bytes) -> object:
     """Return the JSON value in a body. Raises `ValueError` if it is not JSON or exceeds `MOST_VALUES`."""
     # Counted before parsing, because parsed values take many times the memory of their text.
-    if signs_in(body) > MOST_VALUES:
+    if delimiters_in(body) > MOST_VALUES:
         raise ValueError
     value: object = json.loads(body)
     return value
 
 
-def signs_in(body: bytes) -> int:
-    """Return the number of signs that begin or separate JSON values, at least the number of values less 1."""
-    return sum(body.count(sign) for sign in (b"{", b"[", b","))
+def delimiters_in(body: bytes) -> int:
+    """Return the number of marks that begin or separate JSON values, at least the number of values less 1."""
+    return sum(body.count(mark) for mark in (b"{", b"[", b","))

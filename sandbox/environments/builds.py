@@ -26,6 +26,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import InvalidVersion, Version
 
 from gistpoint.core.archives import ArchiveError, opened_zip
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import CancelledError, EnvironmentBuildError, SourceError
 from gistpoint.core.pins import quoted
 from gistpoint.core.running import NEVER, CancelToken
@@ -281,7 +282,7 @@ class BuildOutput:
     def feed(self, line: bytes) -> None:
         """Take a line; a part of the file that exceeds the limit is not written."""
         try:
-            answer = msgspec.json.decode(line, type=_Answer)
+            answer = msgspec.json.decode(line, type=decodable(_Answer))
             # The driver shares its sandbox with the build, which can write the same lines.
             part = base64.b64decode(answer.part, validate=True)
         except (ValueError, RecursionError):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 RELEASES = 10
 """The maximum number of earlier releases that are read."""
 _COMMITS = 5_000
-_TEXTS = 60
+_MOST_VERSIONS = 60
 """The maximum number of earlier versions of a file."""
 _MOST_BYTES = 1 << 20
 """The maximum size of a file that is read."""
@@ -54,17 +54,17 @@ def collect_history(
             f"{specification} is a folder, which has no history.",
             hint="Give its git repository at a commit: PATH@COMMIT, such as PATH@HEAD.",
         )
-    return _each_text_once(texts)
+    return _distinct_versions(texts)
 
 
-def _each_text_once(texts: Iterator[tuple[str, EarlierFile]]) -> EarlierFiles:
+def _distinct_versions(texts: Iterator[tuple[str, EarlierFile]]) -> EarlierFiles:
     """Return the different contents by path, each with the newest version that has it.
 
     Their number per file is limited.
     """
     found: dict[str, dict[str, EarlierFile]] = defaultdict(dict)
     for path, file in texts:
-        if len(found[path]) < _TEXTS:
+        if len(found[path]) < _MOST_VERSIONS:
             found[path].setdefault(file.text, file)
     return {path: tuple(files.values()) for path, files in sorted(found.items())}
 
@@ -133,7 +133,7 @@ def _texts(
     for commit, date, changed in _commits(listed):
         cancel.check()
         for path in changed:
-            if path not in known or seen[path] > _TEXTS:
+            if path not in known or seen[path] > _MOST_VERSIONS:
                 continue
             seen[path] += 1
             try:

@@ -73,7 +73,7 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
             image = taskimages.find_image(engine, spec.reference, pull=spec.pull, run=run)
             platform = taskimages.platform_of(engine, image)
             name, digest = taskimages.digest_in(image, spec.reference)
-            with taskimages.opened(engine, image) as inside:
+            with taskimages.container_files(engine, image) as inside:
                 with (scratch / "workdir.tar").open("wb") as tar:
                     inside.copy(spec.workdir, tar, keeps=_is_kept)
                 # Searched in a container that is never started, so none of the image's code has run by now.

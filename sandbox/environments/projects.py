@@ -13,6 +13,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement
 from packaging.utils import canonicalize_name
 
+from gistpoint.core.code.nodes import only
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.core.locations import LARGEST_RECORDS, parsed_toml, read_regular_text
@@ -157,11 +158,14 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class BuildSystem:
-    """The build backend of a source tree (PEP 517): `module` or `module:object`, folders and requirements."""
+    """The build system of a source tree (PEP 517)."""
 
     backend: str
+    """`module` or `module:object`."""
     path: tuple[str, ...]
+    """The folders of the tree in which the backend is searched for first."""
     requirements: tuple[str, ...]
+    """What must be installed for a build."""
 
 
 def read_build_system(folder: Path) -> BuildSystem:
@@ -365,7 +369,7 @@ def _assigned_version(path: Path) -> str | None:
     for node in tree.body:
         match node:
             case ast.Assign(targets=targets, value=ast.Constant(value=str(version))):
-                names = [target.id for target in targets if isinstance(target, ast.Name)]
+                names = [target.id for target in only(ast.Name, targets)]
                 if "__version__" in names:
                     return version
     return None

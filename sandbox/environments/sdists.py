@@ -97,7 +97,7 @@ def _not_found(pinned: str, log: str) -> SourceError:
     lines = [line.strip().removeprefix("cause: ") for line in log.splitlines()]
     proof = next((line for line in lines if "Because" in line), log.strip())
     reason = proof.rpartition("Because ")[2].partition(f" and you require {pinned}")[0].rstrip(".")
-    hint = "Check the version, and whether the index can be reached."
+    hint = "Check the name and the version, and whether the index can be reached."
     if "no source distribution" in proof:
         hint = "Give its git repository at a commit instead."
     return SourceError(f"{pinned} can't be found: {reason[:300]}.", hint=hint)

@@ -192,6 +192,9 @@ def _reason_for_refusal(specification: str) -> str:
         return "The version of the package is missing"
     if looks_like_path:
         return "There is no such folder"
+    name, is_given, version = specification.partition("=")
+    if is_given and version and "=" not in version and _NAME.fullmatch(name):
+        return f"A version follows two equals signs, {name}=={version}"
     return "It does not name a source"
 
 

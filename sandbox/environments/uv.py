@@ -97,7 +97,7 @@ class UvResult:
 
 @dataclass(frozen=True, slots=True)
 class KnownMetadata:
-    """Metadata of a distribution that uv gets, so that it asks no other source.
+    """Metadata of a distribution, given to uv so that it consults no other source.
 
     Without a version, the metadata is valid for every version.
     """

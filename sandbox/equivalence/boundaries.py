@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice, zip_longest
 
+from gistpoint.sandbox.equivalence import tags
 from gistpoint.sandbox.equivalence.encoded import (
-    CONTAINERS,
     Encoded,
     as_input,
     attributes_of,
@@ -29,6 +29,8 @@ _PARTS = 4
 """The number of members at the beginning of a container that are replaced."""
 _FIRST = 3
 """The number of values of the same type that replace a value before values of other types do."""
+_OTHERS_OF_ARGUMENT = 3
+"""The number of values of an argument in other recorded calls that replace it in one call."""
 _POOL = 8
 """The maximum number of recorded values of an attribute that replace one another."""
 _OF_ARGUMENTS = 0.5
@@ -36,7 +38,7 @@ _OF_ARGUMENTS = 0.5
 _OF_USED = 0.8
 """The share of the inputs that replace a whole argument, or a part of one that the function uses."""
 _LARGE = ("1000000", "2147483648", "9223372036854775808")
-_NONE: Encoded = ["n"]
+_NONE: Encoded = [tags.NONE]
 _TEXTS = (
     "",
     " ",
@@ -54,7 +56,7 @@ _TEXTS = (
     "-1",
     "1.5",
 )
-_EXTENDED = "sifyltd"
+_EXTENDED = tags.TEXT + tags.BYTES + tags.NUMBERS + tags.SEQUENCES + tags.DICTIONARY
 """The tags of values for which the sandbox has a subclass."""
 
 _CALLABLE = frozenset(
@@ -88,11 +90,12 @@ def boundary_inputs(examples: Sequence[Sequence[Encoded]], hints: Hints, most: i
     """
     pools = _pools(examples)
     absent = {n for example in examples for n, value in enumerate(example) if value == _NONE}
+    given = _given(examples)
     arguments: list[_Place] = []
     used: list[_Place] = []
     others: list[_Place] = []
-    for example in spread(examples, _CALLS):
-        for place in _places(example, hints, pools, absent):
+    for turn, example in enumerate(spread(examples, _CALLS)):
+        for place in _places(example, hints, pools, _Given(turn, given, absent)):
             tier = arguments if place.is_argument else used if place.is_used else others
             tier.append(place)
     tiers = [_round_robin(places, hints) for places in (arguments, used, others)]
@@ -139,7 +142,7 @@ def _pools(examples: Sequence[Sequence[Encoded]]) -> Pools:
     found: dict[tuple[str, str], dict[str, Encoded]] = {}
 
     def take(value: Encoded) -> None:
-        for name, part in attributes_of(value) if value[0] == "o" else ():
+        for name, part in attributes_of(value) if value[0] == tags.OBJECT else ():
             pool = found.setdefault((value[3], name), {})
             if len(pool) < _POOL:
                 pool.setdefault(repr(as_input(part)), as_input(part))
@@ -153,13 +156,35 @@ def _pools(examples: Sequence[Sequence[Encoded]]) -> Pools:
     return {key: list(pool.values()) for key, pool in found.items()}
 
 
-def _places(
-    example: Sequence[Encoded], hints: Hints, pools: Pools, absent: Collection[int]
-) -> Iterator[_Place]:
-    """Yield the places in a call's arguments, the arguments themselves first.
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """The values of each argument in other recorded calls, of which each call tries a few."""
 
-    `absent` contains the numbers of the arguments that are None in some recorded call.
-    """
+    turn: int
+    """The number of the call, from 0."""
+    values: Sequence[Sequence[Encoded]]
+    absent: Collection[int]
+    """The numbers of the arguments that are None in some recorded call."""
+
+    def others(self, n: int, value: Encoded) -> list[Encoded]:
+        """Return values for an argument: each call begins with others, so all are tried (decision 214)."""
+        different = [other for other in self.values[n] if other != as_input(value)]
+        begin = self.turn * _OTHERS_OF_ARGUMENT % (len(different) or 1)
+        turned = [*different[begin:], *different[:begin]][:_OTHERS_OF_ARGUMENT]
+        return [*turned, *([_NONE] if n in self.absent else [])]
+
+
+def _given(examples: Sequence[Sequence[Encoded]]) -> list[list[Encoded]]:
+    """Return the different values of each argument in recorded calls, a few spread over them."""
+    found = []
+    for values in zip(*examples, strict=True):
+        different = {repr(given): given for given in map(as_input, values)}
+        found.append([*spread(list(different.values()), _OTHERS_OF_ARGUMENT * _CALLS)])
+    return found
+
+
+def _places(example: Sequence[Encoded], hints: Hints, pools: Pools, given: _Given) -> Iterator[_Place]:
+    """Yield the places in a call's arguments, the arguments themselves first."""
     whole = list(map(as_input, example))
     below: list[Iterator[_Place]] = []
     for n, value in enumerate(example):
@@ -168,7 +193,7 @@ def _places(
             return [*whole[:n], changed, *whole[n + 1 :]]
 
         # Equal arguments are a boundary for code that compares them.
-        others = [*_from_others(value, [*whole[:n], *whole[n + 1 :]]), *([_NONE] if n in absent else [])]
+        others = [*_from_others(value, [*whole[:n], *whole[n + 1 :]]), *given.others(n, value)]
         place = _Place(value, replaced, is_used=True, is_argument=True, others=others)
         yield place
         below.append(_places_in(place, hints, pools, 1))
@@ -182,11 +207,14 @@ def _from_others(value: Encoded, others: Sequence[Encoded]) -> Iterator[Encoded]
     They are the other arguments of the same type, and, for a container, copies of it with one more member:
     another argument of a type that it already contains.
     """
+    own = as_input(value)
     for other in others:
-        if other[0] == value[0] and other != as_input(value):
+        is_another = other[0] == value[0] and other != own
+        is_possible_member = value[0] in tags.COLLECTIONS and other[0] in _tags_in(value)
+        if is_another:
             yield other
-        elif value[0] in "ltez" and other[0] in _tags_in(value):
-            yield [value[0], [*as_input(value)[1], other]]
+        elif is_possible_member:
+            yield [value[0], [*own[1], other]]
 
 
 def _tags_in(container: Encoded) -> set[str]:
@@ -214,15 +242,15 @@ _Part = tuple[Encoded, Callable[[Encoded], Encoded], str]
 
 def _parts_of(value: Encoded) -> Iterator[_Part]:
     kind = value[0]
-    if kind == "o":
+    if kind == tags.OBJECT:
         for name, part in attributes_of(value):
             put = partial(_with_attribute, value, name)
             yield part, put, name
-    elif kind == "d":
+    elif kind == tags.DICTIONARY:
         for n, (key, part) in enumerate(value[1][:_PARTS]):
             yield key, partial(_with_pair, value, n, 0), ""
             yield part, partial(_with_pair, value, n, 1), ""
-    elif kind in CONTAINERS or kind == "x":
+    elif kind in tags.CONTAINERS or kind == tags.EXACT:
         parts = value[-1]
         first, last = range(min(_PARTS, len(parts))), range(len(parts))[-1:]
         for n in dict.fromkeys((*first, *last)):
@@ -237,7 +265,7 @@ def _with_pair(value: Encoded, n: int, place: int, changed: Encoded) -> Encoded:
     pairs = as_input(value)[1]
     pair = [*pairs[n]]
     pair[place] = changed
-    return ["d", [*pairs[:n], pair, *pairs[n + 1 :]]]
+    return [tags.DICTIONARY, [*pairs[:n], pair, *pairs[n + 1 :]]]
 
 
 def _with_part(value: Encoded, n: int, changed: Encoded) -> Encoded:
@@ -254,55 +282,68 @@ def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
     kind = value[0]
     own = _CANDIDATES[kind](value, hints) if kind in _CANDIDATES else iter(())
     yield from place.others
-    if kind == "o" and value[3] in _CALLABLE:
-        # Whether an exception of a function that is called gets through is part of the caller's behaviour.
-        yield from (["r", name] for name in (*PLANTED, *sorted(hints.catches)))
+    if kind == tags.TEXT:
+        yield from ([tags.TEXT, name] for name in _other_members(value[1], hints.members))
+    if kind == tags.OBJECT:
+        yield from _instead_of_objects(place, hints)
     if _NONE in hints.literals:
         yield _NONE
-    if hints.asks_for_types and kind in _EXTENDED:
-        yield ["k", as_input(value)]
+    has_subclass = kind in _EXTENDED or bool(attributes_of(value))
+    if hints.asks_for_types and has_subclass:
+        yield [tags.SUBCLASS, as_input(value)]
     yield from islice(own, _FIRST)
     for converted in (*_of_other_kinds(value, hints), *_unrelated(place, hints)):
         yield converted
-        if hints.asks_for_types and converted[0] in _EXTENDED:
-            yield ["k", converted]
+        can_be_extended = converted[0] in _EXTENDED
+        if hints.asks_for_types and can_be_extended:
+            yield [tags.SUBCLASS, converted]
     yield from own
-    if kind == "n":
+    if kind == tags.NONE:
         yield from hints.literals
         # An optional number that no test passes may also be compared with a literal.
-        yield from (["i", str(number + step)] for number in hints.numbers for step in (1, -1))
+        yield from ([tags.INTEGER, str(number + step)] for number in hints.numbers for step in (1, -1))
+
+
+def _instead_of_objects(place: _Place, hints: Hints) -> Iterator[Encoded]:
+    if place.value[3] in _CALLABLE:
+        # What a caller does if the function raises an exception is part of its behaviour.
+        yield from ([tags.RAISING, name] for name in (*PLANTED, *sorted(hints.catches)))
+    if place.is_used and _NONE in hints.literals:
+        # A version may test for None, and the other for what is false.
+        yield from _EMPTY[:_FALSE]
 
 
 def _of_booleans(value: Encoded, _: Hints) -> Iterator[Encoded]:
-    yield ["b", not value[1]]
+    yield [tags.BOOLEAN, not value[1]]
 
 
 def _of_integers(value: Encoded, hints: Hints) -> Iterator[Encoded]:
     number = int(value[1])
     near = [step for literal in hints.numbers for step in (literal, literal + 1, literal - 1, -literal)]
     found = (0, -number, number + 1, number - 1, *near, -1, 1, 2, 2 * number, 10, 100, 1000, -1000)
-    yield from (["i", str(made)] for made in dict.fromkeys(found))
-    yield from (["i", made] for made in _LARGE)
+    yield from ([tags.INTEGER, str(made)] for made in dict.fromkeys(found))
+    yield from ([tags.INTEGER, made] for made in _LARGE)
 
 
 def _of_floats(value: Encoded, hints: Hints) -> Iterator[Encoded]:
     number = float(value[1])
-    literals = [float(found[1]) for found in hints.literals if found[0] in "if"]
+    literals = [float(found[1]) for found in hints.literals if found[0] in tags.NUMBERS]
     near = [step for literal in literals for step in (literal, literal + 0.5, literal - 0.5, -literal)]
     found = (0.0, -number, number + 1, number / 2, *near, -0.0, 0.5, -0.5, 1.5, 2.5, 1e-9, 1e16)
-    yield from (["f", made] for made in dict.fromkeys(map(repr, found)))
+    yield from ([tags.FLOAT, made] for made in dict.fromkeys(map(repr, found)))
 
 
 def _of_texts(value: Encoded, hints: Hints) -> Iterator[Encoded]:
-    yield from (["s", made] for made in dict.fromkeys(_texts(value[1], hints)))
+    yield from ([tags.TEXT, made] for made in dict.fromkeys(_texts(value[1], hints)))
 
 
 def _texts(text: str, hints: Hints) -> Iterator[str]:
     literals = [literal for literal in hints.texts if literal]
     yield ""
     yield from (text[:-1], text[1:])
-    for literal in literals:
-        yield from (literal, text + literal, literal + text)
+    edited = (made for literal in literals for made in (literal, text + literal, literal + text))
+    for row in zip_longest(edited, _texts_with_lines(text, hints.lines)):
+        yield from (made for made in row if made is not None)
     yield from (f" {text}", f"{text} ", f"{text}\n", text.upper(), text.lower(), text + text, text[::-1])
     for literal in literals:
         half = len(text) // 2
@@ -314,8 +355,27 @@ def _texts(text: str, hints: Hints) -> Iterator[str]:
     yield from (f"é{text}", f"{text}\u00a0", text.title())
 
 
+def _other_members(text: str, members: Collection[str]) -> Iterator[str]:
+    """Yield the other members of an enumeration whose member is given, in lower case if that is."""
+    if text.upper() in map(str.upper, members):
+        others = (name for name in members if name.upper() != text.upper())
+        yield from (name.lower() if text.islower() else name for name in others)
+
+
+def _texts_with_lines(text: str, lines: Sequence[str]) -> Iterator[str]:
+    """Yield several lines with one more at their end, another last line, or one more at their start."""
+    body = text.rstrip("\n")
+    end = text[len(body) :]
+    above, has_several, _ = body.rpartition("\n")
+    if not has_several:
+        return
+    yield from (f"{body}\n{line}{end}" for line in lines)
+    yield from (f"{above}\n{line}{end}" for line in lines)
+    yield from (f"{line}\n{text}" for line in lines)
+
+
 def _of_bytes(value: Encoded, hints: Hints) -> Iterator[Encoded]:
-    literals = (found[1] for found in hints.literals if found[0] == "y")
+    literals = (found[1] for found in hints.literals if found[0] == tags.BYTES)
     as_bytes = [*literals, *(text.encode("utf-8", "ignore").hex() for text in hints.texts)]
     content = value[1]
     edited = (step for literal in as_bytes for step in (literal, content + literal, literal + content))
@@ -331,7 +391,7 @@ def _of_bytes(value: Encoded, hints: Hints) -> Iterator[Encoded]:
         content + "0a",
         content + content,
     )
-    yield from (["y", made] for made in dict.fromkeys(found))
+    yield from ([tags.BYTES, made] for made in dict.fromkeys(found))
 
 
 def _of_containers(value: Encoded, hints: Hints) -> Iterator[Encoded]:
@@ -339,11 +399,12 @@ def _of_containers(value: Encoded, hints: Hints) -> Iterator[Encoded]:
     made = [[], parts[:1], parts[:-1], parts[1:], [*parts, *parts[:1]], parts[::-1]]
     made += [(parts * length)[:length] for length in hints.lengths if parts]
     # A set does not change if its members are repeated or reordered.
-    made = made if kind in "lt" else made[:4]
+    made = made if kind in tags.SEQUENCES else made[:4]
     yield from ([kind, list(part)] for part in made)
-    tags = _tags_in(value)
+    held = _tags_in(value)
     for literal in hints.literals:
-        if tags and literal[0] not in tags | {"n"}:
+        is_fitting = not held or literal[0] in {*held, tags.NONE}
+        if not is_fitting:
             continue
         yield [kind, [*parts, literal]]
         yield [kind, [literal, *parts[1:]]]
@@ -351,25 +412,25 @@ def _of_containers(value: Encoded, hints: Hints) -> Iterator[Encoded]:
 
 def _of_dictionaries(value: Encoded, hints: Hints) -> Iterator[Encoded]:
     pairs = as_input(value)[1]
-    yield ["d", []]
+    yield [tags.DICTIONARY, []]
     for n in range(min(_PARTS, len(pairs))):
-        yield ["d", [*pairs[:n], *pairs[n + 1 :]]]
-    yield ["d", pairs[::-1]]
+        yield [tags.DICTIONARY, [*pairs[:n], *pairs[n + 1 :]]]
+    yield [tags.DICTIONARY, pairs[::-1]]
     held = pairs[0][1] if pairs else _NONE
     known = [key for key, _ in pairs]
     for literal in hints.literals:
         if literal not in known:
-            yield ["d", [*pairs, [literal, held]]]
+            yield [tags.DICTIONARY, [*pairs, [literal, held]]]
 
 
 _CANDIDATES: Mapping[str, Callable[[Encoded, Hints], Iterator[Encoded]]] = {
-    "b": _of_booleans,
-    "i": _of_integers,
-    "f": _of_floats,
-    "s": _of_texts,
-    "y": _of_bytes,
-    "d": _of_dictionaries,
-    **dict.fromkeys("ltez", _of_containers),
+    tags.BOOLEAN: _of_booleans,
+    tags.INTEGER: _of_integers,
+    tags.FLOAT: _of_floats,
+    tags.TEXT: _of_texts,
+    tags.BYTES: _of_bytes,
+    tags.DICTIONARY: _of_dictionaries,
+    **dict.fromkeys(tags.COLLECTIONS, _of_containers),
 }
 """For each tag of a recorded value, a function that yields other values of its type."""
 
@@ -377,7 +438,7 @@ _CANDIDATES: Mapping[str, Callable[[Encoded, Hints], Iterator[Encoded]]] = {
 def _of_other_kinds(value: Encoded, hints: Hints) -> Iterator[Encoded]:
     """Yield the value converted to other types that the source names, such as bytes converted to a string."""
     # Booleans come last, because there are only two.
-    for kind in sorted(hints.kinds - {value[0]}, key=lambda kind: (kind == "b", kind)):
+    for kind in sorted(hints.kinds - {value[0]}, key=lambda kind: (kind == tags.BOOLEAN, kind)):
         for from_kinds, to_kinds, converted in _CONVERSIONS:
             if value[0] in from_kinds and kind in to_kinds:
                 yield from converted(as_input(value), kind)
@@ -385,28 +446,30 @@ def _of_other_kinds(value: Encoded, hints: Hints) -> Iterator[Encoded]:
 
 
 _EMPTY: Sequence[Encoded] = (
-    ["s", ""],
-    ["i", "0"],
-    ["l", []],
-    ["d", []],
-    ["t", []],
-    ["y", ""],
-    ["f", "0.0"],
-    ["e", []],
-    ["z", []],
-    ["b", False],
+    [tags.TEXT, ""],
+    [tags.INTEGER, "0"],
+    [tags.LIST, []],
+    [tags.DICTIONARY, []],
+    [tags.TUPLE, []],
+    [tags.BYTES, ""],
+    [tags.FLOAT, "0.0"],
+    [tags.SET, []],
+    [tags.FROZENSET, []],
+    [tags.BOOLEAN, False],
 )
 """Values of built-in types that are false, one of each type."""
+_FALSE = 2
+"""The number of these values that replace an object if the source names None."""
 _OTHERS: Sequence[Encoded] = (
-    ["i", "7"],
-    ["y", "37"],
-    ["f", "1.5"],
-    ["s", "7"],
-    ["s", "a"],
-    ["n"],
-    ["b", True],
-    ["l", [["i", "7"]]],
-    ["t", [["s", "a"]]],
+    [tags.INTEGER, "7"],
+    [tags.BYTES, "37"],
+    [tags.FLOAT, "1.5"],
+    [tags.TEXT, "7"],
+    [tags.TEXT, "a"],
+    [tags.NONE],
+    [tags.BOOLEAN, True],
+    [tags.LIST, [[tags.INTEGER, "7"]]],
+    [tags.TUPLE, [[tags.TEXT, "a"]]],
 )
 """Values of several types."""
 
@@ -420,45 +483,65 @@ def _unrelated(place: _Place, hints: Hints) -> Iterator[Encoded]:
     kind = place.value[0]
     if hints.asks_for_types:
         yield from (empty for empty in _EMPTY if empty[0] in hints.kinds - {kind})
-        if "i" in hints.kinds - {kind} or kind == "i":
-            yield ["b", True]
+        if tags.INTEGER in {*hints.kinds, kind}:
+            yield [tags.BOOLEAN, True]
     if hints.converts and place.is_argument:
-        if kind in "lt":
+        if kind in tags.SEQUENCES:
             # Such a function accepts any iterable, and an iterable that is not converted to a list has no
             # order and no slices.
             parts = as_input(place.value)[1]
-            yield ["e", parts]
-            yield ["d", [[part, _NONE] for part in parts]]
+            yield [tags.SET, parts]
+            yield [tags.DICTIONARY, [[part, _NONE] for part in parts]]
         if kind in _BYTES_OF:
             yield _BYTES_OF[kind](place.value)
         yield from (other for other in _OTHERS if other[0] != kind)
 
 
 _BYTES_OF: Mapping[str, Callable[[Encoded], Encoded]] = {
-    "s": lambda value: ["y", value[1].encode("utf-8", "ignore").hex()],
-    "y": lambda value: ["s", bytes.fromhex(value[1]).decode("latin-1")],
+    tags.TEXT: lambda value: [tags.BYTES, value[1].encode("utf-8", "ignore").hex()],
+    tags.BYTES: lambda value: [tags.TEXT, bytes.fromhex(value[1]).decode("latin-1")],
 }
-"""Functions that return text as bytes and bytes as text, because most functions accept both or neither."""
+"""Conversions of text to bytes and of bytes to text: a version that accepts only one shows a difference."""
 
 
 def _as_integer(value: Encoded, _: str) -> list[Encoded]:
     number = float(value[1])
-    return [["i", str(int(number))]] if abs(number) < float(_LARGE[-1]) else []
+    return [[tags.INTEGER, str(int(number))]] if abs(number) < float(_LARGE[-1]) else []
 
 
+_SINGLE = tags.BOOLEAN + tags.NUMBERS + tags.TEXT + tags.BYTES + tags.EXACT + tags.OBJECT
+"""The tags of values that a list or a tuple can contain as its only member."""
+_WITH_TRUTH = tags.NONE + tags.NUMBERS + tags.TEXT + tags.BYTES + tags.COLLECTIONS + tags.DICTIONARY
+"""The tags of values that are often tested for truth."""
 _CONVERSIONS: Sequence[tuple[str, str, Callable[[Encoded, str], list[Encoded]]]] = (
-    ("y", "s", lambda value, _: [["s", bytes.fromhex(value[1]).decode("latin-1")]]),
-    ("s", "y", lambda value, _: [["y", value[1].encode("utf-8", "ignore").hex()]]),
-    ("if", "s", lambda value, _: [["s", str(value[1])]]),
-    ("s", "i", lambda value, _: [["i", number] for number in ("0", "7", str(len(value[1])))]),
-    ("i", "f", lambda value, _: [["f", repr(float(value[1]) + step)] for step in (0, 0.5)]),
-    ("f", "i", _as_integer),
-    ("nisfyltezd", "b", lambda value, _: [["b", True], ["b", False]]),
-    ("nb", "s", lambda value, _: [["s", text] for text in _TEXTS[:4]]),
-    ("nb", "i", lambda value, _: [["i", number] for number in ("0", "1", "-1", "7")]),
-    ("ltez", "siyf", lambda value, kind: [part for part in value[1][:2] if part[0] == kind]),
-    ("ltez", "ltez", lambda value, kind: [[kind, value[1]]]),
-    ("n", "ltezd", lambda value, kind: [[kind, []]]),
-    ("bisfyxo", "lt", lambda value, kind: [[kind, [value]]]),
+    (tags.BYTES, tags.TEXT, lambda value, _: [[tags.TEXT, bytes.fromhex(value[1]).decode("latin-1")]]),
+    (tags.TEXT, tags.BYTES, lambda value, _: [[tags.BYTES, value[1].encode("utf-8", "ignore").hex()]]),
+    (tags.NUMBERS, tags.TEXT, lambda value, _: [[tags.TEXT, str(value[1])]]),
+    (
+        tags.TEXT,
+        tags.INTEGER,
+        lambda value, _: [[tags.INTEGER, number] for number in ("0", "7", str(len(value[1])))],
+    ),
+    (
+        tags.INTEGER,
+        tags.FLOAT,
+        lambda value, _: [[tags.FLOAT, repr(float(value[1]) + step)] for step in (0, 0.5)],
+    ),
+    (tags.FLOAT, tags.INTEGER, _as_integer),
+    (_WITH_TRUTH, tags.BOOLEAN, lambda value, _: [[tags.BOOLEAN, True], [tags.BOOLEAN, False]]),
+    (tags.NONE + tags.BOOLEAN, tags.TEXT, lambda value, _: [[tags.TEXT, text] for text in _TEXTS[:4]]),
+    (
+        tags.NONE + tags.BOOLEAN,
+        tags.INTEGER,
+        lambda value, _: [[tags.INTEGER, number] for number in ("0", "1", "-1", "7")],
+    ),
+    (
+        tags.COLLECTIONS,
+        tags.NUMBERS + tags.TEXT + tags.BYTES,
+        lambda value, kind: [part for part in value[1][:2] if part[0] == kind],
+    ),
+    (tags.COLLECTIONS, tags.COLLECTIONS, lambda value, kind: [[kind, value[1]]]),
+    (tags.NONE, tags.COLLECTIONS + tags.DICTIONARY, lambda value, kind: [[kind, []]]),
+    (_SINGLE, tags.SEQUENCES, lambda value, kind: [[kind, [value]]]),
 )
 """Tags of values, tags of other types, and a function that converts such a value to such a type."""

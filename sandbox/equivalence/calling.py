@@ -11,15 +11,16 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import CancelledError, InfrastructureError
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import RunContext
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, Stop
-from gistpoint.sandbox.equivalence.encoded import Encoded
+from gistpoint.sandbox.equivalence.encoded import Encoded, spread
 from gistpoint.sandbox.layout import (
     MountPaths,
-    building,
+    after_build_steps,
     fill_control,
     lay_out,
     reporting_environment,
@@ -80,6 +81,14 @@ class RecordedCalls:
     passed_over: int = 0
     why: str = ""
     """Why the arguments of the last skipped call could not be kept."""
+    callers: dict[tuple[str, int], RecordedCalls] = field(default_factory=dict)
+    """The calls through which tests reached the function, by the path and first line of each caller."""
+
+    def some(self, most: int) -> RecordedCalls:
+        """Return at most `most` of the calls, evenly spread over them."""
+        numbers = spread(range(len(self.arguments)), most)
+        incomplete = {at for at, n in enumerate(numbers) if n in self.incomplete}
+        return RecordedCalls(self.module, self.shape, [self.arguments[n] for n in numbers], incomplete)
 
 
 class ReplayOutcome(msgspec.Struct, frozen=True):
@@ -105,7 +114,7 @@ class ReplayOutcome(msgspec.Struct, frozen=True):
 class Replayed:
     """The report of one run that repeated calls.
 
-    `outcomes` and the lines `reached` in the function's file are by the number of the input, `described` are
+    `outcomes` and the lines `reached` in a file are by the number of the input, `described` are
     the encoded arguments by the number of the call.
     """
 
@@ -128,6 +137,13 @@ class _CallRecord(msgspec.Struct, tag_field="e", tag="call"):
     shape: list[Any]
     arguments: str
     absent: int
+
+
+class _CallerRecord(_CallRecord, tag_field="e", tag="caller"):
+    """The call of a function through which a test reached a target."""
+
+    path: str
+    first: int
 
 
 class _PassedOverRecord(msgspec.Struct, tag_field="e", tag="passed_over"):
@@ -167,7 +183,7 @@ class _FinishRecord(msgspec.Struct, tag_field="e", tag="finish"):
     slowest: float = 0.0
 
 
-_RecorderRecord: TypeAlias = _CallRecord | _PassedOverRecord | _FinishRecord
+_RecorderRecord: TypeAlias = _CallRecord | _CallerRecord | _PassedOverRecord | _FinishRecord
 _ReplayerRecord: TypeAlias = (
     _OutcomeRecord | _ReachedRecord | _DescribedRecord | _UndescribedRecord | _ProblemRecord | _FinishRecord
 )
@@ -190,10 +206,14 @@ class CallRunner:
         functions: Sequence[FunctionSpan],
         tests: Collection[str],
         *,
+        first: Collection[str] = (),
+        test_files: Collection[str] = (),
         timeout_s: float,
         run: RunContext,
     ) -> list[RecordedCalls]:
-        """Run `tests` (all if empty), and return the calls of each function.
+        """Run `tests` (all if empty), beginning with those in `first`, and return the calls of each function.
+
+        Functions in `test_files` are no callers.
 
         Raises `InfrastructureError` if the run does not finish or writes a line that is not a record, and
         `CancelledError` if stopped.
@@ -204,14 +224,17 @@ class CallRunner:
         def on_line(line: bytes) -> None:
             nonlocal finished
             try:
-                record = msgspec.convert(json.loads(line), _RecorderRecord)
+                record = msgspec.convert(json.loads(line), decodable(_RecorderRecord))
             except (ValueError, RecursionError) as error:
                 raise InfrastructureError(
                     "A line of the run that records calls is not a record.", hint=str(error)
                 ) from None
             match record:
+                case _CallerRecord():
+                    callers, place = _target_of(found, record).callers, (record.path, record.first)
+                    _add_call(callers.setdefault(place, RecordedCalls()), record)
                 case _CallRecord():
-                    _add_call(found, record)
+                    _add_call(_target_of(found, record), record)
                 case _PassedOverRecord(counts, reasons):
                     for calls, count, why in zip(found, counts, reasons, strict=False):
                         calls.passed_over, calls.why = count, why
@@ -222,6 +245,8 @@ class CallRunner:
             "ids": sorted(tests),
             "targets": [(f.path, f.name, f.first, f.last) for f in functions],
             "most": MOST_CALLS,
+            "first": sorted(first),
+            "test_files": sorted(test_files),
         }
 
         def control(folder: Path) -> Callable[[MountPaths], Invocation]:
@@ -246,7 +271,7 @@ class CallRunner:
         inputs: Sequence[int | Sequence[Encoded]],
         *,
         describe: bool = False,
-        lines: bool = False,
+        lines: str = "",
         limit_s: float = CALL_LIMIT_S,
         budget_s: float | None = None,
         test_files: Collection[str] = (),
@@ -259,9 +284,9 @@ class CallRunner:
 
         Returns the outcomes. An input has none if it was not reached, because the budget was spent, or the
         run was stopped or ended early (see `problem`), or if its record was malformed. If `describe` is true,
-        the encoded arguments of the recorded calls are returned too, and if `lines` is true, the lines that
-        each call reached. The folders of `test_files` are on the import path. Raises `CancelledError` if
-        stopped.
+        the encoded arguments of the recorded calls are returned too, and if `lines` names a file of the tree,
+        its lines that each call reached. The folders of `test_files` are on the import path. Raises
+        `CancelledError` if stopped.
         """
         found, key = Replayed(), os.urandom(32).hex()
         seal = ResultSeal(bytes.fromhex(key))
@@ -269,7 +294,7 @@ class CallRunner:
         def on_line(line: bytes) -> None:
             # The repair runs in the process that reports: it can write lines, and may find their key.
             try:
-                record = msgspec.convert(json.loads(seal.opened(line)), _ReplayerRecord)
+                record = msgspec.convert(json.loads(seal.opened(line)), decodable(_ReplayerRecord))
             except (SealError, ValueError, RecursionError):
                 return
             match record:
@@ -296,7 +321,7 @@ class CallRunner:
                 arguments = [places.python, f"{places.folders['control']}/{_REPLAYER}"]
                 importable = dict.fromkeys((*roots, *folders_of_tests))
                 environment = reporting_environment(places, 0, importable)
-                return Invocation(tuple(building(places, pins, arguments)), environment)
+                return Invocation(tuple(after_build_steps(places, pins, arguments)), environment)
 
             return invocation
 
@@ -353,11 +378,14 @@ class CallRunner:
         return ended
 
 
-def _add_call(found: Sequence[RecordedCalls], record: _CallRecord) -> None:
-    """Add a call to those of its target. Raises `InfrastructureError` if there is no such target."""
+def _target_of(found: Sequence[RecordedCalls], record: _CallRecord) -> RecordedCalls:
+    """Return the calls of a record's target. Raises `InfrastructureError` if there is no such target."""
     if not 0 <= record.target < len(found):
         raise InfrastructureError(f"The run that records calls names an unknown target: {record.target}.")
-    calls = found[record.target]
+    return found[record.target]
+
+
+def _add_call(calls: RecordedCalls, record: _CallRecord) -> None:
     calls.module, calls.shape = record.module, record.shape
     if record.absent:
         calls.incomplete.add(len(calls.arguments))

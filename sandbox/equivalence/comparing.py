@@ -8,18 +8,21 @@ together with the state of the arguments after the call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from time import monotonic
 from typing import Any
 
 from gistpoint.core.code.index import index_source
+from gistpoint.core.confirmation.differences import test_paths
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.tasks.equivalence import DifferingCall, Equivalence, EquivalenceReport
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend
+from gistpoint.sandbox.equivalence import tags
 from gistpoint.sandbox.equivalence.boundaries import boundary_inputs
 from gistpoint.sandbox.equivalence.calling import (
     CALL_LIMIT_S,
@@ -34,11 +37,12 @@ from gistpoint.sandbox.equivalence.encoded import (
     as_example,
     as_input,
     calls_in,
+    has_attributes,
     part_at,
     planted_in,
     written,
 )
-from gistpoint.sandbox.equivalence.hints import Hints, hints_of
+from gistpoint.sandbox.equivalence.hints import Hints, hints_of, lines_in
 from gistpoint.sandbox.equivalence.simplifying import simpler, size
 from gistpoint.sandbox.equivalence.varying import ReachedInput, changed_lines, varied, worth_varying
 from gistpoint.sandbox.limits import RunLimits
@@ -46,6 +50,8 @@ from gistpoint.sandbox.testruns import EnvironmentSource
 
 VARIED = 600
 """The maximum number of varied inputs for each function."""
+_OF_CALLER = 100
+"""The maximum number of recorded calls of a caller that are repeated."""
 _OF_REPAIR = 150
 """The maximum number of further inputs that only the repair's source suggests."""
 _SLOWER = 4
@@ -85,7 +91,7 @@ class _Pair:
     repair: ReplayOutcome
     recorded: bool
     lines: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
-    """The lines of the function's file that the call reached in the original and in the repair."""
+    """The lines of the target's file that the call reached in the original and in the repair."""
 
     @property
     def arguments(self) -> Sequence[Encoded]:
@@ -120,6 +126,7 @@ class SandboxEquivalenceTester:
         functions: Collection[str],
         tests: Collection[str],
         *,
+        first: Collection[str] = (),
         test_files: Collection[str] = (),
         timeout_s: float,
         run: RunContext = UNATTENDED,
@@ -128,38 +135,41 @@ class SandboxEquivalenceTester:
         run.progress(RunProgress("recording"))
         spans = [_span(original, name) for name in functions]
         recorded = self._runner.record(
-            original, environment, spans, tests, timeout_s=_SLOWER * timeout_s, run=run
+            original,
+            environment,
+            spans,
+            tests,
+            first=first,
+            test_files=test_paths(original, test_files, data=False),
+            timeout_s=_SLOWER * timeout_s,
+            run=run,
         )
         reports = []
         for done, (span, calls) in enumerate(zip(spans, recorded, strict=True)):
             run.progress(RunProgress("comparing", done, len(spans)))
 
-            def replay(
-                tree: SourceTree,
-                inputs: Sequence[int | Sequence[Encoded]],
-                describe: bool = False,
-                lines: bool = False,
-                limit_s: float = CALL_LIMIT_S,
-                budget_s: float | None = None,
-                span: FunctionSpan = span,
-                calls: RecordedCalls = calls,
-            ) -> Replayed:
-                return self._runner.replay(
-                    tree,
-                    environment,
-                    span,
-                    calls,
-                    inputs,
-                    describe=describe,
-                    lines=lines,
-                    limit_s=limit_s,
-                    budget_s=budget_s,
+            def comparison(
+                called: FunctionSpan, calls: RecordedCalls, target: FunctionSpan = span
+            ) -> _FunctionComparison:
+                replay = partial(
+                    self._runner.replay,
+                    pins=environment,
+                    function=called,
+                    calls=calls,
                     test_files=test_files,
                     timeout_s=max(timeout_s, _LEAST_S),
                     run=run,
                 )
+                return _FunctionComparison(original, repaired, called, calls, replay, target)
 
-            reports.append(_FunctionComparison(original, repaired, span, calls, replay).report())
+            own = comparison(span, calls)
+            reports.append(own.report())
+            callers = _callers(original, calls) if own.wants_caller(reports[-1]) else ()
+            for caller in callers:
+                found = comparison(*caller).report()
+                if found.verdict is not Equivalence.NOT_COMPARABLE:
+                    reports.append(found)
+                    break
         return _joined(reports)
 
 
@@ -171,11 +181,24 @@ def _span(tree: SourceTree, name: str) -> FunctionSpan:
     raise InfrastructureError(f"The original has no function {name}.")
 
 
+def _callers(tree: SourceTree, calls: RecordedCalls) -> Iterator[tuple[FunctionSpan, RecordedCalls]]:
+    """Yield the functions through which tests reach another, with some of their calls.
+
+    Those with the most different calls come first. A function that is not found in the source is left out.
+    """
+    for place in sorted(calls.callers, key=lambda place: -len(calls.callers[place].arguments)):
+        path, line = place
+        for definition in index_source(path, tree.read(path)).definitions:
+            if definition.start_line == line:
+                span = FunctionSpan(path, definition.ref.qualname, line, definition.end_line)
+                yield span, calls.callers[place].some(_OF_CALLER)
+
+
 def _joined(reports: Sequence[EquivalenceReport]) -> EquivalenceReport:
     """Return one report for all functions: a function that differs decides, otherwise a comparable one."""
     differing = [r for r in reports if r.verdict is Equivalence.DIFFERS]
     same = [r for r in reports if r.verdict is Equivalence.EQUIVALENT]
-    chosen = next(iter(differing or same or reports))
+    chosen = (differing or same or reports)[0]
     return EquivalenceReport(
         chosen.verdict,
         recorded=sum(r.recorded for r in reports),
@@ -197,6 +220,8 @@ class _FunctionComparison:
     span: FunctionSpan
     calls: RecordedCalls
     replay: Callable[..., Replayed]
+    target: FunctionSpan
+    """The function whose versions differ: the called function, or one that it calls."""
     described: dict[int, list[Encoded]] = field(default_factory=dict)
     passed_over: int = 0
     quick_s: float = CALL_LIMIT_S
@@ -210,13 +235,10 @@ class _FunctionComparison:
     def report(self) -> EquivalenceReport:
         calls = self.calls
         if not calls.arguments:
-            why = f"No call of {self.span.qualname} could be recorded: {calls.why}"
-            if not calls.passed_over:
-                why = f"No test calls {self.span.qualname}."
-            return self._not_comparable(why, calls.passed_over)
+            return self._not_recorded()
         numbers = list(range(len(calls.arguments)))
         # This run also repeats the recorded calls for the first time, which saves a fourth run.
-        first = self._replayed(self.original, numbers, describe=True)
+        first = self._replayed(self.original, numbers, describe=True, budget_s=self._budget_of_recorded_s)
         if first.problem and not first.outcomes:
             return self._not_comparable(
                 f"{self.span.qualname} can't be called on its own: {first.problem}", 0
@@ -224,10 +246,11 @@ class _FunctionComparison:
         self.described = first.described
         if first.finished:
             self.quick_s = min(max(_QUICK_S, _USUAL * first.slowest_s), CALL_LIMIT_S)
-        self.passed_over = calls.passed_over
-        recorded = self._pairs(numbers, True, first)
+        reached = max(first.outcomes, default=-1) + 1
+        self.passed_over = calls.passed_over + len(numbers) - reached
+        recorded = self._pairs(numbers[:reached], True, first)
         examples = [first.described[n] for n in numbers if n in first.described]
-        more = self._varied_pairs(recorded, examples)
+        more = self._varied_pairs(recorded, examples) if self._can_be_varied(recorded) else []
         pairs = [*recorded, *more]
         if not pairs:
             return self._not_comparable(
@@ -245,11 +268,38 @@ class _FunctionComparison:
             example=self._example(differing) if differing else None,
         )
 
+    def _not_recorded(self) -> EquivalenceReport:
+        passed_over = self.calls.passed_over
+        why = f"No call of {self.span.qualname} could be recorded: {self.calls.why}"
+        return self._not_comparable(
+            why if passed_over else f"No test calls {self.span.qualname}.", passed_over
+        )
+
+    def _can_be_varied(self, recorded: Sequence[_Pair]) -> bool:
+        # If no recorded call of a caller can be compared, such as one that returns a live object, its varied
+        # calls hardly can, and another caller is tried.
+        return bool(recorded) or self.span == self.target
+
+    @property
+    def _budget_of_recorded_s(self) -> float | None:
+        # A caller may do far more than the function, such as all that a command does.
+        return None if self.span == self.target else _BUDGET_S
+
+    def wants_caller(self, report: EquivalenceReport) -> bool:
+        """Whether a caller may show a difference that the function's own inputs can't (decision 213).
+
+        Attributes of an object fit together in ways that only the code that makes it knows: an object with
+        one of them replaced is often refused, or does not get far.
+        """
+        if report.verdict is not Equivalence.EQUIVALENT:
+            return report.verdict is Equivalence.NOT_COMPARABLE
+        return any(has_attributes(value) for values in self.described.values() for value in values)
+
     def _varied_pairs(self, recorded: Sequence[_Pair], examples: Sequence[Sequence[Encoded]]) -> list[_Pair]:
         """Return the calls that count with varied inputs, which are varied again while no call differs."""
-        own = hints_of((self.original,), self.span.path, self.span.qualname)
+        own = self._hints((self.original,), examples)
         # The repair's literals count too, because repairs often err by testing for a particular value.
-        both = hints_of((self.original, self.repaired), self.span.path, self.span.qualname)
+        both = self._hints((self.original, self.repaired), examples)
         inputs = varied(examples, VARIED, own)
         found = self._pairs(inputs, False)
         if both != own:
@@ -261,6 +311,13 @@ class _FunctionComparison:
                 break
             found += self._pairs(self._varied_again(pairs, both), False)
         return found
+
+    def _hints(self, trees: Sequence[SourceTree], examples: Sequence[Sequence[Encoded]]) -> Hints:
+        """Return what the sources suggest, and the lines of the recorded texts."""
+        found = hints_of(trees, self.target.path, self.target.qualname)
+        if self.span != self.target:
+            found = found.joined(hints_of(trees[:1], self.span.path, self.span.qualname))
+        return replace(found, lines=lines_in(examples))
 
     def _suggested_by_repair(
         self, examples: Sequence[Sequence[Encoded]], hints: Hints, inputs: Sequence[Sequence[Encoded]]
@@ -276,7 +333,7 @@ class _FunctionComparison:
 
     def _varied_again(self, pairs: Sequence[_Pair], hints: Hints) -> list[list[Encoded]]:
         """Return inputs like those that reach the changed lines, or that take a path that few others take."""
-        path = self.span.path
+        path = self.target.path
         changed = changed_lines(self.original.read(path), self.repaired.read(path))
         reached = [ReachedInput(pair.values, *pair.lines) for pair in pairs if pair.values]
         seeds = worth_varying(reached, changed, _SEEDS)
@@ -286,7 +343,7 @@ class _FunctionComparison:
 
     def _described_at(self, call: int, way: Sequence[int | str]) -> Encoded | None:
         """Return the description of the object at a place in a recorded call's arguments, or None."""
-        found: Encoded | None = ["l", self.described.get(call, [])]
+        found: Encoded | None = [tags.LIST, self.described.get(call, [])]
         for step in way:
             if found is None:
                 break
@@ -324,14 +381,14 @@ class _FunctionComparison:
                 self.passed_over += 1
                 continue
             found = repair.outcomes.get(n) or ReplayOutcome("lost", repair.problem or "the run ended")
-            if not self._counts(given, recorded, known, found):
+            if not self._is_compared(given, recorded, known, found):
                 continue
             values = self.described.get(given) if isinstance(given, int) else given
             lines = again.reached.get(n, frozenset()), repair.reached.get(n, frozenset())
             pairs.append(_Pair(values, n, known, found, recorded, lines))
-        return pairs if recorded else self._lasting(pairs, inputs)
+        return pairs if recorded else self._without_effects_of_order(pairs, inputs)
 
-    def _counts(
+    def _is_compared(
         self,
         given: int | Sequence[Encoded],
         recorded: bool,
@@ -339,28 +396,33 @@ class _FunctionComparison:
         found: ReplayOutcome,
     ) -> bool:
         """Whether the answers to an input are compared, `known` of the original and `found` of the repair."""
-        # What the original refuses counts only if the repair does not refuse it, or if just one of them lets
-        # the exception of a function through that both have called.
+        both_return = known.kind == found.kind == "value"
+        if both_return:
+            return True
         both_raise = known.kind != "value" and found.kind != "value"
-        both_call = known.calls_planted and found.calls_planted
-        gets_through = both_call and (_lets_through(given, known) or _lets_through(given, found))
-        if not recorded and both_raise and not gets_through:
-            return False
-        has_exception = not known.kind == found.kind == "value"
+        if both_raise and not recorded:
+            # Both refuse the input, which proves nothing, unless they call a function in it that raises, and
+            # one of them lets its exception through.
+            both_call = known.calls_planted and found.calls_planted
+            one_lets_through = _lets_through(given, known) or _lets_through(given, found)
+            if not (both_call and one_lets_through):
+                return False
         # The exception may come from an object that could not be pickled, which a correct repair may need as
         # well.
-        return not (has_exception and self._is_incomplete(given))
+        return not self._is_incomplete(given)
 
     def _replayed(self, tree: SourceTree, inputs: Sequence[int | Sequence[Encoded]], **how: Any) -> Replayed:
         """Return the answers of one version, and count the time that the original takes."""
         began = monotonic()
-        found = self.replay(tree, inputs, **how)
+        found = self.replay(tree, inputs=inputs, **how)
         if tree is self.original:
             self.original_s += monotonic() - began
         return found
 
-    def _lasting(self, pairs: Sequence[_Pair], inputs: Sequence[int | Sequence[Encoded]]) -> list[_Pair]:
-        """Return the pairs, except differences that the original also shows if its calls are reordered.
+    def _without_effects_of_order(
+        self, pairs: Sequence[_Pair], inputs: Sequence[int | Sequence[Encoded]]
+    ) -> list[_Pair]:
+        """Return the pairs without the differences that the original also shows if its calls are reordered.
 
         Such an answer depends on earlier calls, or on where objects lie in memory: two runs with the same
         calls can agree on it by chance.
@@ -370,13 +432,13 @@ class _FunctionComparison:
             return list(pairs)
         given = [inputs[pair.number] for pair in differing]
         found = self._replayed(self.original, given).outcomes
-        unlike = {
+        unsteady = {
             pair.number
             for at, pair in enumerate(differing)
             if at in found and not _same(found[at], pair.original)
         }
-        self.passed_over += len(unlike)
-        return [pair for pair in pairs if pair.number not in unlike]
+        self.passed_over += len(unsteady)
+        return [pair for pair in pairs if pair.number not in unsteady]
 
     def _answered(
         self, inputs: Sequence[int | Sequence[Encoded]], tried: Replayed
@@ -405,7 +467,7 @@ class _FunctionComparison:
         the time limit of the run, are repeated without it. A few of the late calls are repeated first, and
         the others only if one of these is now answered.
         """
-        found = self._replayed(tree, inputs, lines=True)
+        found = self._replayed(tree, inputs, lines=self.target.path)
         if found.timed_out:
             self._repeat(tree, inputs, [n for n in range(len(inputs)) if n not in found.outcomes], found)
         late = [n for n, outcome in found.outcomes.items() if outcome.kind == "late"]
@@ -478,7 +540,7 @@ def _lets_through(given: int | Sequence[Encoded], outcome: ReplayOutcome) -> boo
 
 
 def _same(one: ReplayOutcome, other: ReplayOutcome) -> bool:
-    """Whether two outcomes are the same answer: the words of an exception do not count."""
+    """Whether two outcomes are the same answer; the message of an exception does not count."""
     return (one.kind, one.hash) == (other.kind, other.hash)
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from gistpoint.sandbox.equivalence import tags
 from gistpoint.sandbox.equivalence.encoded import (
-    CONTAINERS,
     Encoded,
     as_input,
     attributes_of,
@@ -64,7 +64,7 @@ def one_of(values: Sequence[_Item]) -> Draw[_Item]:
 
 
 def any_of(draws: Sequence[Draw[_Item]]) -> Draw[_Item]:
-    """Return a function that draws by one of `draws`, each with the same probability."""
+    """Return a function that draws with one of `draws`, each with the same probability."""
     return lambda chance: chance.choice(draws)(chance)
 
 
@@ -97,12 +97,14 @@ class _Drawing:
         of_kind: dict[str, list[Encoded]] = {}
         for value in values:
             of_kind.setdefault(value[0], []).append(value)
-        recorded = one_of(list(map(as_input, spread(values, FEW))))
+        # Each different value once: those that the tests rarely give are as likely to show a fault.
+        different = {repr(given): given for given in map(as_input, values)}
+        recorded = one_of(spread(list(different.values()), FEW))
         made = (_DRAWINGS[kind](self, seen) for kind, seen in of_kind.items() if kind in _DRAWINGS)
         return any_of([recorded, *(draw for draw in made if draw is not None)])
 
     def booleans(self, _: Sequence[Encoded]) -> Draw[Encoded]:
-        return lambda chance: ["b", chance.random() < 0.5]
+        return lambda chance: [tags.BOOLEAN, chance.random() < 0.5]
 
     def integers(self, seen: Sequence[Encoded]) -> Draw[Encoded]:
         numbers = [int(value[1]) for value in seen]
@@ -121,7 +123,7 @@ class _Drawing:
                 far,
             ]
         )
-        return lambda chance: ["i", str(number(chance))]
+        return lambda chance: [tags.INTEGER, str(number(chance))]
 
     def floats(self, seen: Sequence[Encoded]) -> Draw[Encoded]:
         numbers = [float(value[1]) for value in seen]
@@ -139,7 +141,7 @@ class _Drawing:
             return chance.choice((-1, 1)) * 10 ** chance.uniform(-12, 18)
 
         number: Draw[float] = any_of([near, near, far, one_of(_FLOATS)])
-        return lambda chance: ["f", repr(float(number(chance)))]
+        return lambda chance: [tags.FLOAT, repr(float(number(chance)))]
 
     def texts(self, seen: Sequence[Encoded]) -> Draw[Encoded]:
         literals = self.hints.texts
@@ -159,14 +161,21 @@ class _Drawing:
             piece = any_of([one_of(pieces), recorded, known])
             return "".join(piece(chance) for _ in range(_length(chance, 4)))
 
+        def by_line(chance: Random) -> str:
+            # With a line of another recorded text, which the function may treat otherwise after these lines.
+            lines = recorded(chance).split("\n")
+            edit, place = chance.choice(_LIST_EDITS), chance.randint(0, len(lines))
+            return "\n".join(edit(lines, place, chance.choice(self.hints.lines)))
+
         plain, others = _text(string.printable, longest), _any_text(longest)
-        text = any_of([edited, edited, known, joined, plain, others])
-        return lambda chance: ["s", text(chance)]
+        has_lines = self.hints.lines and any("\n" in value[1] for value in seen)
+        text = any_of([*([by_line] * 4 if has_lines else []), edited, edited, known, joined, plain, others])
+        return lambda chance: [tags.TEXT, text(chance)]
 
     def bytes(self, seen: Sequence[Encoded]) -> Draw[Encoded]:
         # Encoded as hexadecimal digits, two for each byte.
         longest = min(_LONGEST * 4, max(len(value[1]) // 2 for value in seen) + 3)
-        return lambda chance: ["y", chance.randbytes(_length(chance, longest)).hex()]
+        return lambda chance: [tags.BYTES, chance.randbytes(_length(chance, longest)).hex()]
 
     def dictionaries(self, seen: Sequence[Encoded]) -> Draw[Encoded] | None:
         pairs = [pair for value in seen for pair in value[1]]
@@ -178,14 +187,14 @@ class _Drawing:
 
         def draw(chance: Random) -> Encoded:
             made = ([key(chance), part(chance)] for _ in range(_length(chance, longest)))
-            return ["d", list({repr(pair[0]): pair for pair in made}.values())]
+            return [tags.DICTIONARY, list({repr(pair[0]): pair for pair in made}.values())]
 
         return draw
 
     def containers(self, seen: Sequence[Encoded]) -> Draw[Encoded] | None:
         kind, lengths = seen[0][0], {len(value[1]) for value in seen}
         # A slice, or a tuple that always has the same length, has a separate type at each position.
-        if kind in "tc" and len(lengths) == 1:
+        if kind in (tags.TUPLE, tags.SLICE) and len(lengths) == 1:
             row = self.by_place([value[1] for value in seen])
             return lambda chance: [kind, row(chance)]
         parts = [part for value in seen for part in value[1]]
@@ -218,7 +227,7 @@ class _Drawing:
 
         def draw(chance: Random) -> Encoded:
             name = chance.choice(names)
-            return ["x", name, of_name[name](chance)]
+            return [tags.EXACT, name, of_name[name](chance)]
 
         return draw
 
@@ -270,23 +279,23 @@ _TEXT_EDITS: Sequence[Callable[[str, int, str], str]] = (
     lambda text, place, piece: text[::-1],
 )
 """Functions that make a small change to a string: at a place in it, or with a piece of another string."""
-_LIST_EDITS: Sequence[Callable[[list[Encoded], int, Encoded], list[Encoded]]] = (
+_LIST_EDITS: Sequence[Callable[[list[Any], int, Any], list[Any]]] = (
     lambda parts, place, part: [*parts[:place], *parts[place + 1 :]],
     lambda parts, place, part: [*parts[:place], part, *parts[place:]],
     lambda parts, place, part: [*parts[:place], part, *parts[place + 1 :]],
     lambda parts, place, part: [*parts, *parts[:1]],
     lambda parts, place, part: parts[::-1],
 )
-"""Functions that make a small change to a container, at a place in it or with another part."""
+"""Functions that make a small change to a list, at a place in it or with another part."""
 _DRAWINGS: Mapping[str, Callable[[_Drawing, Sequence[Encoded]], Draw[Encoded] | None]] = {
-    "b": _Drawing.booleans,
-    "i": _Drawing.integers,
-    "f": _Drawing.floats,
-    "s": _Drawing.texts,
-    "y": _Drawing.bytes,
-    "d": _Drawing.dictionaries,
-    "x": _Drawing.made_of_parts,
-    "o": _Drawing.objects,
-    **dict.fromkeys(CONTAINERS, _Drawing.containers),
+    tags.BOOLEAN: _Drawing.booleans,
+    tags.INTEGER: _Drawing.integers,
+    tags.FLOAT: _Drawing.floats,
+    tags.TEXT: _Drawing.texts,
+    tags.BYTES: _Drawing.bytes,
+    tags.DICTIONARY: _Drawing.dictionaries,
+    tags.EXACT: _Drawing.made_of_parts,
+    tags.OBJECT: _Drawing.objects,
+    **dict.fromkeys(tags.CONTAINERS, _Drawing.containers),
 }
 """For each tag of a value, a function that makes a drawing function from recorded values, or returns None."""

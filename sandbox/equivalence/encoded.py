@@ -8,17 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from gistpoint.sandbox.equivalence import tags
+
 _Item = TypeVar("_Item")
 Encoded = list[Any]
 """An encoded value: its tag, and its content."""
-CONTAINERS = "ltezc"
-"""The tags of a list, tuple, set, frozenset and slice, whose content is a list of encoded values."""
 _PLAIN_OBJECT = 4
 """The length of an encoded object without its attributes."""
 _VARIED_OBJECT = 6
-"""The length of an encoded input object that serves as an example, with all and with the set attributes."""
-_BRACKETS = {"l": ("[", "]"), "t": ("(", ")"), "e": ("{", "}"), "z": ("frozenset({", "})")}
-_EMPTY = {"e": "set()", "z": "frozenset()"}
+"""The length of an encoded object that serves as an example: it also has all attributes, and those set."""
+_BRACKETS = {
+    tags.LIST: ("[", "]"),
+    tags.TUPLE: ("(", ")"),
+    tags.SET: ("{", "}"),
+    tags.FROZENSET: ("frozenset({", "})"),
+}
+_EMPTY = {tags.SET: "set()", tags.FROZENSET: "frozenset()"}
 """The notation of empty containers whose brackets alone mean another type: `{}` is a dictionary."""
 
 
@@ -37,13 +42,13 @@ def attributes_of(value: Encoded) -> list[list[Any]]:
 def members(value: Encoded) -> list[Encoded]:
     """Return the encoded values directly inside a value, except attributes; empty if there are none."""
     match value[0]:
-        case "d":
+        case tags.DICTIONARY:
             return [part for pair in value[1] for part in pair]
-        case "x":
+        case tags.EXACT:
             return list(value[2])
-        case "k":
+        case tags.SUBCLASS:
             return [value[1]]
-        case kind if kind in CONTAINERS:
+        case kind if kind in tags.CONTAINERS:
             return list(value[1])
     return []
 
@@ -58,19 +63,34 @@ def part_at(value: Encoded, step: int | str) -> Encoded | None:
 
 def calls_in(value: Encoded) -> Iterator[int]:
     """Yield, for each object in a value, the number of the recorded call that it comes from."""
-    if value[0] == "o":
+    if value[0] == tags.OBJECT:
         yield value[1]
-    for part in (*members(value), *(part for _, part in attributes_of(value) if value[0] == "o")):
+    for part in (*members(value), *(part for _, part in attributes_of(value) if value[0] == tags.OBJECT)):
         yield from calls_in(part)
+
+
+def has_attributes(value: Encoded) -> bool:
+    """Whether a value is, or contains, an object whose attributes are described."""
+    if value[0] == tags.OBJECT:
+        return bool(attributes_of(value))
+    return any(map(has_attributes, members(value)))
+
+
+def texts_in(value: Encoded) -> Iterator[str]:
+    """Yield the strings in a value, also those in attributes."""
+    if value[0] == tags.TEXT:
+        yield value[1]
+    for part in (*members(value), *(part for _, part in attributes_of(value) if value[0] == tags.OBJECT)):
+        yield from texts_in(part)
 
 
 def planted_in(values: Iterable[Encoded]) -> set[str]:
     """Return the names of the exceptions that functions in the values raise, which replace recorded ones."""
     found = set[str]()
     for value in values:
-        if value[0] == "r":
+        if value[0] == tags.RAISING:
             found.add(value[1])
-        parts = (part for _, part in attributes_of(value)) if value[0] == "o" else members(value)
+        parts = (part for _, part in attributes_of(value)) if value[0] == tags.OBJECT else members(value)
         found |= planted_in(parts)
     return found
 
@@ -81,13 +101,13 @@ def as_input(value: Encoded) -> Encoded:
     The attributes that `as_example` found to be set stay set.
     """
     match value[0]:
-        case "o":
+        case tags.OBJECT:
             return [*value[:_PLAIN_OBJECT], *([kept] if (kept := _set_attributes(value)) else [])]
-        case "d":
-            return ["d", [[as_input(key), as_input(part)] for key, part in value[1]]]
-        case "x":
-            return ["x", value[1], list(map(as_input, value[2]))]
-        case kind if kind in CONTAINERS:
+        case tags.DICTIONARY:
+            return [tags.DICTIONARY, [[as_input(key), as_input(part)] for key, part in value[1]]]
+        case tags.EXACT:
+            return [tags.EXACT, value[1], list(map(as_input, value[2]))]
+        case kind if kind in tags.CONTAINERS:
             return [kind, list(map(as_input, value[1]))]
     return value
 
@@ -103,22 +123,22 @@ def _set_attributes(value: Encoded) -> list[list[Any]]:
 
 
 def as_example(value: Encoded, described: Callable[[int, Sequence[Any]], Encoded | None]) -> Encoded:
-    """Return a value of an input as one that can be varied further; set attributes stay set.
+    """Return a value of an input as an example for further inputs; attributes that are set stay set.
 
     `described(call, way)` returns the object at a place in a recorded call, or None if it has no
     description.
     """
     match value[0]:
-        case "o":
+        case tags.OBJECT:
             known = described(value[1], value[2])
             own = attributes_of(value)
             held = dict(attributes_of(known) if known else []) | dict(own)
             return [*value[:_PLAIN_OBJECT], [[name, part] for name, part in held.items()], own]
-        case "d":
-            return ["d", [[as_example(part, described) for part in pair] for pair in value[1]]]
-        case "x":
-            return ["x", value[1], [as_example(part, described) for part in value[2]]]
-        case kind if kind in CONTAINERS:
+        case tags.DICTIONARY:
+            return [tags.DICTIONARY, [[as_example(part, described) for part in pair] for pair in value[1]]]
+        case tags.EXACT:
+            return [tags.EXACT, value[1], [as_example(part, described) for part in value[2]]]
+        case kind if kind in tags.CONTAINERS:
             return [kind, [as_example(part, described) for part in value[1]]]
     return value
 
@@ -130,23 +150,23 @@ def written(value: Encoded) -> str:
     """
     kind = value[0]
     match kind:
-        case "n":
+        case tags.NONE:
             return "None"
-        case "b" | "s":
+        case tags.BOOLEAN | tags.TEXT:
             return repr(value[1])
-        case "i" | "f":
+        case tags.INTEGER | tags.FLOAT:
             return str(value[1])
-        case "y":
+        case tags.BYTES:
             return repr(bytes.fromhex(value[1]))
-        case "d":
+        case tags.DICTIONARY:
             return "{" + ", ".join(f"{written(key)}: {written(part)}" for key, part in value[1]) + "}"
-        case "x":
+        case tags.EXACT:
             return f"{value[1]}({', '.join(map(written, value[2]))})"
-        case "k":
+        case tags.SUBCLASS:
             return f"<a subclass: {written(value[1])}>"
-        case "r":
+        case tags.RAISING:
             return f"<a function that raises {value[1]}>"
-        case _ if kind in CONTAINERS:
+        case _ if kind in tags.CONTAINERS:
             return _written_container(kind, value[1])
     changed = ", ".join(f"{name}={written(part)}" for name, part in attributes_of(value))
     return f"<{value[3]} of call {value[1] + 1}{' with ' if changed else ''}{changed}>"
@@ -156,8 +176,8 @@ def _written_container(kind: str, parts: Sequence[Encoded]) -> str:
     if not parts and kind in _EMPTY:
         return _EMPTY[kind]
     inside = ", ".join(map(written, parts))
-    if kind == "c":
+    if kind == tags.SLICE:
         return f"slice({inside})"
-    comma = "," if kind == "t" and len(parts) == 1 else ""
+    comma = "," if kind == tags.TUPLE and len(parts) == 1 else ""
     left, right = _BRACKETS[kind]
     return f"{left}{inside}{comma}{right}"

@@ -8,37 +8,43 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gistpoint.core.code.index import index_source
+from gistpoint.core.code.nodes import has_any, inside, only
 from gistpoint.core.code.parsing import CodeError, parse
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.equivalence.encoded import Encoded, spread
+from gistpoint.sandbox.equivalence import tags
+from gistpoint.sandbox.equivalence.encoded import Encoded, spread, texts_in
 
 _MOST_LITERALS = 60
 _MOST_OF_A_CONSTANT = 20
 """The maximum number of values that are taken from one constant of a module, such as a table."""
+_MOST_LINES = 40
 _LONGEST_TEXT = 80
 _LONGEST = 64
 """The largest number in a source that may be meant as a length."""
 _LARGEST = 10**12
 _KINDS = {
-    "str": "s",
-    "bytes": "y",
-    "int": "i",
-    "float": "f",
-    "bool": "b",
-    "list": "l",
-    "tuple": "t",
-    "set": "e",
-    "frozenset": "z",
-    "dict": "d",
+    "str": tags.TEXT,
+    "bytes": tags.BYTES,
+    "int": tags.INTEGER,
+    "float": tags.FLOAT,
+    "bool": tags.BOOLEAN,
+    "list": tags.LIST,
+    "tuple": tags.TUPLE,
+    "set": tags.SET,
+    "frozenset": tags.FROZENSET,
+    "dict": tags.DICTIONARY,
 }
 _ABSTRACT = {
-    **dict.fromkeys(("Sequence", "Reversible"), "slty"),
-    "MutableSequence": "l",
-    **dict.fromkeys(("Mapping", "MutableMapping"), "d"),
-    **dict.fromkeys(("Set", "AbstractSet", "MutableSet"), "ez"),
-    **dict.fromkeys(("Iterable", "Collection", "Container", "Sized"), "sltyezd"),
-    **dict.fromkeys(("Number", "Complex", "Real", "Rational", "Integral"), "if"),
-    **dict.fromkeys(("basestring", "string_types", "text_type"), "s"),
+    **dict.fromkeys(("Sequence", "Reversible"), tags.TEXT + tags.BYTES + tags.SEQUENCES),
+    "MutableSequence": tags.LIST,
+    **dict.fromkeys(("Mapping", "MutableMapping"), tags.DICTIONARY),
+    **dict.fromkeys(("Set", "AbstractSet", "MutableSet"), tags.SET + tags.FROZENSET),
+    **dict.fromkeys(
+        ("Iterable", "Collection", "Container", "Sized"),
+        tags.TEXT + tags.BYTES + tags.COLLECTIONS + tags.DICTIONARY,
+    ),
+    **dict.fromkeys(("Number", "Complex", "Real", "Rational", "Integral"), tags.NUMBERS),
+    **dict.fromkeys(("basestring", "string_types", "text_type"), tags.TEXT),
 }
 """The tags of the built-in types that belong to an abstract class, or to a name for several types."""
 _QUESTIONS = frozenset(("isinstance", "issubclass", "type"))
@@ -61,16 +67,34 @@ class Hints:
     """The names of the built-in exceptions that the original catches."""
     converts: bool = False
     """Whether the original calls a type in `kinds` on a value, which may then be of any other type."""
+    members: tuple[str, ...] = ()
+    """The texts that the function may look up in enumerations."""
+    lines: tuple[str, ...] = ()
+    """Lines of recorded texts, one of each kind."""
+
+    def joined(self, other: Hints) -> Hints:
+        """Return these hints together with those of another function; at most 60 literals are kept."""
+        literals = {repr(value): value for value in (*self.literals, *other.literals)}
+        return Hints(
+            tuple(literals.values())[:_MOST_LITERALS],
+            self.kinds | other.kinds,
+            self.names | other.names,
+            self.asks_for_types or other.asks_for_types,
+            self.catches | other.catches,
+            self.converts or other.converts,
+            tuple(dict.fromkeys((*self.members, *other.members))),
+            self.lines,
+        )
 
     @property
     def numbers(self) -> list[int]:
         """The whole numbers among the literals."""
-        return [int(value[1]) for value in self.literals if value[0] == "i"]
+        return [int(value[1]) for value in self.literals if value[0] == tags.INTEGER]
 
     @property
     def texts(self) -> list[str]:
         """The strings among the literals."""
-        return [value[1] for value in self.literals if value[0] == "s"]
+        return [value[1] for value in self.literals if value[0] == tags.TEXT]
 
     @property
     def lengths(self) -> list[int]:
@@ -82,6 +106,25 @@ class Hints:
 NO_HINTS = Hints()
 
 
+def lines_in(examples: Iterable[Iterable[Encoded]]) -> tuple[str, ...]:
+    """Return lines of the texts in recorded calls, the shortest of each kind.
+
+    A parser decides by the beginning of a line what it is, so lines are of one kind if they begin alike. The
+    result is empty if no text has several lines.
+    """
+    found: dict[tuple[bool, str], str] = {}
+    texts = (text for example in examples for value in example for text in texts_in(value))
+    for line in (line for text in texts if "\n" in text for line in text.split("\n")):
+        kind = line[:1].isspace(), _class_of(line.lstrip()[:1])
+        if len(line) <= _LONGEST_TEXT and len(line) < len(found.get(kind, "a" * (_LONGEST_TEXT + 1))):
+            found[kind] = line
+    return tuple(found.values())[:_MOST_LINES]
+
+
+def _class_of(letter: str) -> str:
+    return "a" if letter.isalpha() else "0" if letter.isdigit() else letter
+
+
 def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
     """Return the hints of the function with this name in all trees; the first tree is the original.
 
@@ -90,6 +133,7 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
     literals: dict[str, Encoded] = {}
     kinds: set[str] = set()
     names: set[str] = set()
+    members: dict[str, None] = {}
     asks = False
     converts, catches = False, frozenset[str]()
     for number, tree in enumerate(trees):
@@ -97,10 +141,11 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
             module, function = _parsed(tree, path, qualname)
         except (CodeError, SyntaxError, ValueError, LookupError, RecursionError):
             continue
-        used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+        used = {node.id for node in inside(ast.Name, function)}
         names |= _with_properties(module, _attributes_in(function))
         kinds |= {_KINDS[name] for name in used if name in _KINDS}
         kinds |= {tag for name in used | _attributes_in(function) for tag in _ABSTRACT.get(name, "")}
+        members |= dict.fromkeys(_members(module, function))
         asks = asks or not used.isdisjoint(_QUESTIONS)
         # Only the original shows that it accepts other types; a repair may convert a value that is always a
         # number.
@@ -110,13 +155,13 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
             # Bounded, because a submission may contain any number of literals.
             if len(literals) < _MOST_LITERALS:
                 literals.setdefault(repr(value), value)
-    names |= {f"[{value[1]}]" for value in literals.values() if value[0] == "s"}
+    names |= {f"[{value[1]}]" for value in literals.values() if value[0] == tags.TEXT}
     values = tuple(literals.values())
-    return Hints(values, frozenset(kinds), frozenset(names), asks, catches, converts)
+    return Hints(values, frozenset(kinds), frozenset(names), asks, catches, converts, tuple(members))
 
 
 def _attributes_in(function: _Function) -> set[str]:
-    return {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
+    return {node.attr for node in inside(ast.Attribute, function)}
 
 
 def _with_properties(module: ast.Module, names: set[str]) -> set[str]:
@@ -145,8 +190,8 @@ _PROPERTIES = frozenset(("property", "cached_property", "setter", "getter", "del
 
 def _caught(function: _Function) -> frozenset[str]:
     """Return the names of the built-in exceptions in the `except` clauses of a function."""
-    kinds = (node.type for node in ast.walk(function) if isinstance(node, ast.ExceptHandler) and node.type)
-    names = (part.id for kind in kinds for part in ast.walk(kind) if isinstance(part, ast.Name))
+    kinds = (node.type for node in inside(ast.ExceptHandler, function) if node.type)
+    names = (part.id for kind in kinds for part in inside(ast.Name, kind))
     return frozenset(name for name in names if _is_exception(getattr(builtins, name, None)))
 
 
@@ -179,9 +224,9 @@ def _literals(function: _Function) -> Iterator[Encoded]:
 
     The value None is included if the function tests a variable for truth, because it may then be missing.
     """
-    if any(isinstance(test, ast.Name) for test in _conditions(function)):
-        yield ["n"]
-    alone = {id(node.value) for node in ast.walk(function) if isinstance(node, ast.Expr)}
+    if has_any(ast.Name, _conditions(function)):
+        yield [tags.NONE]
+    alone = {id(node.value) for node in inside(ast.Expr, function)}
     for node in ast.walk(function):
         if isinstance(node, ast.Constant) and id(node) not in alone:
             yield from _encoded(node.value)
@@ -196,15 +241,40 @@ def _conditions(function: _Function) -> Iterator[ast.expr]:
                 yield from values
 
 
+def _members(module: ast.Module, function: _Function) -> Iterator[str]:
+    """Yield what a function may look up in the module's enumerations: names by `A[x]`, texts by `A(x)`."""
+    by_name, by_value = set[str](), set[str]()
+    for node in ast.walk(function):
+        match node:
+            case ast.Subscript(value=ast.Name(id=name)):
+                by_name.add(name)
+            case ast.Call(func=ast.Name(id=name)):
+                by_value.add(name)
+    for made in module.body:
+        if not isinstance(made, ast.ClassDef) or not any(map(_is_enumeration, made.bases)):
+            continue
+        for member in made.body:
+            match member:
+                case ast.Assign(targets=[ast.Name(id=name)]) if made.name in by_name:
+                    yield name
+                case ast.Assign(value=ast.Constant(value=str(text))) if made.name in by_value:
+                    yield text
+
+
+def _is_enumeration(base: ast.expr) -> bool:
+    name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
+    return name.endswith(("Enum", "Flag"))
+
+
 def _constants(module: ast.Module, used: set[str]) -> Iterator[Encoded]:
     """Yield encoded values from each constant of the module whose name is in `used`."""
     for statement in module.body:
         if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
             continue
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        if used.isdisjoint(target.id for target in targets if isinstance(target, ast.Name)):
+        if used.isdisjoint(target.id for target in only(ast.Name, targets)):
             continue
-        found = (node.value for node in ast.walk(statement.value) if isinstance(node, ast.Constant))
+        found = (node.value for node in inside(ast.Constant, statement.value))
         values = [value for constant in found for value in _encoded(constant)]
         yield from spread(values, _MOST_OF_A_CONSTANT)
 
@@ -212,14 +282,14 @@ def _constants(module: ast.Module, used: set[str]) -> Iterator[Encoded]:
 def _encoded(value: object) -> Iterator[Encoded]:
     match value:
         case None:
-            yield ["n"]
+            yield [tags.NONE]
         case bool():
-            yield ["b", value]
+            yield [tags.BOOLEAN, value]
         case int() if abs(value) <= _LARGEST:
-            yield ["i", str(value)]
+            yield [tags.INTEGER, str(value)]
         case float():
-            yield ["f", repr(value)]
+            yield [tags.FLOAT, repr(value)]
         case str() if len(value) <= _LONGEST_TEXT:
-            yield ["s", value]
+            yield [tags.TEXT, value]
         case bytes() if len(value) <= _LONGEST_TEXT:
-            yield ["y", value.hex()]
+            yield [tags.BYTES, value.hex()]

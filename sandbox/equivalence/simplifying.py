@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from gistpoint.sandbox.equivalence import tags
 from gistpoint.sandbox.equivalence.encoded import (
-    CONTAINERS,
     Encoded,
     as_input,
     attributes_of,
@@ -24,16 +24,16 @@ def size(values: Sequence[Encoded]) -> tuple[int, int, str]:
 
 def _parts(value: Encoded) -> int:
     match value[0]:
-        case "d":
+        case tags.DICTIONARY:
             return 1 + sum(_parts(key) + _parts(part) for key, part in value[1])
-        case "x":
+        case tags.EXACT:
             return 1 + sum(map(_parts, value[2]))
-        case "k":
+        case tags.SUBCLASS:
             # Larger than the plain value, so that the plain value counts as simpler.
             return 1 + _parts(value[1])
-        case "o":
+        case tags.OBJECT:
             return 1 + sum(_parts(part) for _, part in attributes_of(value))
-        case kind if kind in CONTAINERS:
+        case kind if kind in tags.CONTAINERS:
             return 1 + sum(map(_parts, value[1]))
     return 1
 
@@ -53,14 +53,14 @@ def simpler(values: Sequence[Encoded], most: int) -> list[list[Encoded]]:
 
 def _simpler(value: Encoded) -> Iterator[Encoded]:
     kind = value[0]
-    if kind in CONTAINERS or kind == "d":
+    if kind in tags.CONTAINERS or kind == tags.DICTIONARY:
         yield from _simpler_container(kind, value[1])
-    elif kind == "k":
+    elif kind == tags.SUBCLASS:
         yield value[1]
-        yield from (["k", less] for less in _simpler(value[1]))
-    elif kind == "x":
-        yield from (["x", value[1], parts] for parts in _with_one_simpler(value[2]))
-    elif kind == "o":
+        yield from ([tags.SUBCLASS, less] for less in _simpler(value[1]))
+    elif kind == tags.EXACT:
+        yield from ([tags.EXACT, value[1], parts] for parts in _with_one_simpler(value[2]))
+    elif kind == tags.OBJECT:
         yield from _simpler_object(value)
     elif kind in _STEPS:
         yield from ([kind, step] for step in _STEPS[kind](value[1]))
@@ -105,23 +105,23 @@ def _bytes_steps(content: str) -> Iterable[str]:
 
 
 _STEPS: Mapping[str, Callable[[str], Iterable[str]]] = {
-    "i": _integer_steps,
-    "f": _float_steps,
-    "s": _text_steps,
-    "y": _bytes_steps,
+    tags.INTEGER: _integer_steps,
+    tags.FLOAT: _float_steps,
+    tags.TEXT: _text_steps,
+    tags.BYTES: _bytes_steps,
 }
 """For each tag of a value, a function that returns simpler contents."""
 
 
 def _simpler_container(kind: str, parts: Sequence[Any]) -> Iterator[Encoded]:
-    can_be_shorter = kind != "c"
+    can_be_shorter = kind != tags.SLICE
     if parts and can_be_shorter:
         yield [kind, []]
         yield [kind, parts[: len(parts) // 2]]
     for n, part in enumerate(parts):
         if can_be_shorter:
             yield [kind, [*parts[:n], *parts[n + 1 :]]]
-        for changed in _simpler_pair(part) if kind == "d" else _simpler(part):
+        for changed in _simpler_pair(part) if kind == tags.DICTIONARY else _simpler(part):
             yield [kind, [*parts[:n], changed, *parts[n + 1 :]]]
 
 

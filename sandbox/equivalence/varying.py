@@ -60,19 +60,19 @@ def worth_varying(
 
     Paths that reach more of the changed lines come first; among equals, those that fewer inputs take.
     """
-    ways: dict[tuple[Lines, Lines], Sequence[Encoded]] = {}
+    smallest: dict[tuple[Lines, Lines], Sequence[Encoded]] = {}
     taken: Counter[tuple[Lines, Lines]] = Counter()
     for item in reached:
-        way = item.original, item.repair
-        taken[way] += 1
-        if way not in ways or size(item.values) < size(ways[way]):
-            ways[way] = item.values
+        path = item.original, item.repair
+        taken[path] += 1
+        if path not in smallest or size(item.values) < size(smallest[path]):
+            smallest[path] = item.values
 
-    def rank(way: tuple[Lines, Lines]) -> tuple[int, int]:
-        original, repair = way
-        return -len(original & changed[0]) - len(repair & changed[1]), taken[way]
+    def rank(path: tuple[Lines, Lines]) -> tuple[int, int]:
+        original, repair = path
+        return -len(original & changed[0]) - len(repair & changed[1]), taken[path]
 
-    return [ways[way] for way in sorted(ways, key=rank)[:most]]
+    return [smallest[path] for path in sorted(smallest, key=rank)[:most]]
 
 
 def varied(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints = NO_HINTS) -> list[list[Encoded]]:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from gistpoint.core.code.nodes import inside
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.entrypoints.command import Entrypoint, EntrypointKind
@@ -35,7 +36,7 @@ def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, byt
     for depth in range(len(parts) + 1):
         folder = "/".join(parts[:depth])
         place = "/".join(f"moved_{level}" for level in range(1, depth + 1))
-        for name in _taken_along(tree, folder):
+        for name in _support_files(tree, folder):
             originals[posixpath.join(place, name)] = posixpath.join(folder, name)
     target = posixpath.join(place, "test_moved.py")
     originals[target] = entrypoint.target
@@ -62,8 +63,8 @@ def _with_absolute_imports(tree: SourceTree, path: str, moved: Collection[str]) 
     if _RELATIVE_HEAD.search(data) is None:
         return data
     try:
-        nodes = [node for node in ast.walk(parse(data)) if isinstance(node, ast.ImportFrom) and node.level]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        nodes = [node for node in inside(ast.ImportFrom, parse(data)) if node.level]
+    except (SyntaxError, ValueError):
         return data
     starts = [0, *(end.end() for end in _LINE_END.finditer(data))]
     # From the last to the first, so that the positions of the others remain valid.
@@ -90,7 +91,7 @@ def _left_behind(tree: SourceTree, path: str, node: ast.ImportFrom, moved: Colle
         return ""
     place = "/".join(base)
     wanted = [inner] if inner else [[alias.name] for alias in node.names]
-    if f"{place}/__init__.py" in moved and all(_moves(tree, place, names, moved) for names in wanted):
+    if f"{place}/__init__.py" in moved and all(_is_moved(tree, place, names, moved) for names in wanted):
         return ""
     top = len(base)
     while top > 1 and _is_package(tree, base[: top - 1]):
@@ -102,7 +103,7 @@ def _is_package(tree: SourceTree, folders: Sequence[str]) -> bool:
     return tree.is_file("/".join((*folders, "__init__.py")))
 
 
-def _moves(tree: SourceTree, base: str, names: Sequence[str], moved: Collection[str]) -> bool:
+def _is_moved(tree: SourceTree, base: str, names: Sequence[str], moved: Collection[str]) -> bool:
     """Whether the module that `names` lead to below `base` is moved too; also true if there is none."""
     below = "/".join((base, *names))
     files = [path for path in (f"{below}.py", f"{below}/__init__.py") if tree.is_file(path)]
@@ -123,7 +124,7 @@ def _moved_tests(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, by
     folders = tuple(f"{path}/" for path in paths)
     taken = {path for path in tree.files(".py") if path in paths or path.startswith(folders)}
     for folder in _folders_above(taken):
-        taken |= {posixpath.join(folder, name) for name in _taken_along(tree, folder)}
+        taken |= {posixpath.join(folder, name) for name in _support_files(tree, folder)}
     return _contents(tree, {path: path for path in sorted(taken)}), entrypoint
 
 
@@ -159,7 +160,7 @@ def remove_data_of_tests(tree: SourceTree, folder: Path) -> None:
             (folder / path).unlink(missing_ok=True)
 
 
-def _taken_along(tree: SourceTree, folder: str) -> Iterator[str]:
+def _support_files(tree: SourceTree, folder: str) -> Iterator[str]:
     """Yield, relative to `folder`, its `conftest.py` and, in a folder of tests, modules for its tests."""
     in_tests = bool(folder) and is_test_path(f"{folder}/module.py")
     files = [name for name, kind in tree.entries(folder) if kind == "file"]

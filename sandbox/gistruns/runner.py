@@ -19,11 +19,11 @@ from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Stop, run_on
 from gistpoint.sandbox.gistruns.moving import moved_files, moved_names, remove_data_of_tests
 from gistpoint.sandbox.gistruns.shell import READING_PROGRAMS, refusal, shell_invocation
-from gistpoint.sandbox.gistruns.transcripts import STOPPED, ProgramTranscript, Seen, TestsTranscript
+from gistpoint.sandbox.gistruns.transcripts import STOPPED, ObservedRun, ProgramTranscript, TestsTranscript
 from gistpoint.sandbox.layout import (
     RESULTS_PLUGIN,
     MountPaths,
-    building,
+    after_build_steps,
     fill_control,
     lay_out,
     remove_leftovers,
@@ -119,7 +119,7 @@ class _Run:
             parent = [places.python, "-I", f"{control}/program_runner.py", json.dumps(outer)]
             arguments = [*parent, *arguments, json.dumps(order)]
         if self.build:
-            arguments = building(places, pins, arguments)
+            arguments = after_build_steps(places, pins, arguments)
         roots = _roots(places, pins) if self.importable else []
         # The reporter's variables come last, so that a task's variables can't replace them.
         variables = {**dict(self.variables), **reporting_environment(places, self.hash_seed, roots)}
@@ -371,7 +371,7 @@ class GistRunner:
 
     def _judged(
         self, run: _Run, pins: EnvironmentPins, base: Path, timeout_s: float, cancel: CancelToken
-    ) -> tuple[Ended, Seen, MountPaths]:
+    ) -> tuple[Ended, ObservedRun, MountPaths]:
         transcript = TestsTranscript() if run.is_test else ProgramTranscript()
         ended, places = self._run(run, pins, base, transcript, timeout_s, cancel)
         return ended, transcript.conclude(ended), places

@@ -29,7 +29,7 @@ STOPPED: Mapping[Stop, tuple[RunStatus, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ObservedRun:
     """A run, the reason for its status, and its measurements."""
 
     run: TestsRun | CommandRun
@@ -56,7 +56,7 @@ class TestsTranscript:
         """Take one line."""
         self.suite.feed(line)
 
-    def conclude(self, ended: Ended) -> Seen:
+    def conclude(self, ended: Ended) -> ObservedRun:
         """Judge the records in view of how the process ended, and return the run."""
         notes = self.suite.notes
         reported = [note for note in notes if note.get("kind") == "outcome"]
@@ -78,7 +78,9 @@ class TestsTranscript:
             place = _place(note)
             if place is not None:
                 defined[_name(note)] = place
-        return Seen(run, conclusion.reason, lines_of(notes), trace_of(notes), defined, self.suite.began)
+        return ObservedRun(
+            run, conclusion.reason, lines_of(notes), trace_of(notes), defined, self.suite.began
+        )
 
     def _conclusion(self, ended: Ended, outcomes: list[dict[str, object]]) -> Conclusion:
         """Return the result of the run, which is invalid if pytest was tampered with (decision 23)."""
@@ -171,7 +173,7 @@ class ProgramTranscript:
             case _:
                 raise ValueError
 
-    def conclude(self, ended: Ended) -> Seen:
+    def conclude(self, ended: Ended) -> ObservedRun:
         """Judge the records in view of how the processes ended, and return the run."""
         conclusion = self._conclusion(ended)
         ends = [note for note in self.notes if note.get("kind") == "end"]
@@ -185,7 +187,7 @@ class ProgramTranscript:
             files=self.files,
         )
         began = any(note.get("kind") == "begin" for note in self.notes)
-        return Seen(run, conclusion.reason, lines_of(self.notes), trace_of(self.notes), began=began)
+        return ObservedRun(run, conclusion.reason, lines_of(self.notes), trace_of(self.notes), began=began)
 
     def _conclusion(self, ended: Ended) -> Conclusion:
         """Return the result of the run, in which the report, its end and the exit status must agree."""
@@ -204,11 +206,11 @@ class ProgramTranscript:
             return Conclusion(RunStatus.CRASHED, f"The program was ended by signal {-self.status}.")
         if not ends:
             return Conclusion(
-                RunStatus.CRASHED, f"The program left with status {self.status} before its end."
+                RunStatus.CRASHED, f"The program exited with status {self.status} before its end."
             )
         # Python exits with 1 after an exception; with another status, this exception did not end the program.
         if raised_in(ends[0]) is not None and self.status != 1:
-            reason = f"The program reported an exception and left with status {self.status}."
+            reason = f"The program reported an exception and exited with status {self.status}."
             return Conclusion(RunStatus.INVALID, reason)
         # Unlike this run, one that crashed may have been in the middle of a note.
         odd = odd_note(self.notes)

@@ -3,15 +3,16 @@
 Runs in the target's interpreter. The order has the `path`, `module` and `qualname` of the function, the
 `shape` of its signature, the recorded `calls` (pickled arguments), the `inputs` to call it with (the number
 of a call, or encoded arguments), `limit_s` for each call, `budget_s` after which no further call is made,
-`describe`: whether the recorded arguments are reported as encoded values, and `lines`: whether the lines that
-a call reaches in the function's file are reported. The records are `described`, `undescribed`, `outcome`,
-`reached`, `problem` (why nothing can be called) and `finish`, with the seconds that the `slowest` call took.
+`describe`: whether the recorded arguments are reported as encoded values, and `lines`: the path of the file
+whose lines are reported if a call reaches them, or an empty string. The records are `described`,
+`undescribed`, `outcome`, `reached`, `problem` (why nothing can be called) and `finish`, with the seconds that
+the `slowest` call took.
 
 An encoded value is a list whose first member names its kind: `n` None, `b` a truth value, `i` a whole number
 in decimal, `f` a float as Python writes it, `s` a string, `y` bytes in hexadecimal, `l` `t` `e` `z` a list,
 tuple, set or frozenset of encoded values, `c` a slice of three of them, `d` a dictionary of pairs, `x` a
 date, a time or an exact number (the name of its class, and the arguments that make it), `k` an object whose
-class extends the built-in class of the encoded value in it, `r` a function that raises an exception (its
+class extends the class of the encoded value in it, `r` a function that raises an exception (its
 name), and `o` any other object: the call it was recorded in, the path to it in the arguments, and the name
 of its class. After these, an object of a class of the repository has a list of attributes, each a pair of a
 name and an encoded value: in a description, all that may vary; in an input, those to be set. If the class
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import base64
 import builtins
+import contextlib
 import datetime
 import decimal
 import dis
@@ -293,8 +295,7 @@ class _Arguments:
         if kind == "r":
             return _raising(content[0])
         if kind == "k":
-            plain = self.decoded(content[0])
-            return answers.EXTENDED[type(plain)](plain)
+            return _extended(self.decoded(content[0]))
         return self.object(*content)
 
     def object(self, call: int, way: list[Any], _: str, attributes: list[list[Any]] | None = None) -> Any:
@@ -311,6 +312,18 @@ class _Arguments:
         if attributes:
             _hold(found, {name: self.decoded(part) for name, part in attributes})
         return found
+
+
+def _extended(value: Any) -> Any:
+    """Return an object like `value` whose class extends the class of `value`, if it can be extended."""
+    kind: Any = type(value)
+    if kind in answers.EXTENDED:
+        return answers.EXTENDED[kind](value)
+    # With the same name, because it is compared, and shown, as an object of that class.
+    members = {"__slots__": (), "__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    with contextlib.suppress(Exception):
+        object.__setattr__(value, "__class__", type(kind)(kind.__name__, (kind,), members))
+    return value
 
 
 def _called(function: Any, shape: list[Any], values: list[Any]) -> Any:
@@ -409,7 +422,8 @@ def _is_given(result: Any, values: list[Any]) -> bool:
     """Whether a result is mutable and is an argument or a member of one, so that both change together."""
     if isinstance(result, (type, types.ModuleType, types.FunctionType, types.MethodType)):
         return False
-    if not isinstance(result, (list, dict, set, bytearray)) and not hasattr(result, "__dict__"):
+    is_mutable = isinstance(result, (list, dict, set, bytearray)) or hasattr(result, "__dict__")
+    if not is_mutable:
         return False
     inside = [part for value in values for part in (value.values() if type(value) is dict else _parts(value))]
     return any(result is value for value in (*values, *inside))
@@ -417,6 +431,12 @@ def _is_given(result: Any, values: list[Any]) -> bool:
 
 def _parts(value: Any) -> list[Any]:
     return list(value) if type(value) in (list, tuple) else []
+
+
+def _file_of(function: Any, path: str, other: str) -> str:
+    """Return the full path of a file in the tree from which a function at `path` was imported."""
+    file: str = os.path.realpath(function.__code__.co_filename)
+    return file[: -len(path)] + other
 
 
 def _with_lines(path: str, call: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], list[int]]:
@@ -469,7 +489,7 @@ def main() -> int:
             continue
         call = partial(outcome, function, shape, values, order["limit_s"], root)
         if order["lines"]:
-            found, lines = _with_lines(function.__code__.co_filename, call)
+            found, lines = _with_lines(_file_of(function, order["path"], order["lines"]), call)
             put("reached", input=number, lines=lines)
         else:
             found = call()

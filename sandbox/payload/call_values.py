@@ -1,9 +1,9 @@
 """Pickles arguments of recorded calls, including functions that can't be found by name in a module.
 
 Runs in the target's interpreter. A lambda, or a function defined in a test, is kept as its code and its
-closure, and gets the globals of its module again; a bound method is kept with its object. Only the
-interpreter that made a pickle can read it. Within an argument, an `Absent` replaces what can't be pickled,
-and a new lock replaces a lock (decision 131).
+closure, and gets the globals of its module again; a bound method is kept with its object, and a sentinel by
+its name in a module. Only the interpreter that made a pickle can read it. Within an argument, an `Absent`
+replaces what can't be pickled, and a new lock replaces a lock (decision 131).
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _WITH_MEMBERS = 5
 """The length of the tuple to which an object of a class that extends `list` or `dict` is reduced."""
 _HEAP_TYPE = 1 << 9
 """The flag of a class that was made while the program ran."""
+_BY_NAME = (type, types.FunctionType, types.BuiltinFunctionType)
+"""The classes of objects that a pickle refers to by their own names."""
 _NAME = "gistpoint_values"
 """The name of this module in the run, by which pickles refer to its functions."""
 
@@ -50,7 +52,13 @@ class _ByValue(pickle.Pickler):
             return getattr(threading, _LOCKS[type(value)]), ()
         if type(value) is weakref.ref and value() is not None:
             return weakref.ref, (value(),)
-        if not _can_be_pickled(value):
+        is_kept = _can_be_pickled(value)
+        if not is_kept or _is_bare(value):
+            # A sentinel: a copy would not be the object that the code compares it with.
+            name = _name_in_module(value)
+            if name is not None:
+                return named_object, name
+        if not is_kept:
             self.absent += 1
             return Absent, ()
         if isinstance(value, (list, dict)) and type(value).__reduce__ is object.__reduce__:
@@ -87,7 +95,7 @@ def set_contents(value: Any, contents: tuple[Any, list[Any], list[Any]]) -> None
 
 def _can_be_pickled(value: Any) -> bool:
     """Whether an object itself can be pickled, apart from the objects that it refers to."""
-    if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
+    if isinstance(value, _BY_NAME):
         return _is_found(value) or not isinstance(value, type)
     try:
         _reduce(value)
@@ -95,6 +103,32 @@ def _can_be_pickled(value: Any) -> bool:
         return False
     # Built-in classes without a name, such as iterators of lists, are reduced to calls of others.
     return not type(value).__flags__ & _HEAP_TYPE or _is_found(type(value))
+
+
+def _is_bare(value: Any) -> bool:
+    """Whether an object has nothing but its identity, such as `object()`."""
+    if isinstance(value, _BY_NAME) or type(value) in copyreg.dispatch_table:
+        return False
+    made = value.__reduce_ex__(4)
+    return isinstance(made, tuple) and made[1:2] == ((type(value),),) and not any(made[2:])
+
+
+_names: dict[int, tuple[str, str]] = {}
+_modules_seen = 0
+
+
+def _name_in_module(value: Any) -> tuple[str, str] | None:
+    """Return a module and the name that an object has in it; None if it has none."""
+    global _modules_seen
+    if len(sys.modules) != _modules_seen:
+        _modules_seen = len(sys.modules)
+        for module_name, module in list(sys.modules.items()):
+            for name, held in list(getattr(module, "__dict__", {}).items()):
+                _names.setdefault(id(held), (module_name, name))
+    found = _names.get(id(value))
+    if found is None or getattr(sys.modules.get(found[0]), found[1], None) is not value:
+        return None
+    return found
 
 
 def _reduce(value: Any) -> None:
@@ -144,6 +178,11 @@ def made_method(function: Any, owner: Any) -> Any:
     return types.MethodType(function, owner)
 
 
+def named_object(module: str, name: str) -> Any:
+    """Return an object by its name in a module."""
+    return getattr(importlib.import_module(module), name)
+
+
 def set_state(function: Any, state: dict[str, Any]) -> None:
     """Give a new function the contents of its cells, its defaults and its attributes."""
     for cell, content in zip(function.__closure__ or (), state["cells"]):  # noqa: B905 - Python 3.9
@@ -159,7 +198,7 @@ def dumps(values: list[Any]) -> tuple[bytes, int]:
 
     Raises the error of pickling if one of the values itself can't be pickled.
     """
-    for own in (made_function, made_method, set_state, set_contents, Absent):
+    for own in (made_function, made_method, named_object, set_state, set_contents, Absent):
         own.__module__ = _NAME
     for value in values:
         # Without the argument itself, there would be nothing to compare.

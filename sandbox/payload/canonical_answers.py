@@ -209,19 +209,33 @@ def _container(value: Any, depth: int, above: tuple[int, ...]) -> str:
 
 
 def _state(value: Any, depth: int, above: tuple[int, ...]) -> str:
+    """Return a string for the value of a built-in type that an object extends, and for its attributes."""
     if isinstance(value, enum.Enum):
         # Not its attributes, in which the class keeps what it has computed.
         return canonical(value._value_, depth + 1, above)
-    held = _attributes(value, depth, above)
-    for plain in _SCALARS:
-        if isinstance(value, plain):
-            shown: str = plain.__repr__(value)
-            return "; ".join(part for part in (shown, held) if part)
-    inside = next((kind for kind in _PLAIN if isinstance(value, kind)), None)
-    if inside is not None:
-        items: Any = dict.items(value) if inside is dict else inside.__iter__(value)
-        return "; ".join(part for part in (_container(inside(items), depth, above), held) if part)
-    return held or _reduced(value, depth, above)
+    parts = [_built_in_value(value, depth, above), _attributes(value, depth, above)]
+    return "; ".join(filter(None, parts)) or _reduced(value, depth, above)
+
+
+def _built_in_value(value: Any, depth: int, above: tuple[int, ...]) -> str:
+    """Return a string for the value of the built-in type that the object's class extends; empty if none.
+
+    The methods of the built-in type are called, not those with which the class may replace them.
+    """
+    scalar_type = _extended(value, _SCALARS)
+    if scalar_type is not None:
+        text: str = scalar_type.__repr__(value)
+        return text
+    container_type = _extended(value, _PLAIN)
+    if container_type is None:
+        return ""
+    items: Any = dict.items(value) if container_type is dict else container_type.__iter__(value)
+    return _container(container_type(items), depth, above)
+
+
+def _extended(value: Any, kinds: tuple[Any, ...]) -> Any:
+    """Return the first of these types whose instance an object is; None if it is one of none."""
+    return next((kind for kind in kinds if isinstance(value, kind)), None)
 
 
 def _reduced(value: Any, depth: int, above: tuple[int, ...]) -> str:

@@ -57,7 +57,7 @@ class LiveFunctions:
             c for c in in_file.values() if c.co_firstlineno == line and _name_of(c) == name.rpartition(".")[2]
         ]
         if not old:
-            raise UnfitError(f"{name} is not to be found in memory")
+            raise UnfitError(f"{name} was not found in memory")
         # All swaps are planned before the first is made: a candidate is in memory as a whole or not at all.
         swaps: list[tuple[FunctionType, CodeType]] = []
         for code in old:
@@ -89,7 +89,7 @@ class LiveFunctions:
         planned = []
         for path, code in live.items():
             if path not in new:
-                raise UnfitError(f"a function inside of {name} exists already and is no longer defined")
+                raise UnfitError(f"a function inside {name} that exists already is no longer defined")
             if new[path].co_freevars != code.co_freevars:
                 raise UnfitError(f"{name} refers to other variables of the functions around it")
             planned += [(function, new[path]) for function in self.by_code[id(code)]]

@@ -81,7 +81,7 @@ class CodeWatch:
         """Whether code that need not be checked again is the environment's, by the id of the code."""
         self._waiting: dict[int, bool] = {}
         self._kept: list[CodeType] = []
-        self._alike: dict[tuple[str, int, str], list[CodeType]] | None = None
+        self._known_by_place: dict[tuple[str, int, str], list[CodeType]] | None = None
         self._written = {os.path.realpath(path).rstrip(os.sep) + os.sep: path for path in written}
         self._own = tuple(os.path.realpath(path).rstrip(os.sep) + os.sep for path in own)
         self._given = {os.path.realpath(path): _compiled(path) for path in given}
@@ -147,7 +147,7 @@ class CodeWatch:
         self._busy.add(thread)
         try:
             if key not in self._waiting:
-                self._take_in(code)
+                self._judge_function(code)
             if key in self._waiting:
                 self._ask(frame, code)
         finally:
@@ -185,7 +185,7 @@ class CodeWatch:
                 if not self._is_of_environment(caller):
                     self.made.add(f"<{event}>")
             elif isinstance(arguments[0], CodeType) and id(arguments[0]) not in self.settled:
-                self._take_in_module(arguments[0], caller)
+                self._judge_module(arguments[0], caller)
         finally:
             self._busy.discard(thread)
 
@@ -223,7 +223,7 @@ class CodeWatch:
         code = (caller if frame.f_back is None else frame).f_code
         return f"{os.sep.join(code.co_filename.split(os.sep)[-2:])} {_name_of(code)}"
 
-    def _take_in_module(self, code: CodeType, caller: FrameType) -> None:
+    def _judge_module(self, code: CodeType, caller: FrameType) -> None:
         name = code.co_filename
         if name.startswith(_FROZEN):
             if _is_frozen(code, name[len(_FROZEN) : -1]):
@@ -246,7 +246,7 @@ class CodeWatch:
                 return
         self._note(code, caller)
 
-    def _take_in(self, code: CodeType) -> None:
+    def _judge_function(self, code: CodeType) -> None:
         """Judge a function's code that was not part of executed code; it may be a copy of such code."""
         alike = self._known_copy(code)
         if alike is not None:
@@ -259,28 +259,38 @@ class CodeWatch:
 
         Return None if there is none.
         """
-        if self._alike is None:
-            self._alike = {}
+        if self._known_by_place is None:
+            self._known_by_place = {}
             for known in self._kept:
-                self._alike.setdefault(_place(known), []).append(known)
+                self._known_by_place.setdefault(_place(known), []).append(known)
         content = _content(code)
         return next(
-            (known for known in self._alike.get(_place(code), ()) if _content(known) == content), None
+            (known for known in self._known_by_place.get(_place(code), ()) if _content(known) == content),
+            None,
         )
 
     def _note(self, code: CodeType, caller: FrameType | None = None) -> None:
         """Record sourceless code, and its executor if that is known."""
         names = [found.co_name for found in _with_inner(code) if found.co_name not in _INNER]
-        loads = caller is not None and caller.f_code.co_name == _LOAD
-        if caller is None or loads or not self._is_of_environment(caller):
+        if caller is None or self._executes_for_submission(caller):
             _add(self.made, names)
             self._keep(code, environment=False, suspect=True)
             return
-        asked = self._entry_point(caller) if self._begun and not self._is_generated(code, caller) else None
-        if asked is not None:
-            _add(self.functions, (name for name in names if name[:1] != "<"))
-            _add(self.made_elsewhere, (f"{name} by {asked}" for name in names))
+        if self._begun and not self._is_generated(code, caller):
+            entry_point = self._entry_point(caller)
+            if entry_point is not None:
+                _add(self.functions, (name for name in names if name[:1] != "<"))
+                _add(self.made_elsewhere, (f"{name} by {entry_point}" for name in names))
         self._keep(code, environment=True)
+
+    def _executes_for_submission(self, caller: FrameType) -> bool:
+        """Whether sourceless code that `caller` executes counts as the submission's.
+
+        The import system is code of the environment, but what it loads without a source that was given can
+        only come from the submission.
+        """
+        is_import_system = caller.f_code.co_name == _LOAD
+        return is_import_system or not self._is_of_environment(caller)
 
     def _keep(self, code: CodeType, *, environment: bool, suspect: bool = False) -> None:
         self._begun = self._begun or not environment
@@ -289,8 +299,8 @@ class CodeWatch:
                 continue
             # Kept alive, so that no other code gets its id.
             self._kept.append(found)
-            if self._alike is not None:
-                self._alike.setdefault(_place(found), []).append(found)
+            if self._known_by_place is not None:
+                self._known_by_place.setdefault(_place(found), []).append(found)
             waits = not environment and (suspect or self._is_suspected(found))
             (self._waiting if waits else self.settled)[id(found)] = environment
 
@@ -350,7 +360,7 @@ def _add(names: set[str], more: Iterable[str]) -> None:
 
 
 def _name_of(code: CodeType) -> str:
-    return getattr(code, "co_qualname", code.co_name)  # only the name before Python 3.11
+    return getattr(code, "co_qualname", code.co_name)  # before Python 3.11, only the plain name
 
 
 def _with_inner(code: CodeType) -> Iterator[CodeType]:

@@ -7,6 +7,7 @@ Imported by `enter.py` if its order has `confine`; needs nothing but ctypes. The
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import stat
 import struct
@@ -22,6 +23,7 @@ _BY_VERSION = {1: (1 << 13) - 1, 2: _REFER, 3: _TRUNCATE, 5: _IOCTL_DEV}
 _OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE | _IOCTL_DEV
 _BIND_TCP, _CONNECT_TCP = 1, 2
 _ABSTRACT_SOCKETS, _SIGNALS = 1, 2
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -50,7 +52,8 @@ def confine(order: dict[str, dict[str, list[str]]], version: int, program: bytes
     The process also gives up the network and signals to other processes, as far as the version of Landlock
     can refuse these. `order` names paths under `read` (files and folders to read and execute), `look` (only
     to read), `list` (folders whose names may be listed) and `write` (everything is allowed), each as names
-    grouped by folder. A missing path is skipped. Raises `OSError` if the kernel refuses a call.
+    grouped by folder. A missing path is skipped. Raises `OSError` if the kernel refuses a call, or if
+    files or memory run out.
     """
     handled = rights_of(version)
     network = _BIND_TCP | _CONNECT_TCP if version >= 4 else 0
@@ -84,7 +87,9 @@ def confine(order: dict[str, dict[str, list[str]]], version: int, program: bytes
 def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        if error.errno in _EXHAUSTED:  # without this rule, a file that exists would be refused later
+            raise
         return
     try:
         # The kernel refuses a rule that grants rights of folders to a file.

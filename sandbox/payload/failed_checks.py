@@ -123,12 +123,15 @@ def _raising_checks(owner: Any) -> Iterator[types.FunctionType]:
     """Yield the checks that a module or a class defines; none if the installed version does not have it."""
     members = {} if owner is None else dict(vars(owner))
     for name, member in members.items():
-        found = inspect.unwrap(member) if name.startswith(_ALL) and callable(member) else None
+        is_check = name.startswith(_ALL) and callable(member)
+        found = inspect.unwrap(member) if is_check else None
         # Code can only replace code with the same number of free variables, which here is none.
-        if isinstance(found, types.FunctionType) and found.__closure__ is None:
-            is_own = isinstance(owner, type) or found.__globals__ is vars(owner)
-            if is_own and found.__code__ is not _entry.__code__:
-                yield found
+        if not isinstance(found, types.FunctionType) or found.__closure__ is not None:
+            continue
+        is_own = isinstance(owner, type) or found.__globals__ is vars(owner)
+        is_replaced = found.__code__ is _entry.__code__
+        if is_own and not is_replaced:
+            yield found
 
 
 def _place_of_check() -> str:

@@ -29,12 +29,16 @@ def equals_anything(frame: FrameType) -> bool | None:
     positional arguments, is never equal to everything.
     """
     code = frame.f_code
-    if code.co_flags & _GENERATOR or not (code.co_argcount or code.co_flags & _VARIABLE):
+    takes_operand = bool(code.co_argcount or code.co_flags & _VARIABLE)
+    if code.co_flags & _GENERATOR or not takes_operand:
         return False
-    if code.co_name not in _COMPARISONS and not _is_operand(frame.f_back):
+    is_comparison = code.co_name in _COMPARISONS or _is_operand(frame.f_back)
+    if not is_comparison:
         return None
-    function, arguments = _again(frame)
-    return bool(arguments) and any(_accepts(function, [*arguments[:-1], other]) for other in _others())
+    function, arguments = _copy_of_call(frame)
+    return bool(arguments) and any(
+        _accepts(function, [*arguments[:-1], other]) for other in _unequal_values()
+    )
 
 
 def _is_operand(caller: FrameType | None) -> bool:
@@ -43,16 +47,14 @@ def _is_operand(caller: FrameType | None) -> bool:
         return False
     for instruction in dis.get_instructions(caller.f_code):
         if instruction.offset == caller.f_lasti:
-            return instruction.opname == "CONTAINS_OP" or (
-                instruction.opname == "COMPARE_OP"
-                and (
-                    "==" in instruction.argrepr or instruction.argrepr in ("in", "not in")
-                )  # before Python 3.9
-            )
+            name, operator = instruction.opname, instruction.argrepr
+            is_equality = name == "COMPARE_OP" and "==" in operator
+            is_membership = name == "COMPARE_OP" and operator in ("in", "not in")  # before Python 3.9
+            return name == "CONTAINS_OP" or is_equality or is_membership
     return False
 
 
-def _again(frame: FrameType) -> tuple[FunctionType, list[object]]:
+def _copy_of_call(frame: FrameType) -> tuple[FunctionType, list[object]]:
     """Return a copy of a frame's function, and the positional arguments of its call."""
     code, names = frame.f_code, frame.f_locals
     cells = tuple(CellType(names[name]) if name in names else CellType() for name in code.co_freevars)
@@ -70,7 +72,7 @@ def _variable_name(code: CodeType) -> str:
     return code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
 
 
-def _others() -> Iterator[object]:
+def _unequal_values() -> Iterator[object]:
     """Yield values that no honest object equals."""
     # Random, so that a function can't recognise and refuse just these values.
     drawn = random.Random()
@@ -106,13 +108,13 @@ class StandIns:
         self._names = tuple(names)
         self._owned = frozenset(owned)
 
-    def look(self, namespace: Mapping[str, object], itself: object) -> None:
+    def check(self, namespace: Mapping[str, object], itself: object) -> None:
         """Check `sys.modules` and the namespace of the code that uses the names.
 
         `itself` is the gist's module.
         """
         for name in self._names:
-            found = _under(name, namespace, itself)
+            found = _object_named(name, namespace, itself)
             if found is not _MISSING:
                 self._note(name, _kind(found, namespace, itself))
         # Checked even without an import, because code may take modules from this table directly.
@@ -125,7 +127,7 @@ class StandIns:
             self.found.setdefault(name, kind)
 
 
-def _under(name: str, namespace: Mapping[str, object], itself: object) -> object:
+def _object_named(name: str, namespace: Mapping[str, object], itself: object) -> object:
     first, *attributes = name.split(".")
     found = namespace.get(first, vars(builtins).get(first, _MISSING))
     for attribute in attributes:
@@ -155,8 +157,8 @@ def _kind(found: object, namespace: Mapping[str, object], itself: object) -> str
         return ""
     if type(found) is SimpleNamespace:
         known = {id(value) for scope in (namespace, vars(builtins)) for value in scope.values()}
-        alien = _alien(found, known, itself, _DEPTH)
-        return f"a namespace with {alien}" if alien else ""
+        foreign = _foreign_member(found, known, itself, _DEPTH)
+        return f"a namespace with {foreign}" if foreign else ""
     if type(found) is FunctionType:
         return f"function {_code_name(found, itself)}"
     if issubclass(type(found), type):
@@ -164,7 +166,7 @@ def _kind(found: object, namespace: Mapping[str, object], itself: object) -> str
     return f"object of {_type_name(type(found))}"
 
 
-def _alien(space: SimpleNamespace, known: set[int], itself: object, depth: int) -> str:
+def _foreign_member(space: SimpleNamespace, known: set[int], itself: object, depth: int) -> str:
     """Return the first name in a namespace with a callable that neither the gist nor a module defines.
 
     The text also contains the callable's type; it is empty if there is no such name.
@@ -173,11 +175,13 @@ def _alien(space: SimpleNamespace, known: set[int], itself: object, depth: int) 
         if id(value) in known or value is itself:
             continue
         if type(value) is SimpleNamespace:
-            inner = _alien(value, known, itself, depth - 1) if depth else "too many namespaces in it"
+            inner = _foreign_member(value, known, itself, depth - 1) if depth else "too many namespaces in it"
             if inner:
                 return f"{name}.{inner}"
-        elif callable(value) and not (_is_of_top_level(value, itself) or _is_of_elsewhere(value, itself)):
-            return f"{name}, {_type_name(type(value))}"
+        elif callable(value):
+            is_defined = _is_of_top_level(value, itself) or _is_of_elsewhere(value, itself)
+            if not is_defined:
+                return f"{name}, {_type_name(type(value))}"
     return ""
 
 

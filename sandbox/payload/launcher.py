@@ -134,7 +134,7 @@ class Measures:
         `namespace` and `itself` are as for `StandIns.look`.
         """
         if self._order.get("owned"):
-            self._stand_ins.look(namespace, itself)
+            self._stand_ins.check(namespace, itself)
 
     def finish(self) -> None:
         """Stop measuring, and report the results."""
@@ -249,7 +249,7 @@ def _writer(descriptor: int) -> Callable[..., None]:
     return put
 
 
-def _whole(order: dict[str, Any]) -> dict[str, Any]:
+def _complete_order(order: dict[str, Any]) -> dict[str, Any]:
     """Return an order with the members in its file `more`, which are too long for a command line."""
     if "more" not in order:
         return order
@@ -266,4 +266,4 @@ def main(order: Mapping[str, Any]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(_whole(json.loads(sys.argv[1]))))
+    sys.exit(main(_complete_order(json.loads(sys.argv[1]))))

@@ -165,7 +165,7 @@ class Operands:
             ).visit(tree)
             example.source = ast.unparse(ast.fix_missing_locations(changed)) + "\n"
 
-    def look(self, names: dict[str, Any]) -> None:
+    def record_replaced(self, names: dict[str, Any]) -> None:
         """Record which functions of libraries and builtins are replaced, for a test with these globals.
 
         In a module that the test names, any other value counts as a replacement; in all other modules, only
@@ -175,7 +175,7 @@ class Operands:
         for owner in filter(self._is_of_a_library, _modules()):
             for name, value in list(vars(owner).items()):
                 if self._is_of_the_gist(value) or (
-                    id(owner) in reached and self._is_another(owner, name, value)
+                    id(owner) in reached and self._is_replacement(owner, name, value)
                 ):
                     self._note_replaced(f"{owner.__name__}.{name}")
         for name in {*names} & {*vars(builtins)}:
@@ -189,7 +189,7 @@ class Operands:
         code = _code_in(value)
         return code is not None and code.co_filename == self._path
 
-    def _is_another(self, owner: object, name: str, value: object) -> bool:
+    def _is_replacement(self, owner: object, name: str, value: object) -> bool:
         """Whether a public function other than a hook was replaced by a value without Python code."""
         before = self._functions.get((id(owner), name))
         if before is None or before is value or name[:1] == "_" or name.endswith("hook"):

@@ -76,7 +76,7 @@ class Encoder:
                 heap[str(number)] = node
                 characters += len(text)
             if len(self.reached) > MOST_NODES or characters > MOST_CHARACTERS:
-                raise sides.CannotTravelError("what the call holds is too large")
+                raise sides.CannotTravelError("the values of the call are too large")
         heap.update((str(number), node) for number, node in self.heap.items())
         return {"roots": values, "heap": heap, **({"stays": True} if self.stays else {})}
 
@@ -89,12 +89,14 @@ class Encoder:
         """Return the JSON form of a value. Raises `CannotTravelError` if it is nested too deeply."""
         kind = type(value)
         # Scalars come before the lookup in the table, because most parts of most calls are scalars.
-        if value is None or kind is bool or kind is str:
+        if value is None or kind is bool:
             return value
+        if kind is str:
+            return parts.text(value)
         if kind is int:
             return value if -_SMALL < value < _SMALL else ["i", hex(value)]
         if depth > _DEPTH:
-            raise sides.CannotTravelError("what the call holds is nested too deeply")
+            raise sides.CannotTravelError("the values of the call are nested too deeply")
         encoder = _ENCODERS.get(kind)
         if encoder is not None:
             return encoder(self, value, depth + 1)
@@ -191,8 +193,9 @@ class Encoder:
             cause = self.value(value.__cause__, 1)
             # An exception that arrived as its built-in base keeps the name of its class on the way back.
             called = self.shared.called.get(self.shared.numbers.get(id(value), 0), self.class_name(value))
-            arguments = self.value(parts.arguments_of(value), 1)
-            return ["exception", called, arguments, attributes, cause, parts.builtin_base(kind).__name__]
+            arguments, base_name = self.value(parts.arguments_of(value), 1), parts.builtin_base(kind).__name__
+            context = parts.context_of(self, value)
+            return ["exception", called, arguments, attributes, cause, base_name, context]
         held = None
         if base is not None and base is not object:
             held = self.base_contents(base, value)
@@ -226,7 +229,7 @@ class Encoder:
     def parts(self, values: Iterable[object]) -> list[Value]:
         found = [self.value(part, 1) for part in values]
         if len(found) > MOST_NODES * 5:
-            raise sides.CannotTravelError("what the call holds is too large")
+            raise sides.CannotTravelError("the values of the call are too large")
         return found
 
     def pairs(self, items: Iterable[tuple[object, object]]) -> list[list[Value]]:
@@ -254,7 +257,7 @@ def _view(encoder: Encoder, value: Any, depth: int) -> Value:
 
 
 _ENCODERS: dict[type, Callable[[Encoder, Any, int], Value]] = {
-    float: lambda encoder, value, depth: ["f", "nan" if value != value else value.hex()],
+    float: lambda encoder, value, depth: ["f", parts.nan_text(value) if value != value else value.hex()],
     complex: lambda encoder, value, depth: ["c", encoder.value(value.real, 1), encoder.value(value.imag, 1)],
     bytes: lambda encoder, value, depth: ["b", base64.b64encode(value).decode("ascii")],
     tuple: lambda encoder, value, depth: ["t", [encoder.value(part, depth) for part in value]],
@@ -315,8 +318,8 @@ class Decoder:
     def values(self) -> list[Any]:
         """Change the objects that the message changes, and return the values of its roots.
 
-        Raises `CannotTravelError` if the message is invalid, and `Unseen` if it contains a class or a name
-        that no answer of the true function contained.
+        Raises `CannotTravelError` if the message is invalid, and `UnseenNameError` if it contains a class
+        or a name that no answer of the true function contained.
         """
         before = [number for number in self.heap if number in self.shared.objects]
         for number in self.heap:
@@ -334,7 +337,7 @@ class Decoder:
         """Return the object with a number, which may still be empty, or raise `CannotTravelError`."""
         # `1.0` and `true` would lead to the same object, but make messages differ.
         if type(number) is not int:
-            raise sides.CannotTravelError("a number of an object is none")
+            raise sides.CannotTravelError("the number of an object is not an integer")
         if number in self.shared.objects:
             return self.shared.objects[number]
         if number in self.side.kept:
@@ -361,17 +364,12 @@ class Decoder:
             return make(self, node)
         kind = _KINDS.get(node[0])
         if kind is None:
-            raise sides.CannotTravelError(f"there is no kind of object {node[0]!r}")
+            raise sides.CannotTravelError(f"{node[0]!r} is not a kind of object")
         return kind()
 
     def lock(self, node: list[Any]) -> Any:
         """Return a new lock of the kind that a node names."""
         return next(make for kind, make in sides.LOCKS.items() if kind.__name__ == node[1])()
-
-    def factory(self, value: Value) -> Any:
-        """Return the function with which a `defaultdict` makes missing values."""
-        name = value[1] if type(value) is list and len(value) > 1 and value[0] == "n" else None
-        return sides.FACTORIES[name] if type(name) is str and name in sides.FACTORIES else self.value(value)
 
     def shell_of_class(self, node: list[Any]) -> Any:
         _, name, _, base_name, held = node
@@ -387,10 +385,10 @@ class Decoder:
         return base.__new__(kind)
 
     def exception(self, node: list[Any]) -> BaseException:
-        _, name, arguments, _, _, *base = node
+        _, name, arguments, _, _, *base = node[:6]
         kind = self.side.exception_named(name, base[0] if base else "")
         if not issubclass(kind, BaseException):
-            raise sides.CannotTravelError(f"{name} is no exception")
+            raise sides.CannotTravelError(f"{name} is not an exception")
         builtin: Any = parts.builtin_base(kind)
         given = self.value(arguments)
         made: BaseException = builtin.__new__(kind, *given)
@@ -404,22 +402,28 @@ class Decoder:
         return made
 
     def fill(self, number: int, *, changed: bool) -> None:
-        """Give an object its contents; `changed` says whether this side had the object before the message."""
+        """Give an object its contents; `changed` says whether this side had the object before the message.
+
+        Raises `CannotTravelError` if the class of an object that this side had is no longer the same.
+        """
         node, target = self.heap[number], self.shared.objects[number]
         if changed and not self.matches(node, number, target):
-            raise sides.CannotTravelError("an object became one of another class")
+            raise sides.CannotTravelError("the class of an object has changed")
         if node[0] == "object":
-            self.fill_attributes(target, node[2], changed)
+            self.fill_attributes(target, number, node[2], changed)
             if node[3] and type(target).__mro__ and not isinstance(target, sides.UNCHANGING):
                 self.fill_base(target, node, changed)
         elif node[0] == "exception":
-            self.fill_attributes(target, node[3], changed)
+            self.fill_attributes(target, number, node[3], changed)
             self.fill_arguments(target, node[2], changed)
-            self.fill_cause(target, self.value(node[4]), changed)
+            parts.fill_cause(self, target, self.value(node[4]), changed)
+            parts.fill_context(self, target, node[6] if len(node) > 6 else None, changed)
         elif not changed or self.side.may_write(target, node[0], new=False):
             sides.fill_container(self, target, node)
             if changed and node[0] == "default":
-                self.fill_factory(target, node[2])
+                parts.fill_factory(
+                    self, target, Encoder(self.shared).value(target.default_factory, 1), node[2]
+                )
 
     def fill_arguments(self, target: Any, arguments: Value, changed: bool) -> None:
         """Give an exception of this side the arguments that it has on the other side."""
@@ -429,36 +433,38 @@ class Decoder:
         if not sides.same_plain(target.args, given) and self.side.may_write(target, key, new=False):
             target.args = given
 
-    def fill_factory(self, target: collections.defaultdict[Any, Any], value: Value) -> None:
-        """Give a `defaultdict` of this side the factory that it has on the other side."""
-        known = Encoder(self.shared).value(target.default_factory, 1)
-        # Not decoded again if it is the same: a partial would be another one, and a name might be refused.
-        if not parts.is_same_function(known, value):
-            target.default_factory = self.factory(value)
-
-    def fill_cause(self, target: Any, cause: Any, changed: bool) -> None:
-        key = f"{sides.type_name(type(target))}.__cause__"
-        if target.__cause__ is not cause and (not changed or self.side.may_write(target, key, new=False)):
-            target.__cause__ = cause
-
     def matches(self, node: list[Any], number: int, target: object) -> bool:
         kind = type(target)
         if node[0] in ("object", "exception"):
             return bool(node[1] == self.shared.called.get(number, sides.type_name(kind)))
         return bool(sides.NODE_KINDS.get(kind) == node[0])
 
-    def fill_attributes(self, target: object, attributes: dict[str, Value], changed: bool) -> None:
+    def fill_attributes(
+        self, target: object, number: int, attributes: dict[str, Value], changed: bool
+    ) -> None:
         held = sides.attributes_of(target)
         kind = type(target)
-        allowed = {name for name in attributes if name in held or self.side.may_set(kind, name)}
+        allowed = {name for name in attributes if name in held or self.may_set(kind, name, number)}
         parts = {name: self.value(part) for name, part in attributes.items() if name in allowed}
         if changed:
             parts = self.allowed(kind, target, held, parts)
+        else:
+            parts = self.without_hiding(kind, target, parts)
         for name, part in parts.items():
             if name not in held or held[name] is not part:
                 self.side.check_attribute(kind, name, part)
         if parts or held:
             sides.set_attributes(target, parts)
+
+    def without_hiding(self, kind: type, target: object, parts: dict[str, Any]) -> dict[str, Any]:
+        """Return the attributes of a new object without caches and overridden defaults that are refused."""
+        hiding = [n for n in parts if sides.is_cached(kind, n) or sides.is_default(kind, n, parts[n])]
+        refused = {name for name in hiding if not self.side.may_hide(target, name, parts[name])}
+        return {name: part for name, part in parts.items() if name not in refused}
+
+    def may_set(self, kind: type, name: str, number: int) -> bool:
+        """Whether the message may give an object with this number an attribute that it does not have."""
+        return self.side.may_set(kind, name, f"{self.shared.call}/{number}")
 
     def allowed(
         self, kind: type, target: object, held: dict[str, object], parts: dict[str, Any]
@@ -493,23 +499,23 @@ class Decoder:
         """Return the value of a JSON form. Raises `CannotTravelError` if the form is not valid."""
         if type(value) is dict:
             # Only lists are tagged; a dictionary can't come from an honest encoder here.
-            raise sides.CannotTravelError("an object of JSON is no value")
+            raise sides.CannotTravelError("a JSON object is not a value")
         if type(value) is not list:
             return value
         decoder = _DECODERS.get(value[0])
         if decoder is None:
-            raise sides.CannotTravelError(f"there is no kind of value {value[0]!r}")
+            raise sides.CannotTravelError(f"{value[0]!r} is not a kind of value")
         return decoder(self, *value[1:])
 
     def named(self, name: str, otherwise: Value = None) -> object:
-        instead = self.instead(name, otherwise)
-        return self.side.named(name) if instead is None else instead
+        substitute = self.substitute(name, otherwise)
+        return self.side.named(name) if substitute is None else substitute
 
-    def instead(self, name: str, otherwise: Value) -> object:
-        """Record a name in an answer; return None or a refused name's substitute, or raise `Unseen`."""
+    def substitute(self, name: str, otherwise: Value) -> object:
+        """Record a name; return None or a refused name's substitute. Raises `UnseenNameError` without one."""
         try:
             self.side.answered(name)
-        except sides.Unseen:
+        except sides.UnseenNameError:
             # Any other value would be read in one way here, and in another by the comparison of answers.
             if type(otherwise) is not list or not otherwise or otherwise[0] not in _STAND_INS:
                 raise
@@ -521,7 +527,7 @@ class Decoder:
         if number in self.side.kept:
             return self.side.kept[number]
         if node[0] != "function":
-            raise sides.CannotTravelError(f"{node[0]} does not ask")
+            raise sides.CannotTravelError(f"a function was expected, not {node[0]}")
         made = self.side.proxy_for(number, list(node))
         self.side.keep(made, number)
         return made
@@ -534,27 +540,28 @@ class Decoder:
                 raise sides.CannotTravelError(f"{name} does not extend {base}")
             return found
         if not issubclass(kind, enum.Enum):
-            raise sides.CannotTravelError(f"{name} is no enumeration")  # otherwise, its constructor would run
+            # Otherwise, its constructor would run.
+            raise sides.CannotTravelError(f"{name} is not an enumeration")
         return kind(self.value(value))
 
     def method(self, receiver: Value, name: str, otherwise: Value = None) -> object:
         found = self.value(receiver)
-        instead = self.instead(f"{sides.type_name(type(found))}.{name}", otherwise)
-        return getattr(found, name) if instead is None else instead
+        substitute = self.substitute(f"{sides.type_name(type(found))}.{name}", otherwise)
+        return getattr(found, name) if substitute is None else substitute
 
     def view(self, name: str, held: Value) -> object:
         if name not in sides.VIEWS.values():
-            raise sides.CannotTravelError(f"there is no view {name!r}")
+            raise sides.CannotTravelError(f"{name!r} is not a view of dictionaries")
         return getattr(dict, name)(self.value(held))
 
     def by_parts(self, name: str, arguments: Value, otherwise: Value = None) -> object:
-        instead = self.instead(name, otherwise) if name in sides.CALLABLE_PARTS else None
-        return sides.PARTS[name](*self.value(arguments)) if instead is None else instead
+        substitute = self.substitute(name, otherwise) if name in sides.CALLABLE_PARTS else None
+        return sides.PARTS[name](*self.value(arguments)) if substitute is None else substitute
 
     def partial(self, function: Value, arguments: Value, keywords: Value, otherwise: Value = None) -> object:
-        instead = self.instead("partial", otherwise)
-        if instead is not None:
-            return instead
+        substitute = self.substitute("partial", otherwise)
+        if substitute is not None:
+            return substitute
         return functools.partial(self.value(function), *self.value(arguments), **dict(self.value(keywords)))
 
 
@@ -562,15 +569,16 @@ _SHELLS: dict[str, Callable[[Decoder, list[Any]], Any]] = {
     "object": Decoder.shell_of_class,
     "exception": Decoder.exception,
     "deque": lambda decoder, node: collections.deque(maxlen=node[2]),
-    "default": lambda decoder, node: collections.defaultdict(decoder.factory(node[2])),
+    "default": lambda decoder, node: collections.defaultdict(parts.factory(decoder, node[2])),
     "lock": Decoder.lock,
 }
 _KINDS: dict[str, Any] = {name: kind for kind, name in sides.NODE_KINDS.items() if name not in _SHELLS}
 _DECODERS: dict[str, Callable[..., Any]] = {
     "#": Decoder.known,
     "a": Decoder.stand_in_for,
+    "u": lambda decoder, encoded: parts.text_of(encoded),
     "i": lambda decoder, text: int(text, 16),
-    "f": lambda decoder, text: float("nan") if text == "nan" else float.fromhex(text),
+    "f": lambda decoder, text: float.fromhex(text),
     "c": lambda decoder, real, imaginary: complex(decoder.value(real), decoder.value(imaginary)),
     "b": lambda decoder, text: base64.b64decode(text),
     "t": lambda decoder, parts: tuple(decoder.parts(parts)),

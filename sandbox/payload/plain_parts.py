@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import collections
 import json
+import math
 import re
 import warnings
 from collections.abc import Callable
@@ -31,6 +32,102 @@ def names_file(error: BaseException) -> bool:
 def arguments_of(error: Any) -> tuple[Any, ...]:
     """Return the arguments of an exception; an `OSError` keeps the name of a file outside of `args`."""
     return (*error.args, error.filename) if names_file(error) and len(error.args) == 2 else error.args
+
+
+_SCALARS = (type(None), bool, int, float, str)
+_MOST_CONTEXTS = 5
+
+
+def context_of(encoder: Any, error: BaseException) -> list[Any] | None:
+    """Return the JSON form of an exception's context: whether it is suppressed, and the exceptions in it.
+
+    None if there is none. A context whose object both sides know is a reference. Others are rebuilt from the
+    class and the plain arguments, because whatever else they hold might not travel, and nobody reads it.
+    """
+    chain: list[Any] = []
+    held = error.__context__
+    while held is not None and len(chain) < _MOST_CONTEXTS:
+        if id(held) in encoder.side.kept_numbers or id(held) in encoder.shared.numbers:
+            chain.append(encoder.reference(held))
+            break
+        chain.append(_summary(encoder, held))
+        held = held.__context__
+    return [error.__suppress_context__, chain] if chain or error.__suppress_context__ else None
+
+
+def _summary(encoder: Any, error: BaseException) -> list[Any]:
+    kind = type(error)
+    base = builtin_base(kind)
+    name = sides.type_name(kind if encoder.side.visible(kind) else base)
+    plain = error.args if all(type(part) in _SCALARS for part in error.args) else ()
+    return ["c", name, base.__name__, encoder.value(plain, 1)]
+
+
+def fill_cause(decoder: Any, target: Any, cause: Any, changed: bool) -> None:
+    """Give an exception the cause that it has on the other side."""
+    if target.__cause__ is not cause and _may_write(decoder, target, "__cause__", changed):
+        target.__cause__ = cause
+
+
+def fill_context(decoder: Any, target: Any, context: Any, changed: bool) -> None:
+    """Give an exception the context that it has on the other side.
+
+    If this side had the exception before (`changed`), a context that it has here is kept.
+    """
+    is_suppressed, chain = context or (False, ())
+    if type(is_suppressed) is not bool or len(chain) > _MOST_CONTEXTS:
+        raise sides.CannotTravelError("the context of an exception is malformed")
+    has_own_context = changed and target.__context__ is not None
+    if has_own_context:
+        chain = ()
+    if chain and _may_write(decoder, target, "__context__", changed):
+        link = target
+        for part in chain:
+            link.__context__ = _context(decoder, part)
+            link = link.__context__
+    if target.__suppress_context__ != is_suppressed and _may_write(
+        decoder, target, "__suppress_context__", changed
+    ):
+        target.__suppress_context__ = is_suppressed
+
+
+def _context(decoder: Any, part: list[Any]) -> BaseException:
+    """Return an exception in a context, without its own context. Raises `CannotTravelError` for others."""
+    if part[0] != "c":
+        found = decoder.value(part)
+        if not isinstance(found, BaseException):
+            raise sides.CannotTravelError("the context of an exception is not an exception")
+        return found
+    _, name, base, given = part
+    kind = decoder.side.context_named(name, base)
+    made: BaseException = builtin_base(kind).__new__(kind)  # type: ignore[call-overload]
+    made.args = decoder.value(given)
+    return made
+
+
+def _may_write(decoder: Any, target: object, name: str, changed: bool) -> bool:
+    key = f"{sides.type_name(type(target))}.{name}"
+    return not changed or bool(decoder.side.may_write(target, key, new=False))
+
+
+def nan_text(value: float) -> str:
+    """Return the text of a NaN with its sign, which `float.hex` leaves out."""
+    return "nan" if math.copysign(1, value) > 0 else "-nan"
+
+
+def text(value: str) -> Any:
+    """Return the JSON form of a string: JSON would read two surrogates in a row as one character."""
+    if value.isascii() or not _PAIR.search(value):
+        return value
+    return ["u", base64.b64encode(value.encode("utf-32-le", "surrogatepass")).decode("ascii")]
+
+
+def text_of(encoded: str) -> str:
+    """Return a string with surrogates from its JSON form."""
+    return base64.b64decode(encoded).decode("utf-32-le", "surrogatepass")
+
+
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def ordered(parts: list[Any]) -> list[Any]:
@@ -66,6 +163,35 @@ def is_same_function(one: Any, other: Any) -> bool:
         return one is other is None
     is_partial = one[0] == other[0] == "p"
     return is_partial or all(first == second for first, second in zip(one, other))  # noqa: B905 - Python 3.9
+
+
+def factory(decoder: Any, value: Any) -> Any:
+    """Return the function with which a `defaultdict` makes missing values, from its JSON form."""
+    name = value[1] if type(value) is list and len(value) > 1 and value[0] == "n" else None
+    if type(name) is str and name in sides.FACTORIES:
+        return sides.FACTORIES[name]
+    number, node = _function_elsewhere(decoder, value)
+    if node and node[0] == "function" and number not in decoder.side.kept:
+        decoder.side.keep(decoder.side.factory(number, node), number)
+    return decoder.value(value)
+
+
+def _function_elsewhere(decoder: Any, value: Any) -> tuple[int, Any]:
+    """Return the number and the node of a function that stays on the other side, or of a substitute."""
+    last: Any = value[-1] if type(value) is list and value else None
+    is_substitute = type(last) is list and len(last) > 2 and last[0] == "a"
+    if is_substitute and type(last[1]) is int:
+        return last[1], last[2:]
+    if type(last) is int and value[0] == "#":
+        return last, decoder.heap.get(last)
+    return 0, None
+
+
+def fill_factory(decoder: Any, target: collections.defaultdict[Any, Any], known: Any, value: Any) -> None:
+    """Give a `defaultdict` the factory that it has on the other side; `known` is the form of its own."""
+    # Not decoded again if it is the same: a partial would be another one, and a name might be refused.
+    if not is_same_function(known, value):
+        target.default_factory = factory(decoder, value)
 
 
 def pattern(text: Any, flags: int) -> re.Pattern[Any]:

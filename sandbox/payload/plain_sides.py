@@ -7,6 +7,7 @@ or methods.
 from __future__ import annotations
 
 import base64
+import builtins
 import collections
 import datetime
 import decimal
@@ -33,7 +34,7 @@ class CannotTravelError(BaseException):
     """
 
 
-class Unseen(BaseException):
+class UnseenNameError(BaseException):
     """An answer contains a class or a name that no true answer was seen to contain."""
 
 
@@ -106,9 +107,20 @@ def mro_of(kind: type) -> tuple[type, ...]:
     return found
 
 
+_OF_EXCEPTIONS: dict[Any, tuple[str, ...]] = {
+    AttributeError: ("name",),
+    ImportError: ("name", "path"),
+    NameError: ("name",),
+}
+"""The attributes of built-in exceptions besides `args`; before Python 3.10, two exceptions have no name."""
+
+
 def slots_of(kind: type) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the descriptor of each slot of a class."""
+    """Yield the name and the descriptor of each slot of a class, and of what a built-in exception holds."""
     for part in mro_of(kind):
+        for name in _OF_EXCEPTIONS.get(part, ()):
+            if name in vars(part):
+                yield name, vars(part)[name]
         for name, found in type.__dict__["__dict__"].__get__(part).items():
             if type(found) is types.MemberDescriptorType and "__slots__" in vars(part):
                 yield name, found
@@ -124,6 +136,20 @@ def class_member(kind: type, name: str) -> object:
     return None
 
 
+def is_cached(kind: type, name: str) -> bool:
+    """Whether an attribute holds what a cached property of the class computes."""
+    return type(class_member(kind, name)).__name__ == "cached_property"
+
+
+def is_default(kind: type, name: str, part: object) -> bool:
+    """Whether an attribute takes the place of a default of the class, and both are plain data."""
+    both = type(class_member(kind, name)), type(part)
+    return not name.startswith("__") and _PLAIN_DATA.issuperset(both)
+
+
+_PLAIN_DATA = frozenset((type(None), bool, *PLAIN_BASES))
+
+
 def attributes_of(value: object) -> dict[str, object]:
     """Return an object's own attributes by name, including those in slots."""
     try:
@@ -134,9 +160,11 @@ def attributes_of(value: object) -> dict[str, object]:
     # An empty slot raises AttributeError; it does not count as an attribute.
     for name, slot in slots_of(type(value)):
         try:
-            held[name] = slot.__get__(value)
+            found = slot.__get__(value)
         except AttributeError:
             continue
+        if found is not None or slot.__objclass__ not in _OF_EXCEPTIONS:
+            held[name] = found
     return held
 
 
@@ -209,6 +237,17 @@ def resolved(name: str) -> object:
     return found
 
 
+def present(name: str) -> object | None:
+    """Return the object with the name `module:qualname` without importing anything; None if there is none."""
+    module, _, path = name.partition(":")
+    found: object = sys.modules.get(module)
+    for part in path.split("."):
+        # Not by `getattr`, which could run code of the library.
+        held = vars(found) if isinstance(found, (type, types.ModuleType)) else {}
+        found = held.get(part)
+    return found
+
+
 def name_of(value: Any) -> str:
     """Return the `module:qualname` of a class, function, module, descriptor or enum member.
 
@@ -250,15 +289,15 @@ DESCRIPTORS = (
 
 def _confirmed_name(value: object, module: object, path: str) -> str:
     found: Any = sys.modules.get(module) if type(module) is str else None
-    if found is None or not path or "<" in path:
+    is_importable = bool(path) and "<" not in path
+    if found is None or not is_importable:
         return ""
     for part in path.split("."):
         found = getattr(found, part, None)
     # A bound method is a new object at each access, so it is compared by equality.
-    same = found is value or (
-        type(value) is types.MethodType and type(found) is types.MethodType and found == value
-    )
-    return f"{module}:{path}" if same else ""
+    are_methods = type(value) is type(found) is types.MethodType
+    is_same = found is value or (are_methods and found == value)
+    return f"{module}:{path}" if is_same else ""
 
 
 _REAL_FILES: dict[str, str] = {}
@@ -278,11 +317,11 @@ class Singletons:
     def name(self, value: object) -> str:
         """Return the name of an object; empty if it has none."""
         if len(sys.modules) != self.modules:
-            self.look()
+            self.search()
         return self.names.get(id(value), "")
 
-    def look(self) -> None:
-        """Search the modules that are imported by now."""
+    def search(self) -> None:
+        """Search the modules that have been imported so far."""
         self.modules = len(sys.modules)
         self.names, self.held = {}, []
         for name, module in sorted(sys.modules.items()):
@@ -294,7 +333,7 @@ class Singletons:
         file = getattr(module, "__file__", None)
         if type(file) is not str:
             return False
-        # Every import makes `look` check all modules again, and resolving a path is expensive.
+        # Every import makes `search` check all modules again, and resolving a path is expensive.
         if file not in _REAL_FILES:
             _REAL_FILES[file] = os.path.realpath(file)
         return _REAL_FILES[file].startswith(self.root)
@@ -327,7 +366,8 @@ def same_plain(before: object, after: object) -> bool:
         return len(before) == len(after) and all(map(same_plain, before, after))
     if type(before) is frozenset and type(after) is frozenset:
         return all(type(part) in _COMPARED for part in (*before, *after)) and before == after
-    if type(before) is not type(after) or type(before) not in _COMPARED:
+    is_compared_by_content = type(before) is type(after) and type(before) in _COMPARED
+    if not is_compared_by_content:
         return False
     # NaN does not equal itself, but that is no change.
     both_nan = before != before and after != after
@@ -363,8 +403,10 @@ def _fill_items(decoder: Any, target: Any, node: list[Any]) -> None:
 
 
 def _fill_namespace(decoder: Any, target: types.SimpleNamespace, node: list[Any]) -> None:
+    kind, number = type(target), decoder.shared.number(target)
+    given = [(name, part) for name, part in decoder.pairs(node[1]) if decoder.may_set(kind, name, number)]
     vars(target).clear()
-    vars(target).update(decoder.pairs(node[1]))
+    vars(target).update(given)
 
 
 def _fill_bytes(decoder: Any, target: bytearray, node: list[Any]) -> None:
@@ -425,7 +467,7 @@ class ProcessSide:
         """
         found = resolved(name)
         if not isinstance(found, type):
-            raise CannotTravelError(f"{name} is no class")
+            raise CannotTravelError(f"{name} is not a class")
         return found
 
     def exception_named(self, name: str, base: str) -> type:
@@ -435,8 +477,18 @@ class ProcessSide:
         """
         found = self.kind_named(name, "BaseException")
         if found is None:
-            raise CannotTravelError(f"{name} is no exception")
+            raise CannotTravelError(f"{name} is not an exception")
         return found
+
+    def context_named(self, name: str, base: str) -> type[BaseException]:
+        """Return the class of an exception in a context; `base` is the built-in class that it extends.
+
+        Nothing is imported for it, and nobody may answer with it: a class that is not there is its base.
+        """
+        for found in (present(name), vars(builtins).get(base)):
+            if isinstance(found, type) and issubclass(found, BaseException):
+                return found
+        return Exception
 
     def travels_as_proxy(self, value: object) -> bool:
         """Whether a proxy accompanies a callable, for use if the other side refuses its name."""
@@ -466,12 +518,16 @@ class ProcessSide:
         """Return a proxy of an object that stays on the other side."""
         raise NotImplementedError
 
+    def factory(self, number: int, node: list[Any]) -> object:
+        """Return a proxy of a function on the other side with which a `defaultdict` makes missing values."""
+        return self.proxy_for(number, node)
+
     def may_write(self, value: object, key: str, *, new: bool) -> bool:
         """Whether a message may change an attribute, named by `key`, or a container of that kind."""
         return True
 
-    def may_set(self, kind: type, name: str) -> bool:
-        """Whether a message may give an object an attribute that it does not have."""
+    def may_set(self, kind: type, name: str, place: str) -> bool:
+        """Whether a message may give an object an attribute; `place` is `call/number` of the object."""
         return True
 
     def may_hide(self, value: object, name: str, part: object) -> bool:
@@ -479,10 +535,10 @@ class ProcessSide:
         return True
 
     def check_attribute(self, kind: type, name: str, part: object) -> None:
-        """Raise `Unseen` if an object of this class must not have such an attribute."""
+        """Raise `UnseenNameError` if an object of this class must not have such an attribute."""
 
     def answered(self, name: str) -> None:
-        """Record that a message contains a class or a name; raise `Unseen` if it is refused."""
+        """Record that a message contains a class or a name; raise `UnseenNameError` if it is refused."""
 
     def keep(self, value: object, number: int = 0) -> int:
         """Keep an object that stays, or its proxy, and return its number, which never changes.

@@ -18,7 +18,7 @@ class TooLargeError(Exception):
     """The folders are too large to be kept in memory."""
 
 
-def _print_of(found: os.stat_result) -> _Print:
+def _fingerprint(found: os.stat_result) -> _Print:
     return found.st_mode, found.st_ino, found.st_size, found.st_ctime_ns
 
 
@@ -35,7 +35,7 @@ class Pristine:
             if size > _MOST:
                 raise TooLargeError
             self.contents[path] = _read(path, found)
-            self.prints[path] = _print_of(found)
+            self.prints[path] = _fingerprint(found)
 
     def _walk(self) -> Iterator[tuple[str, os.stat_result]]:
         waiting = list(self.folders)
@@ -69,7 +69,7 @@ class Pristine:
         known = self.prints[path]
         if stat.S_ISDIR(known[0]):  # its times change with its content
             return known[0] == found.st_mode
-        return known == _print_of(found)
+        return known == _fingerprint(found)
 
     def _write(self, path: str) -> None:
         content, mode = self.contents[path], self.prints[path][0]
@@ -85,7 +85,7 @@ class Pristine:
             os.makedirs(path, exist_ok=True)
             os.chmod(path, stat.S_IMODE(mode))
         with contextlib.suppress(FileNotFoundError):
-            self.prints[path] = _print_of(os.lstat(path))
+            self.prints[path] = _fingerprint(os.lstat(path))
 
 
 def _read(path: str, found: os.stat_result) -> bytes | str | None:

@@ -6,34 +6,45 @@ passes in another process, whatever the function does.
 
 from __future__ import annotations
 
+import _socket
+import builtins
+import contextvars
+import decimal
+import gc
+import importlib
+import locale
+import logging
 import os
+import random
 import sys
 import threading
+import warnings
+import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING or "." in __name__:
-    from gistpoint.sandbox.payload.plain_sides import LOCKS, NODE_KINDS, UNCHANGING
+    from gistpoint.sandbox.payload.plain_sides import (
+        LOCKS,
+        NODE_KINDS,
+        UNCHANGING,
+        attributes_of,
+        type_name,
+    )
 else:
-    from gistpoint_sides import LOCKS, NODE_KINDS, UNCHANGING
+    from gistpoint_sides import LOCKS, NODE_KINDS, UNCHANGING, attributes_of, type_name
 
-_MOST_KEPT = 5_000
+OF_VALUE = "a value of an earlier call, with "
+"""The beginning of a report on a value that occurs again; an attribute follows, as `module:class.name`."""
+_MOST_KEPT = 500_000
+"""The maximum number of remembered objects; more than the answers of a run that is repeated contain."""
 _MOST_TRACKED, _MOST_OF_CALL = 200, 50
 _ALL_CALLS, _EACH = 200, 16
 
 
-def _of_module(module: str, get: Callable[[Any], object]) -> Callable[[], object]:
-    """Return a function that reads the state of a module, which may not be imported yet."""
-
-    def read() -> object:
-        found = sys.modules.get(module)
-        return None if found is None else get(found)
-
-    return read
-
-
-def _settings_of(context: Any) -> object:
-    """Return what decides about results in a decimal context: not the flags, which results leave there."""
+def _settings_of_decimal() -> object:
+    """Return the settings of the decimal context that affect results; its flags are set by results."""
+    context = decimal.getcontext()
     names = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
     return [*(getattr(context, name) for name in names), dict(context.traps)]
 
@@ -44,6 +55,64 @@ def _umask() -> int:
     return mask
 
 
+def _loggers() -> object:
+    """Return the settings of loggers, by name, without new loggers and handlers that drop their records."""
+    known = [("", logging.root), *logging.root.manager.loggerDict.copy().items()]
+    found = {}
+    for name, logger in known:
+        if isinstance(logger, logging.Logger):
+            handlers = [part for part in logger.handlers if not isinstance(part, logging.NullHandler)]
+            state = [logger.level, logger.disabled, logger.propagate, handlers, list(logger.filters)]
+            if state != _UNSET_LOGGER:
+                found[name] = state
+    return logging.root.manager.disable, found
+
+
+_UNSET_LOGGER = [0, False, True, [], []]
+
+
+def _random_state_of_numpy() -> object:
+    """Return the state of numpy's global random numbers; None if they are not imported yet."""
+    found: Any = sys.modules.get("numpy.random")
+    state = () if found is None else found.get_state()
+    return [part.tobytes() if hasattr(part, "tobytes") else part for part in state] or None
+
+
+def _settings_of_numpy() -> object:
+    """Return how numpy reports errors and prints arrays; None if it is not imported yet."""
+    found: Any = sys.modules.get("numpy")
+    return None if found is None else (found.geterr(), found.get_printoptions())
+
+
+_OF_SETTINGS = frozenset(("decimal_context", "numpy.ufunc.extobj", "format_options"))
+"""The context variables of `decimal` and numpy, whose settings are compared separately."""
+
+
+class _ContextVariables:
+    """The values of all context variables; equal to others if each variable has the same object."""
+
+    def __init__(self) -> None:
+        held = contextvars.copy_context().items()
+        self.values = {variable: value for variable, value in held if variable.name not in _OF_SETTINGS}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _ContextVariables) or self.values.keys() != other.values.keys():
+            return False
+        return all(value is other.values[variable] for variable, value in self.values.items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _timers() -> object:
+    """Return which timers of the process are running, regardless of their remaining time."""
+    timers = (_SIGNAL.ITIMER_REAL, _SIGNAL.ITIMER_VIRTUAL, _SIGNAL.ITIMER_PROF)
+    return [any(_SIGNAL.getitimer(timer)) for timer in timers]
+
+
+_HOOKS = ("excepthook", "displayhook", "unraisablehook", "breakpointhook")
+_DESCRIPTORS = "/proc/self/fd"
+# The module in C, because the one in Python converts each handler to a member of an enumeration.
+_SIGNAL: Any = importlib.import_module("_signal")
 _ENVIRON = os.environ
 _RAW_ENVIRON: Any = getattr(os.environ, "_data", os.environ)
 """The dictionary behind `os.environ`, which is read without decoding."""
@@ -54,51 +123,69 @@ _READ: dict[str, Callable[[], object]] = {
     "the import path": lambda: list(sys.path),
     "tracing": lambda: (sys.gettrace(), sys.getprofile()),
     "the threads": threading.active_count,
-    "the state of random": _of_module("random", lambda module: module.getstate()),
-    "the decimal context": _of_module("decimal", lambda module: _settings_of(module.getcontext())),
-    "the locale": _of_module("locale", lambda module: module.setlocale(module.LC_ALL)),
-    "the collection of garbage": _of_module(
-        "gc", lambda module: (module.isenabled(), module.get_threshold())
-    ),
-    # The module in C, because the one in Python converts each handler to a member of an enumeration.
-    "signals": _of_module("_signal", lambda module: list(map(module.getsignal, range(1, module.NSIG)))),
+    "the state of random": lambda: random.getstate(),
+    "the decimal context": _settings_of_decimal,
+    "the locale": lambda: locale.setlocale(locale.LC_ALL),
+    "the collection of garbage": lambda: (gc.isenabled(), gc.get_threshold()),
+    "signals": lambda: list(map(_SIGNAL.getsignal, range(1, _SIGNAL.NSIG))),
     "the standard streams": lambda: [sys.stdin, sys.stdout, sys.stderr],
     "the mode of new files": _umask,
+    "the filters of warnings": lambda: (list(warnings.filters), warnings.showwarning),
+    "the settings of loggers": _loggers,
+    "the hooks of the interpreter": lambda: [getattr(sys, name, None) for name in _HOOKS],
+    "the import hooks": lambda: (list(sys.meta_path), list(sys.path_hooks)),
+    "the arguments of the program": lambda: list(sys.argv),
+    "the built-in names": lambda: dict(vars(builtins)),
+    "the open files": lambda: sorted(os.listdir(_DESCRIPTORS)),
+    "the context variables": _ContextVariables,
+    "the timers": _timers,
+    "the time limit of sockets": lambda: _socket.getdefaulttimeout(),
+    "the state of numpy's random numbers": _random_state_of_numpy,
+    "the settings of numpy": _settings_of_numpy,
 }
+_OF_NUMPY = frozenset(("the state of numpy's random numbers", "the settings of numpy"))
 
 
 class ProcessState:
     """The state of the process before a call, and the objects in the answers to earlier calls."""
 
     def __init__(self) -> None:
-        self.answered: dict[int, tuple[object, int]] = {}
+        self.answered: dict[int, tuple[Callable[[], object], int]] = {}
         """The objects of answers with the numbers of their calls, by id; keeping them keeps ids unique."""
+        self.values: set[str] = set()
+        """The attributes of values in several answers, as `module:class.name`."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more objects can be remembered."""
+        return len(self.answered) >= _MOST_KEPT
 
     def read(self) -> dict[str, object]:
         """Return the state of each part of the process, by the part's name."""
         return {name: _state(read) for name, read in _READ.items()}
 
     def changed(self, before: dict[str, object]) -> list[str]:
-        """Return the names of the parts that changed since `before`, except in newly imported modules."""
-        found = []
-        for name, read in _READ.items():
-            old, new = before[name], _state(read)
-            if old is not None and old != new:
-                found.append(name)
-        return found
+        """Return the names of the parts that changed since `before`, except those of a new numpy."""
+        after = self.read()
+        known = {name for name in after if before[name] is not None or name not in _OF_NUMPY}
+        return [name for name in after if name in known and before[name] != after[name]]
 
     def is_shared(self, made: Iterable[object], call: int) -> bool:
         """Return whether one of the objects in the answers to a call was in one to an earlier call.
 
         `made` are the objects of the submission in the call's answers, at any depth. Only those that can
-        change count. They are remembered with the call, up to a limit.
+        change count; of values, which only a test or other code of the library could change, the attributes
+        are added to `values`. All are remembered with the call, up to a limit.
         """
         found = False
-        for value in filter(_can_change, made):
-            known, of_call = self.answered.get(id(value), (None, call))
-            found = found or (known is value and of_call != call)
-            if len(self.answered) < _MOST_KEPT:
-                self.answered.setdefault(id(value), (value, call))
+        for value in made:
+            known, of_call = self.answered.get(id(value), (_nothing, call))
+            if known() is value:
+                if of_call != call:
+                    found = found or _can_change(value)
+                    self.values.update(attributes_of_value(value))
+            elif not self.is_full:
+                self.answered[id(value)] = _holding(value), call
         return found
 
 
@@ -113,15 +200,34 @@ class EarlierCalls:
         self.is_changed = is_changed
         self.calls: dict[int, Any] = {}
         self.number = 0
+        self.values: set[str] = set()
+        """The attributes of values that an earlier call was given, as `module:class.name`."""
 
-    def add(self, call: int, shared: Any) -> None:
-        """Remember the objects of a call that has been answered, unless they are too many."""
+    def add(self, call: int, shared: Any) -> bool:
+        """Remember the objects of a call that has been answered; return False if its answer has too many."""
         if len(shared.objects) > _MOST_OF_CALL:
-            return
+            # Only too many objects of its own count against a submission: it can't make the test pass more.
+            given: int = sum(number * shared.side.step < 0 for number in shared.objects)
+            return given > _MOST_OF_CALL
         self.calls.pop(call, None)
         self.calls[call] = shared
         while sum(len(one.objects) for one in self.calls.values()) > _MOST_TRACKED:
             del self.calls[next(iter(self.calls))]
+        return True
+
+    def were_given(self, made: Iterable[object], call: int) -> bool:
+        """Return whether one of the objects in the answers to a call was an argument of an earlier one.
+
+        `made` are as in `ProcessState.is_shared`. The tests' process would have two objects in its place.
+        """
+        earlier = [shared for number, shared in self.calls.items() if number != call]
+        found = False
+        for value in made:
+            # The numbers of objects that the tests' process made have its sign.
+            if any(one.numbers.get(id(value), 0) * one.side.step < 0 for one in earlier):
+                found = found or _can_change(value)
+                self.values.update(attributes_of_value(value))
+        return found
 
     def are_changed(self, call: int) -> bool:
         """Return whether objects of another call than this one were changed since they were last sent.
@@ -154,6 +260,32 @@ def _can_change(value: object) -> bool:
         return False
     is_frozen = getattr(getattr(kind, "__dataclass_params__", None), "frozen", False)
     return not is_frozen and getattr(kind, "__hash__", None) in (None, object.__hash__)
+
+
+def _nothing() -> object:
+    return _ABSENT
+
+
+_ABSENT = object()
+
+
+def _holding(value: object) -> Callable[[], object]:
+    """Return a function that returns an object, kept alive unless it is an exception, which holds frames."""
+    if not isinstance(value, BaseException):
+        return lambda: value
+    try:
+        return weakref.ref(value)
+    except TypeError:  # one of a built-in class
+        return _nothing
+
+
+def attributes_of_value(value: object) -> list[str]:
+    """Return the attributes that code could change of an object that counts as a value."""
+    if _can_change(value) or type(value) in LOCKS:
+        return []
+    kind = type(value)
+    more = ("args",) if isinstance(value, BaseException) else ()
+    return [f"{type_name(kind)}.{name}" for name in (*attributes_of(value), *more)]
 
 
 def _state(read: Callable[[], object]) -> object:

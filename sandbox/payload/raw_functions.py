@@ -27,7 +27,7 @@ def the_function(module: Any, qualname: str, path: str) -> Any:
         key=lambda function: function.__code__.co_firstlineno,
     )
     if not found:
-        raise LookupError(f"{qualname} is no function that can be called by itself.")
+        raise LookupError(f"{qualname} is not a function that can be called on its own.")
     return found[min(int(number or 1), len(found)) - 1] if number else found[0]
 
 

@@ -6,7 +6,7 @@ sequence number `n`, are `begin` (before that import), `start` (of pytest's sess
 (ids in chunks), `collected`, `run` (a test begins), `test` (a test has ended: what it raised, as seen before
 any other plugin, and what was reported), `stray` (a report that is not about the running test), `note` (a
 message of a `kind` from other payload files on this channel) and `finish`. If the order has a `key`, each
-line begins with a tag of 32 hexadecimal digits and a blank; the tag depends on the line and on all lines
+line begins with a tag of 32 hexadecimal digits and a space; the tag depends on the line and on all lines
 before it.
 """
 

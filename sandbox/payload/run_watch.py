@@ -260,9 +260,11 @@ def _definitions() -> dict[str, tuple[Any, tuple[Any, Any]]]:
 
 def _defined(path: str, module: ModuleType) -> Iterator[tuple[str, Any, Any]]:
     for name, value in list(_vars(module).items()):
-        if isinstance(value, (type, FunctionType)) or (module is builtins and callable(value)):
+        is_builtin = module is builtins and callable(value)
+        if isinstance(value, (type, FunctionType)) or is_builtin:
             yield f"{path}.{name}", module, value
-        if isinstance(value, type) and value.__module__ == path:
+        is_own_class = isinstance(value, type) and value.__module__ == path
+        if is_own_class:
             for inner, part in list(_vars(value).items()):
                 if callable(part) or isinstance(part, (classmethod, staticmethod, property)):
                     yield f"{path}.{name}.{inner}", value, part

@@ -21,6 +21,7 @@ import itertools
 import json
 import logging
 import os
+import re
 import sys
 import types
 import warnings
@@ -29,8 +30,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.payload import plain_data as plain
+    from gistpoint.sandbox.payload import plain_parts as parts
     from gistpoint.sandbox.payload import plain_sides as sides
-    from gistpoint.sandbox.payload.process_state import EarlierCalls, ProcessState, locked
+    from gistpoint.sandbox.payload.process_state import OF_VALUE, EarlierCalls, ProcessState, locked
     from gistpoint.sandbox.payload.raw_functions import the_function
 else:
 
@@ -44,18 +46,21 @@ else:
 
     sides = _sibling("gistpoint_sides.py")
     sys.modules["gistpoint_sides"] = sides
-    sys.modules["gistpoint_parts"] = _sibling("gistpoint_parts.py")
+    sys.modules["gistpoint_parts"] = parts = _sibling("gistpoint_parts.py")
     plain = _sibling("gistpoint_plain.py")
     the_function = _sibling("gistpoint_functions.py").the_function
     _state = _sibling("gistpoint_state.py")
     EarlierCalls, ProcessState, locked = _state.EarlierCalls, _state.ProcessState, _state.locked
+    OF_VALUE = _state.OF_VALUE
 
 _LOWEST = 3
 _ABSENT = frozenset(("pytest", "_pytest", "conftest"))
 _MOST_SHARED = 200
 _SAME_OBJECT = "an object that it answered with before"
+_GIVEN = "an object that an earlier call was given"
 _CHANGED = "an object of an earlier call"
 _LOCK = "a lock that it was given"
+_TOO_MANY = "more objects than can be compared with those of other calls"
 _PLAIN_DATA = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset))
 
 
@@ -244,11 +249,14 @@ class SubmissionServer:
         made = [value for number, value in shared.objects.items() if number * self.side.step > 0]
         found = {
             _SAME_OBJECT: self.state.is_shared(made, call),
+            _GIVEN: self.earlier.were_given(made, call),
             _CHANGED: self.earlier.are_changed(call),
             _LOCK: locked(shared.objects.values()) != held,
+            _TOO_MANY: not self.earlier.add(call, shared) or self.state.is_full,
         }
-        self.earlier.add(call, shared)
-        return [words for words, is_so in found.items() if is_so]
+        values = sorted(self.state.values | self.earlier.values)
+        self.state.values, self.earlier.values = set(), set()
+        return [*(words for words, is_so in found.items() if is_so), *(OF_VALUE + name for name in values)]
 
     def carry_out(self, request: dict[str, Any], roots: list[Any]) -> Any:
         """Carry out a request, and return the result; raises whatever the submitted code raises.
@@ -259,7 +267,7 @@ class SubmissionServer:
             return _called(self.function_of(request), request["shape"], roots)
         held: Any = self.side.kept.get(request["of"])
         if held is None:
-            raise sides.CannotTravelError("something was called that is not there")
+            raise sides.CannotTravelError("the called object does not exist")
         return _ACTIONS[request["do"]](held, roots)
 
     def function_of(self, request: dict[str, Any]) -> Callable[..., Any]:
@@ -269,7 +277,7 @@ class SubmissionServer:
             try:
                 self.found[number] = the_function(importlib.import_module(request["module"]), qualname, path)
             except (LookupError, AttributeError, ImportError) as error:
-                raise sides.CannotTravelError(f"{qualname} can't be called by itself: {error}") from None
+                raise sides.CannotTravelError(f"{qualname} can't be called on its own: {error}") from None
         return self.found[number]
 
     # Questions to the tests' process
@@ -347,7 +355,7 @@ class SubmissionServer:
 
     def log(self, record: logging.LogRecord) -> None:
         """Capture a log record."""
-        self.logged.append([record.name, record.levelno, record.getMessage()])
+        self.logged.append([record.name, record.levelno, record.getMessage(), _more_of(record)])
 
 
 class _Captured(io.TextIOWrapper):
@@ -390,16 +398,52 @@ def _level_of(file: str, line: int) -> int:
     return -1
 
 
+_OF_RECORDS = frozenset((*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"))
+_SCALARS = (type(None), bool, int, float, str)
+
+
+def _more_of(record: logging.LogRecord) -> dict[str, Any]:
+    """Return what a log record has besides its text: an exception, a stack, and further attributes.
+
+    Of an exception, these are its class, the built-in class that it extends, and its text; of a stack and of
+    values that are not plain, only that they are there.
+    """
+    found = {
+        name: value if type(value) in _SCALARS else None
+        for name, value in vars(record).items()
+        if name not in _OF_RECORDS
+    }
+    error = record.exc_info[1] if record.exc_info else None
+    if error is not None:
+        base = parts.builtin_base(type(error)).__name__
+        found["exc_info"] = [sides.type_name(type(error)), base, str(error)]
+    return {**found, "stack_info": "Stack"} if record.stack_info else found
+
+
 def _is_changed(shared: sides.Shared) -> bool:
     """Whether objects of a call differ from what was last sent; False if they can't be compared."""
     # Their nodes are new objects each time that they are sent.
     if any(mark in text for text in shared.last.values() for mark in ('["mp"', '["v"')):
         return False
+    known = dict(shared.last)
     try:
         sent = plain.Encoder(shared).message(())["heap"]
     except (sides.CannotTravelError, Exception):  # the submission may have made anything of them
         return False
-    return any(int(number) in shared.objects for number in sent)
+    nodes = {int(number): json.dumps(node) for number, node in sent.items()}
+    return any(_same_kept(known[number]) != _same_kept(nodes[number]) for number in nodes.keys() & known)
+
+
+_KEPT = re.compile(r'\["#", -?\d{10,}\]')
+"""A reference to an object that stays on its side, whose number begins at a billion (`ProcessSide.keep`)."""
+
+
+def _same_kept(node: str) -> str:
+    """Return a node's text with one number for all objects that stay on a side.
+
+    Their numbers are forgotten after each test, and a later reference gets a new one.
+    """
+    return _KEPT.sub('["#", 0]', node)
 
 
 def _called(function: Callable[..., Any], shape: list[Any], values: list[Any]) -> Any:

@@ -103,13 +103,13 @@ class TestObserver:
         self._look(names, module)
         if self.operands is not None:
             self.operands.observe(function)
-            self.operands.look(names)
+            self.operands.record_replaced(names)
         try:
             return (yield)
         finally:
             self._look(names, module)
             if self.operands is not None:
-                self.operands.look(names)
+                self.operands.record_replaced(names)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -295,7 +295,7 @@ def _origin(item: pytest.Item) -> dict[str, Any]:
     """Return where a test is defined, and hashes of the data that it was made from.
 
     `at` is a list of the relative path and the first line, or None outside of the repository; `fixed` has the
-    hashes, separated by blanks. A doctest has only its name, as `doctest`.
+    hashes, separated by spaces. A doctest has only its name, as `doctest`.
     """
     doctest = getattr(item, "dtest", None)
     if doctest is not None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.payload.audit_events import is_of_tools, may_run_text, texts_of, what_runs
     from gistpoint.sandbox.payload.failed_checks import FailedChecks, rewrite_all
     from gistpoint.sandbox.payload.plain_data import Decoder, Encoder
-    from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Shared, Unseen, type_name
+    from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Shared, UnseenNameError, type_name
     from gistpoint.sandbox.payload.results_plugin import (
         Registering,
         Results,
@@ -48,7 +48,7 @@ else:
     from gistpoint_events import is_of_tools, may_run_text, texts_of, what_runs
     from gistpoint_plain import Decoder, Encoder
     from gistpoint_results import Registering, Results, close_input, moved_up, opened_channel, taken_order
-    from gistpoint_sides import CannotTravelError, Shared, Unseen, type_name
+    from gistpoint_sides import CannotTravelError, Shared, UnseenNameError, type_name
     from gistpoint_trusted_side import Elsewhere, Learned, TestSide
 
 _VARARGS, _KEYWORDS = 4, 8
@@ -103,8 +103,7 @@ class StubCalls:
 
     def call(self, function: int, values: dict[str, Any]) -> Any:
         """Return the other process's answer to the call of a stub whose local variables are `values`."""
-        frame = sys._getframe(1)
-        request = {"do": "call", "function": function, **_shape(frame)}
+        request = {"do": "call", "function": function, **_shape(sys._getframe(1))}
         roots = [values[name] for name in request.pop("names")]
         found = self.start_call(function, request, roots)
         self.report_ended_block(roots, found)
@@ -112,10 +111,12 @@ class StubCalls:
 
     def generate(self, function: int, values: dict[str, Any]) -> Generator[Any, Any, Any]:
         """Yield the items of the generator that the other process makes for a call from `values`."""
-        frame = sys._getframe(1)
-        request = {"do": "call", "function": function, **_shape(frame)}
+        request = {"do": "call", "function": function, **_shape(sys._getframe(1))}
         roots = [values[name] for name in request.pop("names")]
-        return (yield from self.start_call(function, request, roots))
+        found = self.start_call(function, request, roots)
+        if not hasattr(type(found), "__next__"):
+            raise self.problem("unseen", "it answers with all items at once, and not with an iterator")
+        return (yield from found)
 
     def start_call(self, function: int, request: dict[str, Any], roots: list[Any]) -> Any:
         """Make a call with a new number, and return the answer.
@@ -146,7 +147,7 @@ class StubCalls:
             self.of_tests.append([])
             if request["do"] == "throw":
                 # The failure of a check in a `with` block has to come out of the generator behind it.
-                self.note_of_test(roots[0])
+                self.note_test_error(roots[0])
             try:
                 self.send(request, roots, shared)
                 found = self.result_of(self.reply(shared), shared, request["do"])
@@ -154,19 +155,19 @@ class StubCalls:
                 return found
             except CannotTravelError as error:
                 raise self.problem("not_plain_data", str(error)) from None
-            except Unseen as error:
+            except UnseenNameError as error:
                 raise self.problem("unseen", str(error)) from None
             except BaseException as error:
                 self.report_swallowed(error)
                 raise
             finally:
                 # Even after an error, because a change that was not made may have caused it.
-                self.report_unmade(self.learned[function])
+                self.report_unmade_change(self.learned[function])
                 self.asked.pop()
                 self.shared.pop()
                 self.of_tests.pop()
 
-    def note_of_test(self, error: BaseException) -> None:
+    def note_test_error(self, error: BaseException) -> None:
         """Record an exception of the test that the current call has to pass on."""
         self.of_tests[-1].append(error)
         self.put("note", kind="of_test", what=_exception_text(error), swallowed=False)
@@ -184,7 +185,7 @@ class StubCalls:
     def report_ended_block(self, roots: list[Any], answer: object) -> None:
         """Report the exceptions that a call was given after they were raised, if its answer is true.
 
-        It may be an `__exit__`, under this or another name, or a function that this asks, and so end the
+        The call may be an `__exit__` under any name, or a function that an `__exit__` calls: it would end the
         block of a test in which a check has failed.
         """
         given = [part for root in roots for part in (root if type(root) is tuple else (root,))]
@@ -198,10 +199,10 @@ class StubCalls:
             for swallowed in (False, True):
                 self.put("note", kind="of_test", what=what, swallowed=swallowed)
 
-    def report_unmade(self, learned: Learned) -> None:
+    def report_unmade_change(self, learned: Learned) -> None:
         """Report if an answer contained a change that the true function was never seen to make."""
-        if learned.unmade:
-            learned.unmade = False
+        if learned.has_unmade_change:
+            learned.has_unmade_change = False
             self.put("note", kind="unmade")
 
     def problem(self, reason: str, words: str) -> CannotTravelError:
@@ -231,7 +232,7 @@ class StubCalls:
         """
         kind = reply["re"]
         if kind == "stop" and do not in ("next", "throw"):
-            raise CannotTravelError("an answer that is not an iterator stops")
+            raise CannotTravelError("an answer that is not an iterator reports an end")
         if kind in ("value", "raised", "stop"):
             (value,) = decoded(shared, reply, 1)
             self.remember(value)
@@ -248,19 +249,19 @@ class StubCalls:
         stays = self.side.kept.get(reply["of"])
         arguments, keywords = decoded(shared, reply, 2)
         if stays is None or isinstance(stays, Elsewhere):
-            raise CannotTravelError("something was called that is not there")
+            raise CannotTravelError("the called object does not exist")
         request, root = {"do": "return"}, None
         try:
             root = next(stays) if reply["do"] == "next" else _call(stays, arguments, keywords)  # type: ignore[call-overload]
         except StopIteration as ended:
             request, root = {"do": "stop"}, ended.value
         # These end the test; any other exception travels as the result of the tests' function.
-        except (CannotTravelError, Unseen, KeyboardInterrupt):
+        except (CannotTravelError, UnseenNameError, KeyboardInterrupt):
             raise
         except BaseException as error:
             request, root = {"do": "raise"}, error
             if _was_entered(stays, error):
-                self.note_of_test(error)
+                self.note_test_error(error)
         self.send(request, [root], shared)
 
     def function(self, number: int, name: str, doc: Any) -> Callable[..., Any]:
@@ -302,15 +303,15 @@ class StubCalls:
     def repeat_side_effects(self, reply: dict[str, Any]) -> None:
         """Repeat the output, the warnings and the log records of the other process."""
         try:
-            self.repeat_what_is_done(reply, self.learned[self.asked[-1]])
-        except (CannotTravelError, Unseen):
+            self.repeat_known_effects(reply, self.learned[self.asked[-1]])
+        except (CannotTravelError, UnseenNameError):
             raise
         except BaseException as error:
             # Not an exception of the answer: a filter may have turned a warning into an exception.
             self.checks.report_once(f"an effect raises {type_name(type(error))}")
             raise
 
-    def repeat_what_is_done(self, reply: dict[str, Any], learned: Learned) -> None:
+    def repeat_known_effects(self, reply: dict[str, Any], learned: Learned) -> None:
         for stream, name in ((sys.stdout, "out"), (sys.stderr, "err")):
             if reply.get(name) and learned.does(f"writes {name}"):
                 _write(stream, reply[name])
@@ -318,10 +319,11 @@ class StubCalls:
             found = self.side.warning_named(category)
             if found is not None and learned.does(f"warns {category}"):
                 warnings.warn_explicit(text, found, *_place_of_warning(level, self.stub))
-        for name, level, text in reply.get("logs", ()):
-            logger = logging.getLogger(name)
-            if learned.does(f"logs {level} {name}") and logger.isEnabledFor(level):
-                logger.handle(logger.makeRecord(name, level, "", 0, text, (), None))
+        for row in reply.get("logs", ()):
+            logger = logging.getLogger(row[0])
+            record = learned.repeats(self.side, logger, row)
+            if record is not None:
+                logger.handle(record)
 
     # Detecting that a library runs an answer as code
 
@@ -387,7 +389,7 @@ _REPLY_FIELDS: dict[str, type] = {
     "of": int,
 }
 _QUESTION_FIELDS = frozenset(("do", "of", "roots", "heap"))
-_REPLY_ROWS: dict[str, tuple[type, ...]] = {"warnings": (str, str, int), "logs": (str, int, str)}
+_REPLY_ROWS: dict[str, tuple[type, ...]] = {"warnings": (str, str, int), "logs": (str, int, str, dict)}
 
 
 def _reply(line: bytes) -> dict[str, Any]:
@@ -401,19 +403,18 @@ def _reply(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if type(found) is not dict or "re" not in found:
-        raise CannotTravelError("the answer is no message")
+        raise CannotTravelError("the answer is not a message")
     for name, kind in _REPLY_FIELDS.items():
         if name in found and type(found[name]) is not kind:
-            raise CannotTravelError(f"{name} of the answer is no {kind.__name__}")
+            raise CannotTravelError(f"{name} of the answer is not of type {kind.__name__}")
     # Otherwise, the `KeyError` for a missing part would reach the test as if the function had raised it.
     if found["re"] == "callback" and not _QUESTION_FIELDS.issubset(found):
-        raise CannotTravelError("a question is not complete")
+        raise CannotTravelError("a question is incomplete")
     for name, kinds in _REPLY_ROWS.items():
         rows = found.get(name, [])
-        if type(rows) is not list or any(
-            type(row) is not list or tuple(map(type, row)) != kinds for row in rows
-        ):
-            raise CannotTravelError(f"{name} of the answer are none")
+        are_rows = type(rows) is list and all(type(row) is list for row in rows)
+        if not are_rows or any(tuple(map(type, row)) != kinds for row in rows):
+            raise CannotTravelError(f"{name} of the answer have an invalid form")
     return found
 
 
@@ -428,7 +429,7 @@ def decoded(shared: Shared, message: dict[str, Any], count: int) -> list[Any]:
     except Exception as error:
         raise CannotTravelError(f"the answer can't be read: {type(error).__name__}") from None
     if len(values) != count:
-        raise CannotTravelError("the answer has another number of values")
+        raise CannotTravelError("the answer has the wrong number of values")
     return values
 
 
@@ -441,7 +442,7 @@ def _write(stream: Any, text: str) -> None:
 
 
 def _as_exception(value: object) -> BaseException:
-    return value if isinstance(value, BaseException) else CannotTravelError("what was raised is no exception")
+    return value if isinstance(value, BaseException) else CannotTravelError("an exception was expected")
 
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
@@ -496,8 +497,9 @@ def _place_of_warning(level: int, stub: str) -> tuple[str, int]:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
-    # What an answer holds is called without a stub.
-    above = level + 1 if frame is not None and stub in frame.f_code.co_consts else level
+    # A method of an object in an answer is called without a stub, which would be one more frame.
+    is_stub = frame is not None and stub in frame.f_code.co_consts
+    above = level + 1 if is_stub else level
     while above > 0 and frame is not None and frame.f_back is not None:
         frame, above = frame.f_back, above - 1
     return ("<unknown>", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)

@@ -6,6 +6,7 @@ Runs in the target's interpreter.
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 import types
@@ -17,13 +18,16 @@ if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.payload.plain_sides import (
         NODE_KINDS,
         PLAIN_BASES,
+        CannotTravelError,
         ProcessSide,
         Shared,
-        Unseen,
+        UnseenNameError,
         attributes_of,
         class_member,
         contained,
+        is_cached,
         mro_of,
+        present,
         resolved,
         same_plain,
         type_name,
@@ -33,13 +37,16 @@ else:
     from gistpoint_sides import (
         NODE_KINDS,
         PLAIN_BASES,
+        CannotTravelError,
         ProcessSide,
         Shared,
-        Unseen,
+        UnseenNameError,
         attributes_of,
         class_member,
         contained,
+        is_cached,
         mro_of,
+        present,
         resolved,
         same_plain,
         type_name,
@@ -50,6 +57,7 @@ _TOOLS = frozenset(
 )
 """Packages that the other process does not have, or whose objects belong to tests."""
 _MOST_HOLDERS = 2_000
+_EXCEPTION, _STACK = "exc_info", "stack_info"
 _EFFECTS_KNOWN = "effects known"
 """A marker in a function's learned answers, which shows that they include its effects."""
 
@@ -69,7 +77,7 @@ class Learned:
         self.writes = set(writes)
         self.all_changes = all_changes
         """Whether all changes are made, even those that the true function was never seen to make."""
-        self.unmade = False
+        self.has_unmade_change = False
         """Whether an answer contains a change that the true function was never seen to make."""
         if learning:
             self.answers.add(_EFFECTS_KNOWN)
@@ -89,6 +97,17 @@ class Learned:
             self.writes.add(key)
         return key in self.writes
 
+    def has_set(self, kind: type, value: object) -> bool:
+        """Whether all attributes of a constant were seen on objects of its class, or are cached properties.
+
+        With others, a comparison of the library could accept it in place of any object. Older controls do
+        not name attributes.
+        """
+        known = f"{type_name(kind)}."
+        names = {key for key in self.answers if key.startswith(known) and key.endswith(" set")}
+        new = [name for name in attributes_of(value) if f"{known}{name} set" not in names]
+        return not names or all(is_cached(kind, name) for name in new)
+
     def does(self, effect: str) -> bool:
         """Whether an effect of a call, such as output, is repeated; while learning, it is recorded.
 
@@ -100,8 +119,26 @@ class Learned:
         # Older controls do not name effects.
         if effect in self.answers or _EFFECTS_KNOWN not in self.answers:
             return True
-        self.unmade = True
+        self.has_unmade_change = True
         return self.all_changes
+
+    def repeats(self, side: TestSide, logger: logging.Logger, row: list[Any]) -> logging.LogRecord | None:
+        """Return the log record to repeat for a row of an answer; None if the other process has none here.
+
+        What belongs to a record besides its text is a separate effect (decision 205).
+        """
+        name, level, text, more = row
+        if not self.does(f"logs {level} {name}") or not logger.isEnabledFor(level):
+            return None
+        record = logger.makeRecord(name, level, "", 0, text, (), None)
+        for own, value in more.items():
+            if not self.does(f"logs {own} with {name}"):
+                continue
+            if own == _EXCEPTION:
+                record.exc_info = side.exception_info(value)
+            elif own == _STACK or own not in vars(record):
+                setattr(record, own, value)
+        return record
 
 
 class CallsInProgress(Protocol):
@@ -165,27 +202,34 @@ class TestSide(ProcessSide):
         constant = self.constant(name)
         if self.learned.learning and constant is not None:
             # A repair may as well answer with a new object of the same class.
-            self.holds(type_name(type(constant)))
+            kind = type_name(type(constant))
+            self.holds(kind)
+            self.learned.answers.update(f"{kind}.{own} set" for own in attributes_of(constant))
         if not self.holds(name) and (constant is None or not self.holds(type_name(type(constant)))):
-            raise Unseen(f"the answer holds {name}")
+            raise UnseenNameError(f"the answer contains {name}")
 
     def constant(self, name: str) -> object | None:
         """Return the object of a class of the library that a module of the tree has under a name.
 
         Returns None if there is none, or if the object belongs to the tests or can be called.
         """
-        found = _present(name)
+        found = present(name)
         kind = type(found)
         is_object = found is not None and not callable(found) and kind.__module__ != "builtins"
-        is_known = is_object and self.singletons.name(found) == name and bool(self.name(kind))
-        return found if is_known and not self.hides(name.partition(":")[0]) else None
+        if not is_object or self.hides(name.partition(":")[0]):
+            return None
+        is_known = self.singletons.name(found) == name and bool(self.name(kind))
+        if not is_known:
+            return None
+        is_like_others = self.learned.learning or self.learned.has_set(kind, found)
+        return found if is_like_others else None
 
     def kind_named(self, name: str, base: str) -> type | None:
-        if self.holds(name):
+        if name in _CONTAINERS or self.holds(name):
             return super().kind_named(name, base)
         if base in _BASES:
             return None
-        raise Unseen(f"the answer holds an object of {name}")
+        raise UnseenNameError(f"the answer contains an object of {name}")
 
     def exception_named(self, name: str, base: str) -> type:
         if self.holds(name):
@@ -198,11 +242,29 @@ class TestSide(ProcessSide):
         found = resolved(known) if base or known == name else None
         if isinstance(found, type) and issubclass(found, Exception):
             return found
-        raise Unseen(f"it raises {name}")
+        raise UnseenNameError(f"it raises {name}")
+
+    def exception_info(self, value: object) -> tuple[type, BaseException, None]:
+        """Return what a log record keeps of an exception with this class, built-in base and text.
+
+        Raises `CannotTravelError` for anything else, and `UnseenNameError` for a class that is refused.
+        """
+        if type(value) is not list or len(value) != 3 or not all(type(part) is str for part in value):
+            raise CannotTravelError("the logged exception has an invalid form")
+        kind = self.exception_named(value[0], value[1])
+        builtin: Any = builtin_base(kind)
+        made: BaseException = builtin.__new__(kind)
+        made.args = (value[2],)
+        return kind, made, None
+
+    def context_named(self, name: str, base: str) -> type[BaseException]:
+        """Return the class as the other process has it, unless it belongs to the tools or the tests."""
+        module = name.partition(":")[0]
+        return super().context_named("" if self.hides(module) else name, base)
 
     def seen_base(self, name: str) -> type[Exception] | None:
         """Return the first exception class of true answers that the class with this name extends, if any."""
-        found = _present(name)
+        found = present(name)
         for part in mro_of(found)[1:] if isinstance(found, type) else ():
             if issubclass(part, Exception) and part.__module__ != "builtins" and self.holds(type_name(part)):
                 return part
@@ -211,13 +273,13 @@ class TestSide(ProcessSide):
     def warning_named(self, name: str) -> type[Warning] | None:
         """Return the category of a warning; None if it belongs to the tools, or is not a category.
 
-        Raises `Unseen` for a name outside of the builtins that no answer of the true function contained;
-        nothing is imported for it.
+        Raises `UnseenNameError` for a name outside of the builtins that no answer of the true function
+        contained; nothing is imported for it.
         """
         if name.partition(".")[0].partition(":")[0] in _TOOLS:
             return None
         if not name.startswith("builtins:") and not self.holds(name):
-            raise Unseen(f"it warns with {name}")
+            raise UnseenNameError(f"it warns with {name}")
         found = resolved(name)
         return found if isinstance(found, type) and issubclass(found, Warning) else None
 
@@ -225,8 +287,11 @@ class TestSide(ProcessSide):
         if not self.learned.all_changes and _hides(kind, name, part):
             self.answered(f"{type_name(kind)}.{name} hidden")
 
-    def may_set(self, kind: type, name: str) -> bool:
-        return f"{type_name(kind)}.{name}" not in self.unset
+    def may_set(self, kind: type, name: str, place: str) -> bool:
+        key = f"{type_name(kind)}.{name}"
+        if self.learned.learning:
+            self.learned.answers.add(f"{key} set")
+        return self.unset.isdisjoint((key, f"{place} {key}"))
 
     def may_hide(self, value: object, name: str, part: object) -> bool:
         kind = type(value)
@@ -265,9 +330,9 @@ class TestSide(ProcessSide):
     def allowed(self, seen: bool) -> bool:
         """Whether a change is made; `seen` says whether the true function was seen to make it.
 
-        A change that was not seen is noted in `Learned.unmade`.
+        A change that was not seen is noted in `Learned.has_unmade_change`.
         """
-        self.learned.unmade = self.learned.unmade or not seen
+        self.learned.has_unmade_change = self.learned.has_unmade_change or not seen
         return seen or self.learned.all_changes
 
     def node_of_local(self, value: object) -> list[Any]:
@@ -280,6 +345,10 @@ class TestSide(ProcessSide):
             # The submission may raise it as its built-in base; here, it becomes the original object again.
             return ["token", type_name(type(value)), builtin_base(type(value)).__name__]
         return ["token", type_name(type(value)), None]
+
+    def factory(self, number: int, node: list[Any]) -> object:
+        # Allowed as the factories of plain values are: it is only asked for values that are missing.
+        return self.calls.function(number, node[1], node[2])
 
     def proxy_for(self, number: int, node: list[Any]) -> object:
         self.answered(f"{node[0]} elsewhere")
@@ -294,17 +363,8 @@ class Elsewhere:
     """A placeholder for an object that can't leave the other process; it can only be passed back."""
 
 
-def _present(name: str) -> object | None:
-    """Return the object with the name `module:qualname` without importing anything; None if there is none."""
-    module, _, path = name.partition(":")
-    found: object = sys.modules.get(module)
-    for part in path.split("."):
-        # Not by `getattr`, which could run code of the library.
-        held = vars(found) if isinstance(found, (type, types.ModuleType)) else {}
-        found = held.get(part)
-    return found
-
-
+_CONTAINERS = frozenset(f"collections:{name}" for name in ("ChainMap", "UserDict", "UserList", "UserString"))
+"""Containers of the standard library that are written in Python, let through like the built-in ones."""
 _BASES = frozenset(base.__name__ for base in PLAIN_BASES)
 
 

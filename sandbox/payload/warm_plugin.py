@@ -106,7 +106,7 @@ class Warm(Results):
         try:
             pristine = Pristine(*self.places)
         except TooLargeError:
-            self.put("unfit", text="the repository is too large to be put back after each candidate")
+            self.put("unfit", text="the repository is too large to be restored after each candidate")
             return True
         # Other styles parse the test's file, which takes longer than the test.
         session.config.option.tbstyle = "native"

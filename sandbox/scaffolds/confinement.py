@@ -27,10 +27,11 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _OF_ETC = ("alternatives", "ca-certificates", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "ssl")
 _ACCOUNTS = "root:x:0:0::/:/bin/sh\nsolver:x:1000:1000::/gistpoint/home:/bin/sh\n"
 _HOSTS = "127.0.0.1 localhost\n"
-_LAST_WORDS = 600
+_QUOTED_OUTPUT = 600
+"""The maximum length of quoted output: in characters for bubblewrap's, in bytes for a program's."""
 _TRY_S = 30
 """Seconds that bubblewrap may take to start a program that does nothing."""
-_ALONE = (
+_ISOLATING_OPTIONS = (
     "--unshare-user",
     "--disable-userns",
     "--unshare-ipc",
@@ -50,6 +51,7 @@ _ALONE = (
     "sandbox",
     "--clearenv",
 )
+"""Bubblewrap's options without which the program would have the host's processes, network and variables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,14 @@ class Confined:
             errors = files.enter_context((self.folder / "errors.txt").open("wb"))
             accounts, hosts = (files.enter_context(_in_memory(text)) for text in (_ACCOUNTS, _HOSTS))
             return subprocess.Popen(
-                [program, *_ALONE, *self._mounts(accounts, hosts), *self._variables(), "--", *self.words],
+                [
+                    program,
+                    *_ISOLATING_OPTIONS,
+                    *self._mounts(accounts, hosts),
+                    *self._variables(),
+                    "--",
+                    *self.words,
+                ],
                 stdin=subprocess.PIPE if talks else subprocess.DEVNULL,
                 stdout=subprocess.PIPE if talks else out,
                 stderr=errors,
@@ -106,8 +115,8 @@ class Confined:
         shown = [Path(sys.base_prefix), *self.shown]
         for folder in shown:
             yield from ("--ro-bind", str(folder), str(folder))
+        # Mounted after the folders that may contain gistpoint's package, which has the demo's answers.
         for own in _own_folders():
-            # The demo's answers are in gistpoint's package.
             if any(own.is_relative_to(folder) for folder in [Path("/usr"), *shown]):
                 yield from ("--tmpfs", str(own))
         yield from ("--bind", str(self.folder), WORK, "--chdir", f"{WORK}/home", "--remount-ro", "/")
@@ -130,6 +139,7 @@ def _in_memory(text: str) -> Iterator[int]:
 
 
 def _own_folders() -> set[Path]:
+    """Return the folder of gistpoint's package, both as it is imported and with links resolved."""
     core = Path(gistpoint.core.__file__)
     return {core.parent.parent, core.resolve().parent.parent}
 
@@ -140,7 +150,7 @@ def _bubblewrap() -> str:
     program = shutil.which("bwrap")
     why = "bwrap is not installed"
     if program is not None:
-        command = [program, *_ALONE, "--ro-bind", "/", "/", "true"]
+        command = [program, *_ISOLATING_OPTIONS, "--ro-bind", "/", "/", "true"]
         try:
             tried = run_host_program(command, timeout_s=_TRY_S, environment={})
         except OSError as error:
@@ -149,9 +159,9 @@ def _bubblewrap() -> str:
             if tried.returncode == 0:
                 return program
             words = tried.stderr.decode("utf-8", "replace").strip()
-        why = shortened(visible(words), _LAST_WORDS)
+        why = shortened(visible(words), _QUOTED_OUTPUT)
     raise ScaffoldError(
-        f"Agents of others are started in a sandbox by bubblewrap, which does not work here: {why}.",
+        f"Other programs' agents are started in a sandbox by bubblewrap, which does not work here: {why}.",
         hint="`gistpoint doctor` describes what it needs.",
     )
 
@@ -162,8 +172,8 @@ def python() -> str:
 
 
 @contextlib.contextmanager
-def ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Yield a program; at the end of the context, kill it with everything in its sandbox."""
+def killed_at_end(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Kill a program, with everything in its sandbox, at the end of the context."""
     try:
         with process:
             try:
@@ -179,6 +189,6 @@ def last_words(folder: Path, name: str) -> str:
     """Return the end of a program's output file, with visible control characters; empty if unreadable."""
     with contextlib.suppress(OSError), (folder / name).open("rb") as file:
         file.seek(0, os.SEEK_END)
-        file.seek(max(0, file.tell() - _LAST_WORDS))
+        file.seek(max(0, file.tell() - _QUOTED_OUTPUT))
         return visible(file.read().decode("utf-8", "replace").strip())
     return ""

@@ -28,7 +28,7 @@ from gistpoint.core.logs import wait_for
 from gistpoint.core.tools.declaration import Activity, Argument, ArgumentKind, Group, Tool
 from gistpoint.sandbox.environments.uv import WHEELS_ALONE, call_uv
 from gistpoint.sandbox.layout import run_folder
-from gistpoint.sandbox.scaffolds.confinement import WORK, Confined, ended, last_words, python
+from gistpoint.sandbox.scaffolds.confinement import WORK, Confined, killed_at_end, last_words, python
 
 NAME: Final = "mini-swe-agent"
 VERSION: Final = "2.4.6"
@@ -106,8 +106,8 @@ class MiniScaffold:
                 {"MSWEA_SILENT_STARTUP": "1", "MSWEA_GLOBAL_CONFIG_DIR": f"{WORK}/home"},
             )
             process = confined.start(talks=True)
-            with ended(process):
-                is_done = _Conversation(seat, process).held()
+            with killed_at_end(process):
+                is_done = _Conversation(seat, process).conduct()
             if (folder / TRAJECTORY).is_file():
                 shutil.copyfile(folder / TRAJECTORY, seat.folder / TRAJECTORY)
             if not is_done and not seat.over:
@@ -154,7 +154,7 @@ class _Conversation:
     ids: list[str] = field(default_factory=list)
     """The ids of the calls so far."""
 
-    def held(self) -> bool:
+    def conduct(self) -> bool:
         """Answer the driver until it is done; return False if it ended early."""
         self._send({**self._beginning(), "trajectory": f"{WORK}/{TRAJECTORY}"})
         for request in self._requests():

@@ -22,7 +22,7 @@ from gistpoint.core.agents.scaffolds import ScaffoldError, ScaffoldIdentity, Sea
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sandbox.layout import run_folder
-from gistpoint.sandbox.scaffolds.confinement import WORK, Confined, ended, last_words, python
+from gistpoint.sandbox.scaffolds.confinement import WORK, Confined, killed_at_end, last_words, python
 from gistpoint.sandbox.scaffolds.known_programs import PROGRAMS, PROMPT, AgentProgram
 from gistpoint.sandbox.scaffolds.proxy import proxied
 
@@ -76,7 +76,7 @@ class McpProgram:
                 seat.serve_tools(folder / "tools.sock"),
             ):
                 process = self._confined(folder).start(talks=False)
-                with ended(process):
+                with killed_at_end(process):
                     _await_end(process, seat)
             _copy_logs(home, self.program.logs, seat.folder)
             printed = {name: last_words(folder, name) for name in ("errors.txt", "output.txt")}
@@ -171,7 +171,7 @@ def mcp_program(name: str, endpoint: EndpointSettings) -> McpProgram:
 def _printed(confined: Confined) -> bool:
     """Run a program that only prints; return whether it exited successfully in time."""
     process = confined.start(talks=False)
-    with ended(process), suppress(subprocess.TimeoutExpired):
+    with killed_at_end(process), suppress(subprocess.TimeoutExpired):
         process.wait(_TO_PRINT_S)
     return process.returncode == 0
 

@@ -20,12 +20,20 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gistpoint.core.agents.scaffolds import RelayedRequest, ScaffoldError, Seat
-from gistpoint.core.chat import ChatProblem, Usage
+from gistpoint.core.attempts.events import ModelTurn
+from gistpoint.core.chat import ChatFailure, ChatProblem
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import extra_hint
-from gistpoint.core.estimates import tokens_in
-from gistpoint.sandbox.endpoints.meanings import error_text, problem_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
-from gistpoint.sandbox.scaffolds.passed_replies import asks_for_reply, limit_in, reply_in
+from gistpoint.sandbox.scaffolds.passed_replies import (
+    asks_for_reply,
+    limit_in,
+    lost_in,
+    other_usage_in,
+    refusal_in,
+    replies_in,
+    reply_in,
+)
 
 if TYPE_CHECKING:
     import httpx2
@@ -36,7 +44,6 @@ PLACEHOLDER = "gistpoint-holds-the-key"
 """The placeholder that a program has as its key; the proxy replaces it."""
 _MODEL = re.compile(r"/models/([^/:?]+):")
 """A pattern for the model in a path of Google's API."""
-_BLOCK = 1 << 16
 _PATIENCE_S = 10.0
 """The seconds between comments that keep a program waiting for a reply."""
 _OWN = frozenset(
@@ -135,14 +142,15 @@ class _Handler(BaseHTTPRequestHandler):
         chosen = self.server.endpoint.model
         if wanted not in ("", chosen):
             return self._refuse(400, f"This run uses the model {chosen} only.")
-        with self.server.seat.relayed(len(body), limit_in(self.path, request)) as relayed:
+        limit, replies = limit_in(self.path, request), replies_in(self.path, request)
+        with self.server.seat.relayed(len(body), limit, replies) as relayed:
             if relayed is None:
                 return self._refuse(403, "The attempt has ended, or a limit of the run is reached.")
             return self._pass_on(body, request, relayed)
 
     def _pass_on(self, body: bytes, request: Mapping[str, Any], relayed: RelayedRequest) -> None:
         if not self.path.startswith("/"):  # appended to the host's name, it could name another host
-            return self._refuse(400, "The path is not a path.")
+            return self._refuse(400, "The path has to begin with a slash.")
         received = self._exchanged(body, request, relayed)
         # The journal has the reply before the program can make its calls.
         if received is not None:
@@ -152,54 +160,65 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _exchanged(self, body: bytes, request: Mapping[str, Any], relayed: RelayedRequest) -> bytes | None:
         """Return the body of the answer after recording it in the journal; None if there is none."""
-        seat, endpoint = self.server.seat, self.server.endpoint
+        seat = self.server.seat
         began = time.monotonic()
         self._begun = False
+        received = bytearray()
         try:
-            received, status = self._received(body)
-        except ConnectionError:  # the program is gone
-            seat.not_answered(ChatProblem.NO_CONNECTION, self._at("nobody"), relayed, _lost(body))
-            return None
-        except Exception as error:  # from the package, or at a limit on the body
-            named = self._at(type(error).__name__)
-            seat.not_answered(ChatProblem.NO_CONNECTION, named, relayed, _lost(body))
+            status = self._receive(body, received)
+        except Exception as error:  # the program is gone, or from the package, or at a limit on the body
+            is_gone = isinstance(error, ConnectionError)
+            named = self._at("nobody" if is_gone else type(error).__name__)
+            lost = lost_in(self.path, request, bytes(received))
+            seat.not_answered(ChatProblem.NO_CONNECTION, named, relayed, lost)
             self.close_connection = True
-            if not self._begun:
+            if not is_gone and not self._begun:
                 self._refuse(502, "The endpoint can't be reached, or stopped in the middle of its reply.")
             return None
-        if status >= 400:
-            problem, text = _failure(status, received, endpoint)
-            seat.not_answered(problem, self._at(f"{status}: {text}"), relayed)
-            return received
-        turn = reply_in(self.path, request, received, time.monotonic() - began)
-        if turn is None and asks_for_reply(self.path):
-            named = self._at("without a reply")
-            seat.not_answered(ChatProblem.MALFORMED_REPLY, named, relayed, _lost(body))
-        elif turn is not None:
-            withheld = endpoint.withheld.taken_out_of(msgspec.to_builtins(turn))
-            seat.observed(msgspec.convert(withheld, type(turn)), relayed)
-        return received
+        self._record(request, status, bytes(received), time.monotonic() - began, relayed)
+        return bytes(received)
 
-    def _received(self, body: bytes) -> tuple[bytes, int]:
-        """Return the body and the status of the host's response, whose head is sent on.
+    def _record(
+        self, request: Mapping[str, Any], status: int, body: bytes, seconds: float, relayed: RelayedRequest
+    ) -> None:
+        """Record the answer to a request in the journal."""
+        seat, path = self.server.seat, self.path
+        answer: ModelTurn | ChatFailure | None
+        if status >= 400:
+            answer = refusal_in(path, request, status, self._json(body))
+        else:
+            answer = reply_in(path, request, body, seconds)
+        if isinstance(answer, ModelTurn):
+            withheld = self.server.endpoint.withheld.removed_from(msgspec.to_builtins(answer))
+            seat.observed(msgspec.convert(withheld, decodable(ModelTurn)), relayed)
+        elif answer is not None:
+            seat.not_answered(answer.problem, self._at(answer.message), relayed, answer.usage)
+        elif asks_for_reply(path):
+            lost = lost_in(path, request, body)
+            seat.not_answered(ChatProblem.MALFORMED_REPLY, self._at("without a reply"), relayed, lost)
+        else:
+            seat.paid(other_usage_in(body), relayed)
+
+    def _receive(self, body: bytes, received: bytearray) -> int:
+        """Add the host's response to `received`, and return its status; its head is sent on.
 
         While an event stream is received, the program gets comments, so that it does not time out.
         """
-        client, endpoint, received = self.server.client, self.server.endpoint, bytearray()
+        client, endpoint = self.server.client, self.server.endpoint
         asked = client.build_request(
             self.command, self._address(), content=body, headers=self._headers(), timeout=endpoint.timeout_s
         )
         with closing(client.send(asked, stream=True)) as response:
-            blocks = response.iter_raw(_BLOCK)
             self._send_head(response)
             is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
             last = time.monotonic()
-            for block in blocks:
+            # As they arrive: larger blocks would hold back the comments, and the end of a broken reply.
+            for block in response.iter_raw():
                 received += block
                 if is_stream and time.monotonic() - last > _PATIENCE_S:
                     self._chunk(b": the reply is being received\n\n")
                     last = time.monotonic()
-        return bytes(received), response.status_code
+        return int(response.status_code)
 
     def _send_head(self, response: httpx2.Response) -> None:
         self._begun = True
@@ -233,9 +252,16 @@ class _Handler(BaseHTTPRequestHandler):
                 return {**kept, name: key}
         return {**kept, "Authorization": f"Bearer {key}"}
 
+    def _json(self, body: bytes) -> object:
+        """Return the JSON value in a body, without the key; None if it is not JSON."""
+        try:
+            return self.server.endpoint.withheld.removed_from(json.loads(body))
+        except (ValueError, RecursionError):
+            return None
+
     def _at(self, what: str) -> str:
         place = self.server.endpoint
-        return place.withheld.taken_out_of_text(f"{place.place} answered {what}.")
+        return place.withheld.removed_from_text(f"{place.place} answered {what}.")
 
     def _refuse(self, status: int, words: str) -> None:
         error = {"type": "error", "error": {"type": "gistpoint", "message": words}}
@@ -247,15 +273,3 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-
-
-def _lost(body: bytes) -> Usage:
-    return Usage(tokens_in(len(body)), estimated=True)
-
-
-def _failure(status: int, body: bytes, endpoint: EndpointSettings) -> tuple[ChatProblem, str]:
-    try:
-        found = endpoint.withheld.taken_out_of(json.loads(body))
-    except (ValueError, RecursionError):
-        found = None
-    return problem_of(status, found), error_text(found)

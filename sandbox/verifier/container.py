@@ -19,9 +19,9 @@ from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, Invocation
 from gistpoint.sandbox.backends.entering import run_supervised
-from gistpoint.sandbox.backends.trees import TreeStates, give_away, laid_out
+from gistpoint.sandbox.backends.trees import TreeStates, change_owner, laid_out
 from gistpoint.sandbox.layout import MountPaths, run_folder
-from gistpoint.sandbox.limits import NOT, WATCHED, held
+from gistpoint.sandbox.limits import NOT_ENFORCED, WATCHED, enforcement
 
 if TYPE_CHECKING:
     from gistpoint.sandbox.limits import RunLimits
@@ -61,7 +61,7 @@ class ContainerBackend:
         return BackendProbe(
             works=False,
             version=platform.system(),
-            why_not=f"as the user of the tests {sys.executable} says {why_not!r}",
+            why_not=f"run as the user of the tests, {sys.executable} reports {why_not!r}",
             fix=(
                 "Use an interpreter that all users may read, with the task's packages; or, as a last resort, "
                 "--same-user."
@@ -70,7 +70,13 @@ class ContainerBackend:
 
     def enforces(self) -> Mapping[str, str]:
         """Return how each limit is enforced, by its name."""
-        return held(memory=WATCHED, processes=NOT, disk=NOT, files=NOT, network=NOT)
+        return enforcement(
+            memory=WATCHED,
+            processes=NOT_ENFORCED,
+            disk=NOT_ENFORCED,
+            files=NOT_ENFORCED,
+            network=NOT_ENFORCED,
+        )
 
     def record(self, limits: RunLimits) -> BackendRecord:
         """Return the record, which claims no isolation of its own, because the container isolates."""
@@ -87,7 +93,9 @@ class ContainerBackend:
             if self._other_user:
                 for folder in parts.folders:
                     (parts.tree / folder).chmod(0o1777)
-                give_away((base / "home", base / "tmp", *(parts.tree / path for path in parts.paths)), NOBODY)
+                change_owner(
+                    (base / "home", base / "tmp", *(parts.tree / path for path in parts.paths)), NOBODY
+                )
                 started = replace(command, invocation=_as_nobody(command.invocation))
             # Recorded after owners and modes were changed, which would otherwise count as changes of the run.
             states = TreeStates.of(parts)

@@ -87,7 +87,7 @@ class _Verdict:
     """Whether this is a pass by the tests alone, which only gistpoint can confirm (decision 113)."""
 
 
-class _Here:
+class _OwnEnvironment:
     """A source that always returns the environment in which the bundle itself runs."""
 
     def get(self, *_: object, **__: object) -> Environment:
@@ -172,9 +172,9 @@ def _judged(place: Path, expected: Path, tar: Path, backend: ContainerBackend) -
                 hidden.chmod(0o600)
     if expectations["kind"] == "gist":
         name, text = _gist_at(place, expectations)
-        verdict = _judged_gist(text, expectations, expected, GistRunner(backend, _Here()))
+        verdict = _judged_gist(text, expectations, expected, GistRunner(backend, _OwnEnvironment()))
         return replace(verdict, taken={name: text.encode("utf-8", "surrogateescape")} if text else {})
-    return _judged_tree(SourceTree.open(tar), place, expectations, SuiteRunner(backend, _Here()))
+    return _judged_tree(SourceTree.open(tar), place, expectations, SuiteRunner(backend, _OwnEnvironment()))
 
 
 def _pins(expectations: Mapping[str, Any]) -> Any:

@@ -30,8 +30,9 @@ from gistpoint.core.requests import LOCAL, Count, Natural, Positive, Request, Sh
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.sessions.agentruns.bounds import BoundedEntrypoints, BoundedRunner, Slots, bounded_confirmer
+from gistpoint.sessions.agentruns.jobs import AgentJob
 from gistpoint.sessions.agentruns.runner import AgentPorts
-from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, RunSettings, job_of
+from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, RunSettings, job_of
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.confirming import confirm_after_end
 from gistpoint.sessions.services import Services, is_our_demo, read_gist_settings
@@ -93,7 +94,7 @@ class BeginAgentRun(Request):
 
     tasks: Annotated[tuple[str, ...], LOCAL] = ()
     demo: bool = False
-    """Whether `tasks` are names of the demo's tasks; if it is empty, all of the demo's tasks are meant."""
+    """Whether `tasks` are names of the demo's tasks; if there are none, all of the demo's tasks are meant."""
     name: str | None = None
     model: AgentModel = AgentModel()
     condition: AgentCondition = AgentCondition()
@@ -110,9 +111,9 @@ class AgentPace(Request):
     max_cost: Positive | None = None
     """The limit on the cost in US dollars."""
     requests_per_minute: Count | None = None
-    """The most requests to the endpoint in any minute; None for the user's settings."""
+    """The maximum number of requests to the endpoint in any minute; None for the user's settings."""
     tokens_per_minute: Count | None = None
-    """The most tokens, sent and received, in any minute; None for the user's settings."""
+    """The maximum number of tokens, sent and received, in any minute; None for the user's settings."""
     no_stream: bool = False
     """Whether replies are requested whole, although the server may send them in pieces."""
 
@@ -254,7 +255,7 @@ def _settings(
         thinking_tokens=model.thinking_tokens,
     )
     is_relayed = scaffold is not None and scaffold.identity.relayed
-    # Anthropic's API always gets a limit, and a program of others sends its own or none.
+    # Requests to Anthropic's API always have a limit, and a scaffold's own program decides for itself.
     if costs_limited and solver.host and solver.api != "anthropic" and not is_relayed:
         sampling = limited(sampling, model.context)
         if model.max_output_tokens is None:
@@ -349,7 +350,7 @@ def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) ->
 
 
 def ports_without_model(services: Services, settings: RunSettings) -> AgentPorts:
-    """Return the ports of a run for work that asks no model; asking raises `EndpointError`."""
+    """Return the ports of a run for work without a model; a request to one raises `EndpointError`."""
     return _ports(services, settings, _no_model)
 
 

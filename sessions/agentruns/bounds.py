@@ -148,7 +148,7 @@ class Purse:
     def may_ask(self, job: str, usd: float | None) -> bool:
         """Reserve the possible cost of a job's requests, in place of what was reserved for them.
 
-        If that would exceed the limit, return False, and reserve what was reserved before.
+        If that would exceed the limit, return False, and leave the reservation as it was.
         """
         with self._lock:
             wanted, before = usd or 0.0, self._asked.get(job, 0.0)

@@ -8,6 +8,7 @@ from functools import partial
 import msgspec
 
 from gistpoint.core.attempts.events import AttemptStarted
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.orders import (
     ClusterJob,
@@ -94,7 +95,7 @@ class ReplaysElsewhere:
 
     def _checked(self, job: ClusterJob, result: bytes, worker: ClusterWorker) -> ReplayReport:
         try:
-            report = msgspec.json.decode(result, type=ReplayReport)
+            report = msgspec.json.decode(result, type=decodable(ReplayReport))
         except (msgspec.MsgspecError, RecursionError) as error:
             raise ClusterLieError(f"its answer is not a report ({str(error)[:200]})") from error
         document = open_run(self._services.attempts.folder(job.key))

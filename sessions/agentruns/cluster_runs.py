@@ -12,6 +12,7 @@ import msgspec
 
 from gistpoint.core.attempts.identity import new_attempt_id
 from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import AttemptError, InfrastructureError, TaskError, UserError
 from gistpoint.core.kinds.archive import pack_task
 from gistpoint.core.orders import (
@@ -29,16 +30,17 @@ from gistpoint.sessions.agentruns.bounds import Purse
 from gistpoint.sessions.agentruns.cluster_work import AttemptToMake, ServicesFactory, WorkTools, attempted
 from gistpoint.sessions.agentruns.control import has_person
 from gistpoint.sessions.agentruns.elsewhere import AttemptOrder, DeliveredAttempt, DeliveryError, require_true
-from gistpoint.sessions.agentruns.runner import AgentPorts, JobReport, unrecorded_attempts
-from gistpoint.sessions.agentruns.store import (
+from gistpoint.sessions.agentruns.job_attempts import unrecorded_attempts
+from gistpoint.sessions.agentruns.jobs import (
     HANDED_OVER,
-    AgentRun,
     JobEnded,
     JobHalted,
     JobOperation,
     JobPlace,
     JobState,
 )
+from gistpoint.sessions.agentruns.runner import AgentPorts, JobReport
+from gistpoint.sessions.agentruns.store import AgentRun
 from gistpoint.sessions.journal import JOURNAL
 
 TOO_LARGE, FAILED, NOBODY = "too_large", "failed", "no_worker"
@@ -126,7 +128,7 @@ class ClusterRunner:
                 self._stop("It was asked to stop.")
             tick()
 
-        with self.run.held():
+        with self.run.held(at_work=True):
             self._note(*unrecorded_attempts(self.run, self._ports.attempts.root))
             self._ports.settler(self.run).carry_out()
             for state in self.run.jobs.values():
@@ -216,7 +218,7 @@ class ClusterRunner:
     def _checked(self, job: ClusterJob, result: bytes, worker: ClusterWorker) -> DeliveredAttempt:
         order = self._orders[job.key]
         try:
-            delivered = msgspec.json.decode(result, type=DeliveredAttempt)
+            delivered = msgspec.json.decode(result, type=decodable(DeliveredAttempt))
             require_true(delivered, order, self.run, self._tasks[order.job.task])
         except (msgspec.MsgspecError, RecursionError) as error:
             raise ClusterLieError(f"its answer is not a result ({str(error)[:200]})") from error

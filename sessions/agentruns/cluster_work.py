@@ -19,6 +19,7 @@ from threading import Lock
 
 import msgspec
 
+from gistpoint.core.decoding import decodable
 from gistpoint.core.demo.tasks import unpack_demo
 from gistpoint.core.errors import CancelledError, EndpointError, TaskError, UserError
 from gistpoint.core.kinds.archive import unpack_task
@@ -80,7 +81,7 @@ def attempted(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
     """Make or continue the attempt of an encoded `WorkOrder`, and return the encoded `WorkReply`."""
 
     def do(content: bytes, switch: StopSwitch) -> bytes:
-        given = msgspec.json.decode(content, type=AttemptToMake)
+        given = msgspec.json.decode(content, type=decodable(AttemptToMake))
         services = _services(build, given.tools)
         task = _task(services, given.order.job.task, archive)
         ports = replace(_ports(services, given.tools, given.order.settings), task=lambda id: task)
@@ -103,7 +104,7 @@ def replayed(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
     """Replay the attempt of an encoded `WorkOrder`, and return the encoded `WorkReply`."""
 
     def do(content: bytes, switch: StopSwitch) -> bytes:
-        given = msgspec.json.decode(content, type=AttemptToReplay)
+        given = msgspec.json.decode(content, type=decodable(AttemptToReplay))
         services = _services(build, given.tools)
         task = _task(services, given.task, archive)
         with _folder() as folder:

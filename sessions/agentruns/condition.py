@@ -19,7 +19,7 @@ _SHOWN = 200
 _HANDLED = frozenset(
     ("setting", "system", "context_tokens", "attempt_tokens", "sampling", "price", "prompts", "loop_version")
 )
-"""The members of the agent's settings that have their own words, or that the system prompt implies."""
+"""The members of the agent's settings that are worded individually, or that the system prompt implies."""
 
 
 def _is_chosen(value: object) -> bool:
@@ -30,7 +30,7 @@ def _is_chosen(value: object) -> bool:
 def condition_facts(settings: RunSettings) -> Mapping[str, str]:
     """Return the settings of a run that were chosen, each as a name and a value in words.
 
-    Settings for which there are no special words have their names in `run.toml`, with spaces for underscores.
+    All other settings have their names in `run.toml`, with spaces in place of underscores.
     """
     agent = settings.agent
     facts = {"setting": _setting(agent.setting), "budgets": _budgets(settings)}

@@ -16,6 +16,7 @@ import msgspec
 
 from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.logs import FileLock, is_held, wait_for
 from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore
@@ -68,7 +69,7 @@ def ask_for(folder: Path, by: str) -> PendingRequest:
 
 
 def asker_of(folder: Path) -> str | None:
-    """Return the pseudonym, which may be empty, of the person who requests an attempt; None if nobody does.
+    """Return the pseudonym of the person who requests control, which may be empty; None if nobody does.
 
     It has to be fast, because it is called between the steps of every attempt.
     """
@@ -83,7 +84,7 @@ def asker_of(folder: Path) -> str | None:
 
 def _pseudonym(data: bytes) -> str:
     try:
-        return msgspec.json.decode(data, type=ControlRequest).by[:MOST_CHARACTERS]
+        return msgspec.json.decode(data, type=decodable(ControlRequest)).by[:MOST_CHARACTERS]
     except (ValueError, RecursionError):
         return ""
 

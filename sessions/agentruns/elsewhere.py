@@ -19,19 +19,18 @@ from gistpoint.core.attempts.events import AttemptStarted, EventData
 from gistpoint.core.attempts.identity import MODEL
 from gistpoint.core.errors import UserError
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.agentruns.runner import AgentPorts, AgentRunner, solver_of
-from gistpoint.sessions.agentruns.store import (
+from gistpoint.sessions.agentruns.job_attempts import solver_of
+from gistpoint.sessions.agentruns.jobs import (
     AgentJob,
-    AgentRun,
-    AgentRunStore,
     JobAttempt,
     JobEnded,
     JobHalted,
     JobLost,
     JobOperation,
     JobStatus,
-    RunSettings,
 )
+from gistpoint.sessions.agentruns.runner import AgentPorts, AgentRunner
+from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, RunSettings
 from gistpoint.sessions.attempts import AttemptStore, folded_state
 from gistpoint.sessions.journal import JOURNAL, journal_in
 
@@ -84,7 +83,7 @@ class DeliveredAttempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryError(UserError):
-    """A result can't be true; the message gives the reason in a few words."""
+    """A delivered result can't belong to its order; the message gives the reason in a few words."""
 
 
 class StoppedWorkError(UserError):

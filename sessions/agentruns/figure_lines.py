@@ -81,7 +81,9 @@ def summary_lines(totals: RunFigures, run: str) -> Mapping[str, str]:
         lines["malformed calls"] = f"{totals.malformed.words}"
     lines.update(_costs(totals))
     if totals.misdated:
-        lines["dates"] = f"{totals.misdated} attempts on a machine whose clock was wrong (--json: clock_ms)"
+        lines["dates"] = (
+            f"{plural(totals.misdated, 'attempt')} on a machine whose clock was wrong (--json: clock_ms)"
+        )
     return lines
 
 
@@ -94,7 +96,8 @@ def _costs(totals: RunFigures) -> dict[str, str]:
         f"{totals.completion_tokens:,} received ({totals.reasoning_tokens:,} reasoning)"
     )
     if totals.lost_tokens:
-        lines["lost"] = f"about {totals.lost_tokens:,} tokens in requests without a reply"
+        abandoned = " and in abandoned attempts" if totals.abandoned_s else ""
+        lines["lost"] = f"about {totals.lost_tokens:,} tokens in requests without a reply{abandoned}"
     about_cost = "about " if totals.estimated or totals.lost_tokens else ""
     lines["cost"] = "unknown" if totals.cost_usd is None else f"{about_cost}${totals.cost_usd:.4f}"
     lines["time"] = (
@@ -102,4 +105,6 @@ def _costs(totals: RunFigures) -> dict[str, str]:
         f" {totals.endpoint_wait_s:.0f} s waiting to send a request again, {totals.lost_s:.0f} s in requests"
         f" without a reply; {plural(totals.retried, 'request')} sent again before a reply"
     )
+    if totals.abandoned_s:
+        lines["abandoned"] = f"{totals.abandoned_s:.0f} s in attempts that a scaffold could not continue"
     return lines

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import fsum
 from statistics import fmean
 from typing import Any
 
@@ -20,22 +21,16 @@ from msgspec import structs
 from gistpoint.core.agents.conversation import has_unread_calls
 from gistpoint.core.agents.scaffolds import NO_TOOLS, OWN
 from gistpoint.core.attempts.clock import ClockActivity
-from gistpoint.core.attempts.events import (
-    EndReason,
-    GiveUpCode,
-    JournalEvent,
-    Paused,
-    PauseReason,
-    ProcessStarted,
-    Resumed,
-)
+from gistpoint.core.attempts.events import EndReason, GiveUpCode
 from gistpoint.core.attempts.state import AttemptResult, AttemptState
 from gistpoint.core.csv_text import csv_line
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.kinds.confirming import standing
-from gistpoint.sessions.agentruns.killed_requests import killed_request
+from gistpoint.sessions.agentruns.endpoint_times import EndpointTimes
+from gistpoint.sessions.agentruns.jobs import JobState, JobStatus
+from gistpoint.sessions.agentruns.killed_requests import killed_requests, sum_of
 from gistpoint.sessions.agentruns.rates import OutcomeBounds, Rate, RepeatFigures, bounds, rate, repeats_of
-from gistpoint.sessions.agentruns.store import AgentRun, JobState, JobStatus, RunSettings
+from gistpoint.sessions.agentruns.store import AgentRun, RunSettings
 from gistpoint.sessions.attempt_summary import AttemptSummary
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.journal import JOURNAL, read_journal
@@ -86,12 +81,14 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     lost_usd: float | None = None
     lost_s: float = 0.0
     """How long the requests without a reply were under way."""
+    abandoned_s: float = 0.0
+    """How long earlier attempts of the job took that a scaffold could not continue."""
     wall_s: float | None = None
     """The time from the attempt's first event to its last, except between two processes; None if unknown."""
     model_s: float | None = None
-    """The time between requests and their replies."""
+    """The time between requests and their replies; simultaneous requests count once."""
     endpoint_wait_s: float | None = None
-    """The time between failed requests and the next ones, and of waits for limits of requests and tokens."""
+    """The time spent waiting after failed requests and because of limits."""
     streamed: int | None = None
     """The number of replies received in pieces."""
     worker: str = ""
@@ -197,11 +194,13 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     model_s: float
     endpoint_wait_s: float
     retried: int
-    """The number of repeated sends of requests that were finally answered."""
+    """The number of times that requests were sent again before they were answered."""
     lost_s: float = 0.0
     """How long requests without a reply were under way."""
+    abandoned_s: float = 0.0
+    """How long attempts took that scaffolds could not continue, in addition to `wall_s`."""
     by_tests: Rate | None = None
-    """The rate solved by the tests alone, before any review or confirmation, as in the Breakpoint paper."""
+    """The rate by the tests alone, before any review or confirmation, as in the Breakpoint paper."""
     by_tests_bounds: OutcomeBounds | None = None
     confirmation: dict[str, int] = {}
     """The number of passes for each result of confirming."""
@@ -298,6 +297,7 @@ def job_figures(state: JobState) -> AttemptFigures:
         lost_tokens=state.lost_tokens,
         lost_usd=state.lost_usd,
         lost_s=state.lost_s,
+        abandoned_s=state.abandoned_s,
         settled=settled.outcome if settled is not None else "",
         settled_by=settled.by if settled is not None else "",
         settled_why=settled.why if settled is not None else "",
@@ -320,12 +320,12 @@ def _row(state: JobState, attempts: AttemptStore, *, at_work: bool) -> AttemptFi
         return structs.replace(
             row, reason=UNREADABLE, message=f"The attempt {state.attempt} does not belong to this job."
         )
-    if not at_work and (lost := killed_request(state, summary.state, events)) is not None:
+    if not at_work and (lost := killed_requests(state, summary.state, events)) is not None:
         with_loss = state.after(lost)
         row = structs.replace(
             row, lost_tokens=with_loss.lost_tokens, lost_usd=with_loss.lost_usd, lost_s=with_loss.lost_s
         )
-    return with_attempt(row, summary, events)
+    return with_attempt(row, summary, EndpointTimes.of(events))
 
 
 def _is_of(attempt: AttemptState, job: JobState) -> bool:
@@ -333,10 +333,8 @@ def _is_of(attempt: AttemptState, job: JobState) -> bool:
     return (attempt.header.solver or {}).get("job") == job.job.key
 
 
-def with_attempt(
-    row: AttemptFigures, summary: AttemptSummary, events: Iterable[JournalEvent]
-) -> AttemptFigures:
-    """Return the row of a job with the values from its attempt's journal, whose events are `events`."""
+def with_attempt(row: AttemptFigures, summary: AttemptSummary, times: EndpointTimes) -> AttemptFigures:
+    """Return the row of a job with the values from its attempt's journal, whose times are `times`."""
     state, spent = summary.state, summary.state.spent
     usage = spent.replies
     ending = state.ending
@@ -369,26 +367,12 @@ def with_attempt(
         estimated=usage.estimated,
         cost_usd=usage.cost_usd,
         lost_tokens=row.lost_tokens + spent.failed.tokens,
-        lost_usd=_sum_of((row.lost_usd, spent.failed.cost_usd)),
+        lost_usd=sum_of((row.lost_usd, spent.failed.cost_usd)),
         wall_s=sum(state.clock.of(activity) for activity in ClockActivity) / 1000,
-        model_s=sum(turn.latency_ms for turn in state.turns) / 1000,
-        endpoint_wait_s=endpoint_wait_ms(events) / 1000,
+        model_s=times.model_ms / 1000,
+        endpoint_wait_s=times.waited_ms / 1000,
         streamed=sum(turn.streamed is True for turn in state.turns),
     )
-
-
-def endpoint_wait_ms(events: Iterable[JournalEvent]) -> int:
-    """Return the milliseconds of waiting to send a request, after a failed one or because of a limit."""
-    total, since = 0, None
-    for event in events:
-        match event.data:
-            case Paused(reason=PauseReason.ENDPOINT_WAIT):
-                since = event.mono_ms
-            case Resumed() if since is not None:
-                total, since = total + event.mono_ms - since, None
-            case ProcessStarted():
-                since = None
-    return total
 
 
 @dataclass(frozen=True)
@@ -406,7 +390,7 @@ class _Sums:
         return sum(row.missing for row in self.rows)
 
     def total(self, of: Callable[[AttemptFigures], float | None]) -> float:
-        return sum(of(row) or 0 for row in self.rows)
+        return fsum(of(row) or 0 for row in self.rows)
 
     def whole(self, of: Callable[[AttemptFigures], float | None]) -> int:
         return int(self.total(of))
@@ -467,6 +451,7 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
         endpoint_wait_s=sums.total(lambda row: row.endpoint_wait_s),
         retried=sums.whole(lambda row: row.retried),
         lost_s=sums.total(lambda row: row.lost_s),
+        abandoned_s=sums.total(lambda row: row.abandoned_s),
         by_tests=sums.share(lambda row: row.by_tests),
         by_tests_bounds=sums.between(lambda row: row.by_tests),
         confirmation=_confirmations(sums.counted),
@@ -487,17 +472,11 @@ def _confirmations(rows: Iterable[AttemptFigures]) -> dict[str, int]:
 
 
 def _reasons(rows: Iterable[AttemptFigures]) -> dict[str, int]:
-    """Return the number of jobs for each reason, by descending frequency, without mixed ones that ended."""
+    """Return the number of jobs for each reason, most frequent first, without ended jobs of mixed solvers."""
     of_model = (row for row in rows if row.counted or not row.result)
     return dict(Counter(row.reason for row in of_model if row.reason).most_common())
 
 
 def _cost(rows: Iterable[AttemptFigures]) -> float | None:
     """Return the cost in US dollars, including lost replies; None if no cost is known."""
-    return _sum_of(cost for row in rows for cost in (row.cost_usd, row.lost_usd))
-
-
-def _sum_of(costs: Iterable[float | None]) -> float | None:
-    """Return the sum of the costs that are known; None if none is."""
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if known else None
+    return sum_of(cost for row in rows for cost in (row.cost_usd, row.lost_usd))

@@ -12,9 +12,11 @@ from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.attempts.state import AttemptState, Standing, advance
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.kinds.registry import blank_state
+from gistpoint.sessions.agentruns.endpoint_times import EndpointTimes
 from gistpoint.sessions.agentruns.figures import AttemptFigures, job_figures, with_attempt
+from gistpoint.sessions.agentruns.jobs import JobState, JobStatus
 from gistpoint.sessions.agentruns.shown_attempts import NOT_BEGUN, ShownAttempt, shown_attempt
-from gistpoint.sessions.agentruns.store import JOBS_FILE, AgentRun, JobState, JobStatus
+from gistpoint.sessions.agentruns.store import JOBS_FILE, AgentRun
 from gistpoint.sessions.attempt_summary import AttemptSummary
 from gistpoint.sessions.journal import JOURNAL, decoded, is_open
 
@@ -29,6 +31,7 @@ class JournalFollower:
         self._size = -1
         """The size of the journal, in bytes, when it was last read; -1 before that."""
         self.state = AttemptState()
+        self.times = EndpointTimes()
         self.problem = ""
         """Why the attempt can't be followed any further, as a sentence; empty if it can."""
 
@@ -63,7 +66,7 @@ class JournalFollower:
 
     def forget(self) -> None:
         """Drop the state; if the journal grows, it is read from the beginning again."""
-        self._read, self.state = 0, AttemptState()
+        self._read, self.state, self.times = 0, AttemptState(), EndpointTimes()
 
     def _take(self, line: bytes) -> None:
         event = decoded(line)
@@ -74,6 +77,7 @@ class JournalFollower:
             if isinstance(event.data, AttemptStarted) and not self.state.events:
                 self.state = AttemptState(of_kind=blank_state(event.data.mode))
             self.state = advance(self.state, event)
+            self.times.take(event)
         except AttemptError as error:
             self.problem = str(error)
 
@@ -85,7 +89,7 @@ class FollowedJob:
     job: JobState
     shown: ShownAttempt = NOT_BEGUN
     figures: AttemptFigures = field(default_factory=lambda: AttemptFigures(task="", repeat=0, status=""))
-    """The row of the job in the figures of the run, without the time spent waiting for the endpoint."""
+    """The row of the job in the figures of the run."""
     settled: bool = False
     """Whether the attempt has ended and no confirmation is expected, so its journal stays as it is."""
 
@@ -168,7 +172,7 @@ def _of_journal(job: JobState, follower: JournalFollower) -> FollowedJob:
     summary = AttemptSummary(
         job.attempt, job.job.task, state.header.mode, state.header.role, 0, state, follower.problem
     )
-    figures = with_attempt(job_figures(job), summary, ())
+    figures = with_attempt(job_figures(job), summary, follower.times)
     settled = state.ended and state.standing is not Standing.NOT_ASKED
     return FollowedJob(job, shown_attempt(state), figures, settled)
 

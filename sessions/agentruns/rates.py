@@ -1,4 +1,4 @@
-"""Rates over the jobs of a run, with what they would be if each missing outcome were known.
+"""Rates over the jobs of a run, with bounds for what they would be if every outcome were known.
 
 An outcome is missing while a job is left or halted, and permanently if the job was excluded, if a person had
 control, or if its journal can't be read. No assumption about these outcomes can be tested, so each rate has
@@ -174,7 +174,7 @@ def _completed(known: Iterable[Sequence[bool]], k: int, *, solved: bool) -> list
 
 
 class _TaskShare(Protocol):
-    """Computes the share with which a task counts from the outcomes of its repeats."""
+    """Computes, from the outcomes of a task's repeats, the share with which the task counts."""
 
     def __call__(self, solved: Sequence[bool], /) -> float: ...
 

@@ -7,19 +7,14 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.agents.settings import AgentSettings
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.decoding import decodable
 from gistpoint.core.demo.tasks import recorded_by_model, unpack_demo
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.locations import Locations
-from gistpoint.sessions.agentruns.store import (
-    AgentRun,
-    AgentRunStore,
-    JobAttempt,
-    JobEnded,
-    JobQueued,
-    RunSettings,
-)
+from gistpoint.core.machine_time import SystemTime
+from gistpoint.sessions.agentruns.jobs import JobAttempt, JobEnded, JobQueued
+from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, RunSettings
 from gistpoint.sessions.attempts import AttemptStore, folded_state
 from gistpoint.sessions.heads import ELSEWHERE
 from gistpoint.sessions.journal import journal_in
@@ -58,7 +53,9 @@ def open_recorded_run(locations: Locations, version: str) -> AgentRun:
         pass
     _adopt(locations, state.attempt_id, data, version)
     settings = RunSettings(
-        model=str(solver["model"]), host=str(solver["host"]), agent=msgspec.convert(solver, AgentSettings)
+        model=str(solver["model"]),
+        host=str(solver["host"]),
+        agent=msgspec.convert(solver, decodable(AgentSettings)),
     )
     began = journal_in(data).events[0].utc_ms
     run = AgentRunStore(locations.runs).open_or_create(RECORDED_RUN, settings, began, version)

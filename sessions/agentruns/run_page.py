@@ -16,9 +16,10 @@ from gistpoint.core.text import plural, visible
 from gistpoint.sessions.agentruns.condition import condition_facts
 from gistpoint.sessions.agentruns.figure_lines import summary_lines
 from gistpoint.sessions.agentruns.figures import UNREADABLE, AttemptFigures, FiguresOfRun, RunFigures
+from gistpoint.sessions.agentruns.jobs import JobStatus
 from gistpoint.sessions.agentruns.rates import Rate
 from gistpoint.sessions.agentruns.shown_attempts import PassedTests, tests_of
-from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
+from gistpoint.sessions.agentruns.store import AgentRun
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.exports.html.marking import code_lines, text_lines
 from gistpoint.sessions.exports.html.skeleton import content_hash, line, packaged, page_head
@@ -26,7 +27,7 @@ from gistpoint.sessions.exports.html.skeleton import content_hash, line, package
 LONGEST = 40_000
 """The maximum number of characters in a string on the page; the end of a longer one is left out."""
 LARGE, LONGEST_IN_LARGE = 24_000_000, 2_000
-"""The length of a page after which strings are cut earlier, and their maximum length then, in characters."""
+"""The length of a page after which strings are cut earlier, and the new maximum length, in characters."""
 _LINE = 300
 """The maximum number of characters in a line."""
 _BAR = 1_000
@@ -278,7 +279,7 @@ _LOOKS = (
 
 
 def _rates_of(totals: RunFigures) -> dict[str, Rate]:
-    """Return the rates by the names that `summary_lines` gives them; without those that are not known."""
+    """Return the known rates, by the names that `summary_lines` gives them."""
     repeats = totals.repeats
     named: dict[str, Rate | None] = {"solved": totals.solved}
     if totals.confirmation:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -21,10 +20,11 @@ from gistpoint.core.agents.scaffolds import Scaffold
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.agents.static import StaticRefusedError, require_fitting
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import AttemptStarted, JournalEvent, Paused
+from gistpoint.core.attempts.events import Paused
 from gistpoint.core.attempts.harness import TaskJudge
-from gistpoint.core.attempts.identity import MODEL, PERSON, TIME_CHARACTERS, Enrolment, Role, new_attempt_id
-from gistpoint.core.attempts.reasons import EndReason, PauseReason
+from gistpoint.core.attempts.identity import MODEL, PERSON, Enrolment, Role
+from gistpoint.core.attempts.parts import Ending
+from gistpoint.core.attempts.reasons import SCAFFOLD_INTERRUPTED, EndReason, PauseReason
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, CancelledError, SandboxUnavailableError, TaskError, UserError
 from gistpoint.core.estimates import Estimate
@@ -33,13 +33,10 @@ from gistpoint.core.running import CancelToken, RunContext
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.bounds import Acceptance, Purse
 from gistpoint.sessions.agentruns.control import asker_of, has_person
-from gistpoint.sessions.agentruns.killed_requests import unanswered_ms
-from gistpoint.sessions.agentruns.scaffolding import ToolServer, seated, serves_nothing
-from gistpoint.sessions.agentruns.settling import Settler
-from gistpoint.sessions.agentruns.store import (
+from gistpoint.sessions.agentruns.job_attempts import is_of_job, settings_of, solver_of, unrecorded_attempts
+from gistpoint.sessions.agentruns.jobs import (
     HANDED_OVER,
     AgentJob,
-    AgentRun,
     JobAsked,
     JobAttempt,
     JobEnded,
@@ -48,6 +45,10 @@ from gistpoint.sessions.agentruns.store import (
     JobOperation,
     JobState,
 )
+from gistpoint.sessions.agentruns.killed_requests import unanswered_ms
+from gistpoint.sessions.agentruns.scaffolding import ToolServer, seated, serves_nothing
+from gistpoint.sessions.agentruns.settling import Settler
+from gistpoint.sessions.agentruns.store import AgentRun
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 from gistpoint.sessions.journal import JOURNAL, first_event, read_journal
 
@@ -55,6 +56,8 @@ GRACE_S = 10.0
 """The seconds that requests and test runs may take to finish once the run is stopped."""
 _BEAT_S = 5.0
 _TICK_S = 0.1
+_INTERRUPTED = "The scaffold was interrupted and can't continue."
+"""The text of an interrupted scaffold's end; older journals have it without the code."""
 _TAKEN = "A person has taken it over and has not given it back yet."
 _LAST_S = 5.0
 """The seconds that cancelled jobs may take to close their journals."""
@@ -94,16 +97,17 @@ class AgentPorts:
         """Return the attempt of a job, open for writing.
 
         Raises `AttemptError` if the attempt can't be continued, or belongs to another job or to a person,
-        `TaskError` without its task, and `SandboxUnavailableError` if no sandbox works.
+        `TaskError` if its task is missing, and `SandboxUnavailableError` if no sandbox works.
         """
         task = self.task(state.job.task)
         if not is_of_job(first_event(self.attempts.folder(state.attempt) / JOURNAL), state.job):
             raise AttemptError(f"The attempt {state.attempt} belongs to another job, or to a person.")
         killed_ms = unanswered_ms(read_journal(self.attempts.folder(state.attempt) / JOURNAL).events)
         opened = self.attempts.resume(state.attempt, task, self.judge(task))
-        if killed_ms and not opened.attempt.state.ended:
-            opened.attempt.append(Paused(PauseReason.ENDPOINT_WAIT, thinking_ms=killed_ms))
-            opened.attempt.resume()
+        with _closed_if_it_fails(opened):
+            if killed_ms and not opened.attempt.state.ended:
+                opened.attempt.append(Paused(PauseReason.ENDPOINT_WAIT, thinking_ms=killed_ms))
+                opened.attempt.resume()
         return opened
 
     def settler(self, run: AgentRun) -> Settler:
@@ -164,7 +168,7 @@ class AgentRunner:
         `AgentRunError` while another process works on the run, and an unexpected exception of a job's thread
         once the other threads have stopped.
         """
-        with self.run.held():
+        with self.run.held(at_work=True):
             for operation in unrecorded_attempts(self.run, self._ports.attempts.root):
                 self.note(operation)
             todo = self._ports.settler(self.run).carry_out()
@@ -248,6 +252,7 @@ class AgentRunner:
 
     def _count_costs(self) -> None:
         for state in self.run.jobs.values():
+            self.pay(state.job, AttemptState())
             if state.attempt:
                 with suppress(UserError):
                     self.pay(state.job, self._ports.attempts.summary(state.attempt).state)
@@ -318,13 +323,13 @@ class AgentRunner:
         """
         ports, job = self._ports, state.job
         opened = ports.reopened(state) if state.attempt else self._begun(job, settings)
-        if state.attempt and ports.scaffold is not None and self._abandoned(job, opened):
+        with _closed_if_it_fails(opened):
+            is_of_scaffold = bool(state.attempt) and ports.scaffold is not None
+            is_abandoned = is_of_scaffold and self._ended_interrupted(job, opened)
+        if is_abandoned:
             opened = self._begun(job, settings)
-        try:
+        with _closed_if_it_fails(opened):
             self.note(JobAttempt(job=job.key, attempt=opened.attempt.state.attempt_id))
-        except BaseException:
-            opened.close()
-            raise
         return opened
 
     def _begun(self, job: AgentJob, settings: AgentSettings) -> OpenAttempt:
@@ -346,20 +351,30 @@ class AgentRunner:
             attempt_id=ports.attempt_id,
         )
 
-    def _abandoned(self, job: AgentJob, opened: OpenAttempt) -> bool:
-        """End an attempt that a scaffold left unfinished, so that another begins; return whether it did.
+    def _ended_interrupted(self, job: AgentJob, opened: OpenAttempt) -> bool:
+        """End an attempt that a scaffold left unfinished, so that another can begin; return whether it did.
 
         A scaffold keeps its conversation in its own process, so no other can continue it (decision 153).
         """
         attempt = opened.attempt
         attempt.finish_pending(run=RunContext(self._cancel))
+        if not attempt.state.ended and attempt.state.turns:
+            attempt.end(EndReason.INFRASTRUCTURE, _INTERRUPTED, code=SCAFFOLD_INTERRUPTED)
         state = attempt.state
-        if state.ended or not state.turns:
+        # The process that ended it may have died before it recorded the loss in the run.
+        if not _is_interruption(state.ending):
             return False
-        attempt.end(EndReason.INFRASTRUCTURE, "The scaffold was interrupted and can't continue.")
         opened.close()
         usage = state.spent.usage
-        self.note(JobLost(job=job.key, tokens=usage.tokens, cost_usd=usage.cost_usd))
+        self.note(
+            JobLost(
+                job=job.key,
+                tokens=usage.tokens,
+                cost_usd=usage.cost_usd,
+                abandoned=state.attempt_id,
+                abandoned_s=state.clock.total / 1000,
+            )
+        )
         return True
 
     @contextmanager
@@ -412,7 +427,7 @@ class AgentRunner:
             self._conclude(job, attempt.state, end, failed=asked.failed())
 
     def _work_on(self, work: ModelWork) -> WorkEnd:
-        """Let the model work in gistpoint's own loop, or a scaffold with the model."""
+        """Let the model work on an attempt in gistpoint's own loop, or in that of a scaffold."""
         ports = self._ports
         if ports.scaffold is None:
             return work.done()
@@ -466,6 +481,11 @@ class AgentRunner:
         self.note(JobHalted(job=job.key, problem=problem, message=message))
         self.report(job)
 
+    @property
+    def clock(self) -> TimeSource:
+        """The clock of the run and its journals."""
+        return self._ports.clock
+
     def note(self, operation: JobOperation) -> None:
         """Write an operation with the current time. Raises `OSError` if it can't be written."""
         self.run.append([msgspec.structs.replace(operation, utc_ms=self._ports.clock.utc_ms())])
@@ -485,10 +505,14 @@ class _Requests:
     folder: Path
     under_way: bool = False
     """Whether a request is under way, which may still be answered after the run was stopped."""
-    sent_at: float = 0.0
+    idle_at: float = field(default_factory=time.monotonic)
+    """The last known time without a request under way: none sent, or a wait before it is sent again."""
 
     def __post_init__(self) -> None:
         self._before = len(self.attempt.state.submissions)
+        self._turns = len(self.attempt.state.turns)
+        self._sent_ms: dict[int, int] = {}
+        """When each of a program's requests was sent, by its number."""
 
     def failed(self) -> bool:
         """Return whether a submission of this process could not be judged."""
@@ -498,7 +522,9 @@ class _Requests:
         """Return whether the loop should stop, even during a request."""
         is_paused = self.attempt.state.pause is not None
         if self.under_way and not is_paused:
-            self.runner.acceptance.pending(time.monotonic() - self.sent_at)
+            self.runner.acceptance.pending(time.monotonic() - self.idle_at)
+        else:
+            self.idle_at = time.monotonic()
         if self.failed() or asker_of(self.folder) is not None:
             return True
         return self.runner.stopping and (not self.under_way or is_paused)
@@ -511,77 +537,54 @@ class _Requests:
 
     def announce(self, request: AnnouncedRequest) -> None:
         """Record a request before it is sent, so that the next process knows its cost if this one dies."""
-        self.sent_at = time.monotonic()
         if not self.runner.run.settings.host:
             return
         asked = JobAsked(
             job=self.job.key,
             turn=request.turn,
+            request=request.number,
             tokens=request.usage.tokens,
             cost_usd=request.usage.cost_usd,
             failed_tokens=request.failed.tokens,
             failed_usd=request.failed.cost_usd,
             failed_s=round(request.failed_s, 3),
+            sent_ms=self._sent_at_ms(request),
         )
         self.runner.note(asked)
 
+    def _sent_at_ms(self, request: AnnouncedRequest) -> int:
+        """Return when a request was sent; 0 if it is over without a reply."""
+        now = self.runner.clock.mono_ms()
+        if not request.usage.tokens:
+            self._sent_ms.pop(request.number, None)
+            return 0
+        return self._sent_ms.setdefault(request.number, now) if request.number else now
+
     def on_turn(self, state: AttemptState, under_way: UnderWay) -> None:
-        """Record the cost of a reply, and report the job."""
-        if self.under_way:
+        """Record the cost of a reply or a failed request, and report the job."""
+        if len(state.turns) > self._turns:
             self.runner.acceptance.accept()
+        self._turns = len(state.turns)
         self.under_way = under_way.requests > 0
         self.runner.pay(self.job, state, under_way.cost_usd)
         self.runner.report(self.job)
 
 
-def settings_of(run: AgentRun, job: AgentJob) -> AgentSettings:
-    """Return the settings of a job; the seed grows by one with each repeat."""
-    settings = run.settings.agent
-    if settings.sampling.seed is None:
-        return settings
-    seed = settings.sampling.seed + job.repeat - 1
-    return msgspec.structs.replace(settings, sampling=replace(settings.sampling, seed=seed))
+def _is_interruption(ending: Ending | None) -> bool:
+    """Whether an attempt ended because its scaffold was interrupted."""
+    if ending is None:
+        return False
+    return ending.code == SCAFFOLD_INTERRUPTED or (not ending.code and ending.text == _INTERRUPTED)
 
 
-def solver_of(run: AgentRun, job: AgentJob) -> dict[str, Any]:
-    """Return the solver in the header of an attempt: the full condition, and its run and job."""
-    settings, scaffold = settings_of(run, job), run.settings.scaffold
-    return {
-        "kind": "chat",
-        **({} if scaffold is None else {"scaffold": msgspec.to_builtins(scaffold)}),
-        "model": run.settings.model,
-        "host": run.settings.host,
-        **msgspec.to_builtins(settings),
-        "settings_sha256": run.settings.digest,
-        "run": run.name,
-        "job": job.key,
-        "repeat": job.repeat,
-    }
-
-
-def unrecorded_attempts(run: AgentRun, attempts: Path) -> list[JobOperation]:
-    """Return operations for attempts that were begun but, since their process died, not recorded."""
-    queued = {state.job.key for state in run.left if not state.attempt}
-    earliest = new_attempt_id(run.document.created_utc_ms)[:TIME_CHARACTERS]
-    found: list[JobOperation] = []
-    for folder in attempts.iterdir() if queued and attempts.is_dir() else ():
-        if folder.name < earliest:
-            continue
-        solver = _solver(first_event(folder / JOURNAL))
-        if solver.get("run") == run.name and solver.get("job") in queued:
-            found.append(JobAttempt(job=str(solver["job"]), attempt=folder.name))
-    return found
-
-
-def _solver(first: JournalEvent | None) -> Mapping[str, Any]:
-    """Return the solver in the first event of a model's attempt; empty for other solvers."""
-    begun = first.data if first is not None else None
-    return (begun.solver or {}) if isinstance(begun, AttemptStarted) and begun.actor == MODEL else {}
-
-
-def is_of_job(first: JournalEvent | None, job: AgentJob) -> bool:
-    """Whether a journal with this first event belongs to a job's attempt."""
-    return _solver(first).get("job") == job.key
+@contextmanager
+def _closed_if_it_fails(opened: OpenAttempt) -> Iterator[None]:
+    """Close an attempt if the context raises; otherwise the next process, or job, could not open it."""
+    try:
+        yield
+    except BaseException:
+        opened.close()
+        raise
 
 
 def _alive(threads: list[threading.Thread]) -> list[threading.Thread]:

@@ -22,13 +22,11 @@ from gistpoint.core.chat import ChatProblem
 from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.text import whole_number
 from gistpoint.sessions.agentruns.control import has_person
-from gistpoint.sessions.agentruns.killed_requests import losses_of_killed_requests
-from gistpoint.sessions.agentruns.store import (
+from gistpoint.sessions.agentruns.jobs import (
     EXCLUDED,
     HANDED_OVER,
     QUEUED,
     STOPPED,
-    AgentRun,
     JobEnded,
     JobOperation,
     JobSettled,
@@ -36,6 +34,8 @@ from gistpoint.sessions.agentruns.store import (
     JobStatus,
     JobUnsettled,
 )
+from gistpoint.sessions.agentruns.killed_requests import losses_of_killed_requests
+from gistpoint.sessions.agentruns.store import AgentRun
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 
 _MOST_CHARACTERS = 500
@@ -63,7 +63,7 @@ _ENDS: dict[SettledAs, tuple[EndReason, GiveUpCode | None]] = {
     SettledAs.DECLINED: (EndReason.GAVE_UP, GiveUpCode.DECLINED),
     SettledAs.NO_TOOL_CALL: (EndReason.GAVE_UP, GiveUpCode.NO_TOOL_CALL),
 }
-"""The end that each outcome gives to an attempt; the code of `SETTLED` is the problem."""
+"""How an attempt with each outcome ends; with `SETTLED`, the job's problem takes the place of the code."""
 
 _FAILED = "The endpoint failed. Resume the run when it works again, or exclude the job."
 _ADVICE: dict[str, str] = {
@@ -198,7 +198,7 @@ class Settler:
     def carry_out(self) -> list[JobState]:
         """Complete the records of a process that died, and return the jobs that are left without a decision.
 
-        The losses of the requests that it had under way are recorded, and the decided ends. A decision whose
+        This records the losses of the requests that it had under way, and the decided ends. A decision whose
         attempt can't be opened remains. Raises `OSError` as `settle` does.
         """
         for lost in losses_of_killed_requests(self._run, self._attempts):
@@ -267,9 +267,9 @@ def chosen_jobs(
 ) -> list[JobState]:
     """Return the jobs with these numbers or attempts, and with one of these obstacles.
 
-    With `settled`, only jobs with a decision are returned, otherwise only jobs without one, and of these,
-    without `jobs` and `reasons`, the halted ones. Raises `UserError` for a number, attempt or obstacle that
-    no job has, and for the beginning of several attempts.
+    With `settled`, only jobs with a decision are returned; otherwise, only jobs without one, and if neither
+    `jobs` nor `reasons` are given, only the halted ones among them. Raises `UserError` for a number, attempt
+    or obstacle that no job has, and for a prefix that several attempts share.
     """
     numbered = dict(enumerate(run.jobs.values(), start=1))
     named = list(numbered.values()) if not jobs else [_job_named(numbered, name) for name in jobs]

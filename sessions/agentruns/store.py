@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -25,6 +24,7 @@ from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.locations import LARGEST_RECORDS, read_toml
 from gistpoint.core.logs import (
@@ -39,16 +39,12 @@ from gistpoint.core.logs import (
 )
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.agentruns.jobs import KINDS, AgentJob, JobOperation, JobQueued, JobState, job_states
 
 FORMAT, VERSION = "gistpoint.agent_run", 1
 RUN_FILE, JOBS_FILE = "run.toml", "jobs.jsonl"
-HANDED_OVER = "handed_over"
-"""The problem of a halted job whose attempt a person has taken over."""
-EXCLUDED = "excluded"
-"""The outcome of a decision that keeps a job out of every rate."""
-STOPPED, QUEUED = "stopped", "queued"
-"""The obstacles of jobs without a problem: the process was stopped or died, or the job was never begun."""
-_LOCK, _STOP, _STARTING = "lock", "stop", "starting"
+_LOCK, _AT_WORK, _STOP, _STARTING = "lock", "at-work", "stop", "starting"
+_TICK_S, _BEGINNING_S = 0.02, 10.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 
 
@@ -116,228 +112,9 @@ class AgentRunDocument(msgspec.Struct, frozen=True, kw_only=True):
     settings: RunSettings
 
 
-class AgentJob(msgspec.Struct, frozen=True):
-    """One attempt to make: its task and the number of the repeat, counted from 1."""
-
-    key: str
-    task: str
-    repeat: int = 1
-
-
 def job_of(task_id: str, settings: RunSettings, repeat: int) -> AgentJob:
-    """Return the job for a repeat of a task; its key, a hash of the arguments, prevents doing it twice."""
+    """Return the job for a repeat of a task; its key, a hash of the arguments, prevents a second one."""
     return AgentJob(sha256_of_json([task_id, settings.digest, repeat]), task_id, repeat)
-
-
-# Operations
-
-
-class _Operation(msgspec.Struct, frozen=True, tag_field="kind", kw_only=True):
-    job: str
-    utc_ms: int = 0
-
-
-class JobQueued(_Operation, frozen=True, tag="queued", kw_only=True):
-    """Records that a job belongs to the run."""
-
-    task: str
-    repeat: int = 1
-
-
-class JobAttempt(_Operation, frozen=True, tag="attempt", kw_only=True):
-    """Records that the job's attempt was begun or resumed."""
-
-    attempt: str
-
-
-class JobHalted(_Operation, frozen=True, tag="halted", kw_only=True):
-    """Records that the job can't continue now, for a reason other than the solver, and has not ended."""
-
-    problem: str
-    message: str = ""
-
-
-class JobEnded(_Operation, frozen=True, tag="ended", kw_only=True):
-    """Records that the job is done; without an attempt, `reason` is why none is possible."""
-
-    reason: str
-    message: str = ""
-
-
-class JobAsked(_Operation, frozen=True, tag="asked", kw_only=True):
-    """Records that a request is about to be sent, so that its cost is known if the process dies.
-
-    The request is over once the journal contains its turn, or after a loss, a halt or an end of the job.
-    """
-
-    turn: int
-    """The turn that the reply will be."""
-    tokens: int = 0
-    """The estimated number of tokens in the prompt."""
-    cost_usd: float | None = None
-    failed_tokens: int = 0
-    """The estimated number of tokens in earlier requests for the same reply, which failed."""
-    failed_usd: float | None = None
-    failed_s: float = 0.0
-
-
-class JobLost(_Operation, frozen=True, tag="lost", kw_only=True):
-    """Records paid replies that are in no journal, because requests failed; `tokens` is an estimate."""
-
-    tokens: int = 0
-    cost_usd: float | None = None
-    seconds: float = 0.0
-    """How long these requests were under way."""
-
-
-class JobSettled(_Operation, frozen=True, tag="settled", kw_only=True):
-    """Records a decision on a job that has not ended: an end of its attempt, or an exclusion (decision 150).
-
-    The end itself is in the attempt's journal, and then in a separate operation.
-    """
-
-    outcome: str
-    """A `settling.SettledAs`."""
-    problem: str
-    """The obstacle of the job before the decision."""
-    by: str = ""
-    why: str = ""
-
-
-class JobUnsettled(_Operation, frozen=True, tag="unsettled", kw_only=True):
-    """Records that the last decision on a job no longer applies."""
-
-    by: str = ""
-    why: str = ""
-
-
-class JobPlace(_Operation, frozen=True, tag="place", kw_only=True):
-    """Records that the job's attempt was made, or continued, on a worker of a cluster."""
-
-    worker: str
-    clock_ms: int = 0
-    """The worker's clock minus that of the run's machine, when the worker connected; 0 if they agreed."""
-
-
-JobOperation = (
-    JobQueued | JobAttempt | JobHalted | JobEnded | JobAsked | JobLost | JobPlace | JobSettled | JobUnsettled
-)
-
-
-class JobStatus(StrEnum):
-    """The state of a job."""
-
-    QUEUED = "queued"
-    BEGUN = "begun"
-    """The job's attempt has begun and not ended: it is running, or its process has died."""
-    HALTED = "halted"
-    ENDED = "ended"
-    EXCLUDED = "excluded"
-    """The job was excluded by a decision: it is not continued, and is in no rate."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobState:
-    """A job after its operations."""
-
-    job: AgentJob
-    status: JobStatus = JobStatus.QUEUED
-    attempt: str = ""
-    problem: str = ""
-    """Why the job halted or ended."""
-    message: str = ""
-    lost_tokens: int = 0
-    lost_usd: float | None = None
-    """The cost of replies that are in no journal, in US dollars; None if it is unknown or there are none."""
-    lost_s: float = 0.0
-    """How long the requests without a reply were under way."""
-    asked: JobAsked | None = None
-    """The last request, unless its loss or the job's halt or end was recorded after it."""
-    settled: JobSettled | None = None
-    """The decision on the job; None if there is none."""
-    unsettled: JobState | None = None
-    """The job before the decision; None if there is none."""
-    worker: str = ""
-    """The worker of a cluster that had the job last; empty if none had it."""
-    clock_ms: int = 0
-    """The milliseconds by which that worker's clock was ahead."""
-
-    def after(self, operation: JobOperation) -> JobState:
-        """Return the state after one more operation."""
-        match operation:
-            case JobAttempt(attempt=attempt):
-                return replace(self, status=JobStatus.BEGUN, attempt=attempt, problem="", message="")
-            case JobHalted(problem=problem, message=message):
-                return replace(self, status=JobStatus.HALTED, problem=problem, message=message, asked=None)
-            case JobEnded(reason=reason, message=message):
-                return replace(self, status=JobStatus.ENDED, problem=reason, message=message, asked=None)
-            case JobAsked():
-                return replace(self, asked=operation)
-            case JobLost():
-                return self._after_loss(operation)
-            case JobPlace(worker=worker, clock_ms=clock_ms):
-                return replace(self, worker=worker, clock_ms=clock_ms)
-            case JobSettled():
-                return self._after_decision(operation)
-            case JobUnsettled() if self.unsettled is not None:
-                before = self.unsettled
-                return replace(
-                    self,
-                    status=before.status,
-                    problem=before.problem,
-                    message=before.message,
-                    settled=None,
-                    unsettled=None,
-                )
-        return self
-
-    def _after_loss(self, lost: JobLost) -> JobState:
-        usd = self.lost_usd if lost.cost_usd is None else (self.lost_usd or 0.0) + lost.cost_usd
-        return replace(
-            self,
-            lost_tokens=self.lost_tokens + lost.tokens,
-            lost_usd=usd,
-            lost_s=self.lost_s + lost.seconds,
-            asked=None,
-        )
-
-    def _after_decision(self, settled: JobSettled) -> JobState:
-        status = JobStatus.EXCLUDED if settled.outcome == EXCLUDED else self.status
-        return replace(self, status=status, settled=settled, unsettled=self)
-
-    @property
-    def over(self) -> bool:
-        """Whether the job is not continued: it has ended, or was excluded."""
-        return self.status in (JobStatus.ENDED, JobStatus.EXCLUDED)
-
-    @property
-    def obstacle(self) -> str:
-        """The problem of the job, before any decision; `stopped` or `queued` if there is none."""
-        if self.settled is not None:
-            return self.settled.problem
-        if self.problem:
-            return self.problem
-        return QUEUED if self.status is JobStatus.QUEUED else STOPPED
-
-
-def folded(operations: Iterable[JobOperation]) -> dict[str, JobState]:
-    """Return the states of the jobs by key, in the order of queueing."""
-    jobs: dict[str, JobState] = {}
-    _apply(jobs, operations)
-    return jobs
-
-
-def _apply(jobs: dict[str, JobState], operations: Iterable[JobOperation]) -> None:
-    for operation in operations:
-        if isinstance(operation, JobQueued):
-            jobs.setdefault(
-                operation.job, JobState(AgentJob(operation.job, operation.task, operation.repeat))
-            )
-        elif operation.job in jobs:
-            jobs[operation.job] = jobs[operation.job].after(operation)
-
-
-# Files
 
 
 class AgentRun:
@@ -370,7 +147,7 @@ class AgentRun:
 
         Raises `AgentRunError` if the file of the jobs can't be read.
         """
-        self.jobs = folded(_read_operations(self.folder / JOBS_FILE))
+        self.jobs = job_states(_read_operations(self.folder / JOBS_FILE))
 
     def add(self, jobs: Iterable[AgentJob], utc_ms: int) -> int:
         """Queue the jobs that the run does not have; return their number.
@@ -390,45 +167,51 @@ class AgentRun:
             path = self.folder / JOBS_FILE
             with AppendLog(path, _JOBS, wait_for(path)) as log:
                 log.append(lines)
-            jobs = dict(self.jobs)
-            _apply(jobs, operations)
-            self.jobs = jobs
+            self.jobs = job_states(operations, self.jobs)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Lock the run for this process, read it again, and discard requests to stop it, now and at the end.
+    def held(self, *, at_work: bool = False) -> Iterator[None]:
+        """Lock the run for this process, and read it again.
 
-        Raises `AgentRunError` if another process has locked it, or if it can't be locked or read.
+        With `at_work`, an earlier request to stop is discarded, and later ones are accepted. Raises
+        `AgentRunError` if another process has locked the run, or if it can't be locked or read.
         """
         try:
             lock = take(self.folder / _LOCK)
         except OSError as error:
             raise AgentRunError(f"{self.name}/{_LOCK} can't be opened: {error.strerror}.") from error
         if lock is None:
+            watch, stop = (f"`gistpoint agent {word} {self.name}`" for word in ("watch", "stop"))
             raise AgentRunError(
                 f"Another process is working on the run {self.name}.",
-                hint=(
-                    f"`gistpoint agent watch {self.name}` shows it, `gistpoint agent stop {self.name}`"
-                    " stops it."
-                ),
+                hint=f"{watch} shows it, {stop} stops it.",
             )
         with lock:
-            try:
+            self.reload()
+            if at_work:
                 (self.folder / _STOP).unlink(missing_ok=True)
-                self.reload()
+            with wait_for(self.folder / _AT_WORK) if at_work else nullcontext():
                 yield
-            finally:
-                with suppress(OSError):
-                    (self.folder / _STOP).unlink(missing_ok=True)
 
     @property
     def worked_on(self) -> bool:
         """Whether a process is working on the run."""
         return is_held(self.folder / _LOCK)
 
-    def ask_to_stop(self) -> None:
-        """Ask the process that is working on the run to stop."""
+    def ask_to_stop(self) -> bool:
+        """Ask the process that is working on the run to stop; return False if there is none.
+
+        Waits some seconds for a process that is about to begin, or that decides jobs.
+        """
+        until = time.monotonic() + _BEGINNING_S
+        # A request is accepted only once this lock is held, so that none is discarded as an earlier one.
+        while not is_held(self.folder / _AT_WORK):
+            is_beginning = time.monotonic() < until and (self.worked_on or is_held(self.folder / _STARTING))
+            if not is_beginning:
+                return False
+            time.sleep(_TICK_S)
         (self.folder / _STOP).touch(0o600)
+        return True
 
     @property
     def stop_asked(self) -> bool:
@@ -470,12 +253,12 @@ class AgentRunStore:
 
     @contextmanager
     def starting(self, name: str | None) -> Iterator[None]:
-        """Let other processes know that a run with this name is being planned, if it does not exist yet.
+        """Let other processes know that this process is going to work on a run with this name.
 
         Nothing is done without a valid name, or if the folder can't be written.
         """
         folder = self.root / (name or "")
-        if name is None or not _NAME.fullmatch(name) or (folder / RUN_FILE).exists():
+        if name is None or not _NAME.fullmatch(name):
             yield
             return
         lock = None
@@ -486,10 +269,9 @@ class AgentRunStore:
             yield
         finally:
             if lock is not None:
-                with suppress(OSError):
+                with lock, suppress(OSError):
                     (folder / _STARTING).unlink(missing_ok=True)
                     folder.rmdir()  # fails if the run was created
-                lock.release()
 
     def open_or_create(self, name: str, settings: RunSettings, utc_ms: int, version: str) -> AgentRun:
         """Return the run with this name; create it if there is none.
@@ -506,8 +288,7 @@ class AgentRunStore:
             if run.settings.digest != settings.digest:
                 raise AgentRunError(
                     f"The run {name} has different settings: {', '.join(differing(run.settings, settings))}.",
-                    hint="Choose another --name, or continue it with its own settings: `gistpoint agent"
-                    " resume`.",
+                    hint="Choose another --name, or continue it as it is: `gistpoint agent resume`.",
                 )
             return run
         folder = self.root / name
@@ -520,7 +301,7 @@ class AgentRunStore:
 
 def differing(one: RunSettings, other: RunSettings) -> list[str]:
     """Return the names of the settings that differ, such as `agent.setting`."""
-    first, second = _flat(msgspec.to_builtins(one)), _flat(msgspec.to_builtins(other))
+    first, second = (_flat(msgspec.to_builtins(settings)) for settings in (one, other))
     return [name for name in sorted(first.keys() | second.keys()) if first.get(name) != second.get(name)]
 
 
@@ -534,14 +315,11 @@ def _flat(value: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     return found
 
 
-Value = TypeVar("Value")
-
-
-def _without_none(value: Value) -> Value | Any:
+def _without_none(value: Any) -> Any:
     """Return a table without its None values, which TOML can't hold."""
-    if isinstance(value, dict):
-        return {name: _without_none(item) for name, item in value.items() if item is not None}
-    return value
+    if not isinstance(value, dict):
+        return value
+    return {name: _without_none(item) for name, item in value.items() if item is not None}
 
 
 def _write_document(folder: Path, document: AgentRunDocument) -> None:
@@ -559,7 +337,7 @@ def _read_document(path: Path) -> AgentRunDocument:
             raise AgentRunError(
                 f"{place} is not version {VERSION} of {FORMAT}.", hint="Install a newer gistpoint."
             )
-        document = msgspec.convert(values, AgentRunDocument)
+        document = msgspec.convert(values, decodable(AgentRunDocument))
         Role(document.settings.role)
         return document
     except (OSError, ValueError) as error:
@@ -580,14 +358,11 @@ def _read_operations(path: Path) -> Iterator[JobOperation]:
     for number, line in enumerate(lines, start=1):
         try:
             value = json.loads(line)
-            if value["kind"] in _KINDS:
-                yield msgspec.convert(value, JobOperation)
+            if value["kind"] in KINDS:
+                yield msgspec.convert(value, decodable(JobOperation))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise AgentRunError(
                 f"{path.parent.name}/{path.name}, line {number} is not an operation on a job:"
                 f" {str(error)[:200]}.",
                 hint="The attempts are untouched: `gistpoint attempt list` shows them.",
             ) from error
-
-
-_KINDS = frozenset({"queued", "attempt", "halted", "ended", "asked", "lost", "place", "settled", "unsettled"})

@@ -107,7 +107,7 @@ def _labelled(review: Review, label: str) -> set[StepKey | None]:
 
 @dataclass(frozen=True, slots=True)
 class AgreementWithOthers:
-    """Agreement of one person's verdicts with those of others; each subject and other person form a pair."""
+    """Agreement of one person's verdicts with those of others; a pair is a subject and another person."""
 
     pairs: int
     agreed: int

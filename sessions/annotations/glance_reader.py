@@ -26,6 +26,7 @@ from gistpoint.core.corruption.blind import (
     prompt_sha256,
     questions,
 )
+from gistpoint.core.decoding import decodable
 from gistpoint.core.generation.verdicts import READER
 from gistpoint.core.ports import ChatModel, TimeSource
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
@@ -98,7 +99,7 @@ class GlanceReader:
         version: ShownVersion | None = None,
         hit: bool | None = None,
     ) -> GlanceOperation:
-        """Record an answer about a function; unless `version` is given, the seed decided which was shown.
+        """Record an answer about a function, shown in `version`, or else in the version that the seed chose.
 
         Unless `hit` is given, naming a line next to a changed one counts as a hit. At most `LONGEST_WORDS`
         characters of the answer's words are stored.
@@ -188,7 +189,7 @@ def record_packet_readings(store: GlanceStore, task: Task, answer: Answer) -> No
     (item,) = items
     reader = GlanceReader(store, f"{record['model']}{IN_A_SET}", by_model=True)
     for values in record["readings"]:
-        reading = msgspec.convert(values, PacketReading)
+        reading = msgspec.convert(values, decodable(PacketReading))
         if reading.named is None or reader.glances(task.id).reading(item.function, reading.number, 1):
             continue
         reader.seed = reading.number

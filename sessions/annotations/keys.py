@@ -120,7 +120,8 @@ class StepKey:
     """The key of a step: its number, counted from 0, and its id if the format has one.
 
     The number counts the steps that readers showed when the first reviews of the format were written. A step
-    that they show only since then has the number of the next such step, and an id that begins with a plus.
+    that readers have shown only since then has the number of the next such step, and an id that begins with a
+    plus.
     """
 
     index: int
@@ -148,7 +149,7 @@ def key_of(document: RunDocument, step: Step) -> StepKey:
 
 
 def place_of(document: RunDocument, key: StepKey) -> int | None:
-    """Return the index of the step with a key; None if there is none.
+    """Return the index of the step with this key; None if there is none.
 
     For steps that are not indexed yet, the result is a guess.
     """

@@ -37,11 +37,11 @@ class LabelSet:
     labels: tuple[Label, ...]
 
     def by_key(self, key: str) -> Label | None:
-        """Return the label with a key; None if there is none."""
+        """Return the label with this key; None if there is none."""
         return next((label for label in self.labels if key and label.key == key), None)
 
     def by_id(self, id: str) -> Label | None:
-        """Return the label with an id; None if there is none."""
+        """Return the label with this id; None if there is none."""
         return next((label for label in self.labels if label.id == id), None)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import SettingsError, UserError
 from gistpoint.core.locations import read_toml
 from gistpoint.core.operations import Operation, Text, standing
@@ -51,7 +52,7 @@ class RunVerdict(StrEnum):
 
 
 WHOLE_VERDICTS = (RunVerdict.SOLVED.value, RunVerdict.NOT_SOLVED.value)
-"""The names of verdicts of which one contains the other, so that queries compare them as a whole."""
+"""Verdicts whose names queries compare as a whole, because one name contains the other."""
 
 
 class ExcludeReason(StrEnum):
@@ -195,7 +196,7 @@ class RunVerdictGiven:
         return self.words or self.verdict.value.replace("_", " ")
 
     def is_named(self, name: str) -> bool:
-        """Return whether a name in lower case, with underscores for blanks, is the whole verdict."""
+        """Return whether a name in lower case, with underscores for spaces, is the whole verdict."""
         return self.in_words.lower().replace(" ", "_") == name
 
 
@@ -397,7 +398,7 @@ def read_verdict_words(
         if not word.key.isprintable() or word.key.isspace():
             raise SettingsError(
                 f"{path}: the key {word.key!r} of {word.words!r} is not a visible character.",
-                hint="Choose a letter, digit or sign.",
+                hint="Choose a letter, a digit or another visible character.",
             )
         if word.key in keys or word.key in taken:
             raise SettingsError(
@@ -446,7 +447,7 @@ def _verdict_word(where: str, table: Mapping[str, Any]) -> VerdictWord:
                 continue
             raise SettingsError(f"{where} has no {name!r}.", hint=f"Expected: {words}.")
         try:
-            found[name] = msgspec.convert(table[name], kind)
+            found[name] = msgspec.convert(table[name], decodable(kind))
         except msgspec.ValidationError as error:
             raise SettingsError(f"{where}: {name!r} must be {words}, not {table[name]!r}.") from error
     return VerdictWord(**found)

@@ -19,7 +19,7 @@ Row = dict[str, Json]
 
 
 def csv_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a CSV (RFC 4180), with header and line endings; blanks separate list items."""
+    """Yield the lines of a CSV (RFC 4180), with header and line endings; spaces separate list items."""
     yield csv_line(columns, end="\r\n")
     for row in rows:
         yield csv_line([_cell(row[column]) for column in columns], end="\r\n")

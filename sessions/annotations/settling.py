@@ -32,7 +32,7 @@ def ruling_on(book: ReviewBook, run: str) -> bool | None:
 
 def verdicts(book: ReviewBook, run: str) -> tuple[RunVerdictGiven, ...]:
     """Return the last verdict of each reviewer on a run."""
-    given = (book.review(run, reviewer).verdict for reviewer in book.reviewers)
+    given = (book.review(run, reviewer).verdict for reviewer in book.reviewers_of(run))
     return tuple(verdict for verdict in given if verdict is not None)
 
 

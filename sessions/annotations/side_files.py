@@ -20,9 +20,10 @@ from urllib.parse import quote
 
 import msgspec
 
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import UserError
 from gistpoint.core.logs import AppendLog, LogKind, read_log, wait_for
-from gistpoint.core.operations import LONGEST_NAME, Op, Operation, in_time, is_reviewer
+from gistpoint.core.operations import LATEST_MS, LONGEST_NAME, Op, Operation, in_time, is_reviewer
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.text import shortened
 
@@ -61,7 +62,7 @@ class Codec(Generic[Op]):
 
     @property
     def log(self) -> LogKind:
-        """The log kind of the files."""
+        """The kind of append log that the files are."""
         return LogKind(self.name, self.version, self.header, self.error)
 
     def encode(self, operation: Op) -> bytes:
@@ -100,10 +101,10 @@ class Codec(Generic[Op]):
             elif text is not None:
                 raise ValueError(f"Its {name} is not a string.")
         extra = {name: item for name, item in value.items() if name not in names}
-        return msgspec.convert(known | {"extra": extra}, self.operation)
+        return msgspec.convert(known | {"extra": extra}, decodable(self.operation))
 
     def name_of(self, name: str, person: str) -> str:
-        """Return a name without leading and trailing blanks.
+        """Return a name without leading and trailing spaces.
 
         Raises the codec's error if it is invalid; `person` is the word for its owner, such as `reviewer`.
         """
@@ -128,6 +129,8 @@ class Book(Generic[Op, State]):
         self._fold = fold
         self._operations: dict[str, Op] = {}
         self._places: dict[tuple[str, str], dict[str, Op]] = {}
+        self._people: dict[str, set[str]] = {}
+        """The people with operations on each subject."""
         self._folded: dict[tuple[str, str], State] = {}
         self._latest: dict[str, int] = {}
         for operation in operations:
@@ -140,6 +143,7 @@ class Book(Generic[Op, State]):
         self._operations[operation.op] = operation
         place = (operation.subject, operation.reviewer)
         self._places.setdefault(place, {})[operation.op] = operation
+        self._people.setdefault(operation.subject, set()).add(operation.reviewer)
         self._folded.pop(place, None)
         self._latest[operation.reviewer] = max(self.latest_ms(operation.reviewer), operation.utc_ms)
         return True
@@ -149,7 +153,7 @@ class Book(Generic[Op, State]):
         return self._latest.get(reviewer, 0)
 
     def get(self, op: str) -> Op | None:
-        """Return the operation with a uuid; None if there is none."""
+        """Return the operation with this uuid; None if there is none."""
         return self._operations.get(op)
 
     @property
@@ -162,10 +166,14 @@ class Book(Generic[Op, State]):
         """The names of all people with operations, sorted."""
         return tuple(sorted({reviewer for _, reviewer in self._places}))
 
+    def reviewers_of(self, subject: str) -> tuple[str, ...]:
+        """Return the names of all people with operations on a subject, sorted."""
+        return tuple(sorted(self._people.get(subject, ())))
+
     @property
     def subjects(self) -> tuple[str, ...]:
         """The subjects of all operations, sorted."""
-        return tuple(sorted({subject for subject, _ in self._places}))
+        return tuple(sorted(self._people))
 
     def state(self, subject: str, reviewer: str) -> State:
         """Return the state that results from a person's operations on a subject, even if there are none."""
@@ -242,6 +250,8 @@ class MergeResult:
     known: int
     """The number of operations that were already known."""
     problems: tuple[str, ...] = ()
+    by: Mapping[str, int] = field(default_factory=dict)
+    """The number of added operations by person; anybody can write any name into a file."""
 
 
 def file_name_of(person: str) -> str:
@@ -257,6 +267,7 @@ def file_name_of(person: str) -> str:
 
 
 _LONGEST_FILE_NAME = 200
+_DAY_MS = 86_400_000
 
 
 class SideFileStore(Generic[Op, BookT]):
@@ -335,9 +346,13 @@ class SideFileStore(Generic[Op, BookT]):
         If two different operations have the same uuid, the local one is kept and a problem reports it. For a
         file without any operation, such as an export, only the first problem and an explanation are reported,
         not one problem per line. Operations of unknown kinds are added too, for newer versions, and a problem
-        names their kinds. Raises the codec's error if a file can't be read or written.
+        names their kinds. Operations that are dated more than a day from now are left out, since they would
+        count more than whatever their person does until then. Raises the codec's error if a file can't be
+        read or written.
         """
         added = known = 0
+        by: Counter[str] = Counter()
+        latest = self._clock.utc_ms() + _DAY_MS
         problems: list[str] = []
         for path in _files(paths):
             found = read_side_file(path, self.codec)
@@ -351,16 +366,24 @@ class SideFileStore(Generic[Op, BookT]):
             else:
                 problems += found.problems
             problems += _unread_kinds(path.name, found.operations, self.codec.kinds)
-            for operation in found.operations:
+            operations = [operation for operation in found.operations if operation.utc_ms <= latest]
+            if len(operations) < len(found.operations):
+                problems.append(
+                    f"{path.name}: {len(found.operations) - len(operations):,} operations are left out, since"
+                    " they are dated later than tomorrow by the clock of this machine"
+                )
+            for operation in operations:
                 here = self.book.get(operation.op)
                 if here is not None and here != operation:
                     problems.append(
                         f"{path.name}: {operation.op} is a different operation here; the local one is kept"
                     )
-            count = self.append(found.operations)
+            new = {one.op: one.reviewer for one in operations if self.book.get(one.op) is None}
+            count = self.append(operations)
+            by.update(new.values())
             added += count
-            known += len(found.operations) - count
-        return MergeResult(added, known, tuple(problems))
+            known += len(operations) - count
+        return MergeResult(added, known, tuple(problems), by)
 
     def lines_of(self, operations: Sequence[Op], log: AppendLog) -> list[bytes]:
         """Return the lines of operations that are appended to `log`, each with its newline."""
@@ -370,7 +393,8 @@ class SideFileStore(Generic[Op, BookT]):
         """Return a time in ms since 1970 for a person's next operation, later than that of the last one."""
         with self._lock:
             last = max(self._last_ms.get(reviewer, 0), self.book.latest_ms(reviewer))
-            self._last_ms[reviewer] = max(self._clock.utc_ms(), last + 1)
+            # A line with a later time could not be read again.
+            self._last_ms[reviewer] = min(max(self._clock.utc_ms(), last + 1), LATEST_MS - 1)
             return self._last_ms[reviewer]
 
     def _write(self, path: Path, operations: Sequence[Op], *, durable: bool) -> None:

@@ -2,8 +2,8 @@
 
 Data for which ATIF has no field are written to `extra.gistpoint`. When the file is read again, its steps have
 other byte ranges, and its header differs where it describes the file: the format, the members that no step
-shows, and warnings. A run without an id then has the one that ATIF requires, and one without a task that of
-the user's request.
+shows, and warnings. A run without an id then has the one that ATIF requires, and one without a task is named
+after the user's request.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _call_ids(step: Step) -> list[str]:
 
 def _call(document: RunDocument, call: RunCall, id: str) -> Json:
     written = whole_text(document, call.arguments)
-    # Arguments that are too long to be parsed while a run is read are an object for other programs too.
+    # Arguments that were too long to be parsed when the run was read are written as an object all the same.
     arguments = parsed_object(written) if call.parsed is None else whole_value(document, dict(call.parsed))
     extra: dict[str, Json] = {"arguments": written, "id": call.id, "parsed": call.parsed is not None}
     return {

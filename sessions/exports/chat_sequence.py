@@ -1,4 +1,4 @@
-"""Puts the messages of a chat in an order that the API of OpenAI accepts (decision 168).
+"""Puts the messages of a chat in an order that OpenAI's API accepts (decision 168).
 
 The API's rules: the results of an assistant's calls follow immediately, one for each call; each has the id of
 its call; there are no other results. Recorded runs break all of them: a person interrupts, results arrive

@@ -1,4 +1,4 @@
-"""Texts of a run in full, for exports: also those that are too long to be decoded while a run is read."""
+"""The strings of a run in full, for exports, even if they were too long to be decoded when it was read."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Formats of other packages, whose exceptions become errors of the file being read.
+"""Formats that other packages declare. An exception in one becomes an error of the file being read.
 
-Otherwise, one such format would break the list of all runs.
+Otherwise, one faulty format would break the list of all runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ def fault_of_format(loaded: Any) -> str:
 
 
 class InstalledFormat(Format):
-    """A format of another package; `RunFileError` names the package if its code raises something else."""
+    """A format of another package.
+
+    Any exception other than `RunFileError` becomes one that names the package.
+    """
 
     def __init__(self, entry: metadata.EntryPoint, loaded: Format) -> None:
         self._entry, self._loaded = entry, loaded
@@ -43,7 +46,7 @@ class InstalledFormat(Format):
         return self._guarded(probe, lambda: float(self._loaded.sniff(probe)))
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """Yield the runs in the file."""
+        """Yield the runs that the format of the other package finds in the file."""
         runs = self._guarded(probe, lambda: iter(self._loaded.runs(probe)))
         while True:
             entry = self._guarded(probe, lambda: _checked(next(runs, _END), RunEntry))

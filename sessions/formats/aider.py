@@ -68,35 +68,42 @@ class _Lines:
         self._blanks = 1
 
     def begins(self, line: str, following: str, kind: str) -> str:
-        """Return the kind of block that a line begins; empty if the line continues the block of `kind`."""
-        ends = line.endswith("  ")
+        """Return the kind of block that a line begins; empty if it continues the current block, of `kind`."""
+        has_break = line.endswith("  ")
         blanks, self._blanks = self._blanks, 0 if line.strip() else self._blanks + 1
         if line.startswith(_CHAT):
             self._open = False
             return "chat"
-        # The model's headings have one blank line before them and no spaces at their ends.
-        asks = ends or kind != "reply" or blanks > 1
-        if asks and line.startswith("#### "):
+        # Within a reply, `####` also begins the model's own headings, which have one blank line before them
+        # and no spaces at their ends.
+        may_be_heading = kind == "reply" and blanks <= 1 and not has_break
+        if line.startswith("#### ") and not may_be_heading:
             self._open = False
-            return "user" if blanks or kind != "user" else ""
-        if line == ">" or line.startswith("> "):
+            continues_question = kind == "user" and not blanks
+            return "" if continues_question else "user"
+        has_mark = line == ">" or line.startswith("> ")
+        if has_mark:
             fresh = self._notice(line, following, kind, blanks)
             if fresh is not None:
                 return fresh
         if self._open:
-            self._open = not ends
+            self._open = not has_break
             return ""
         return "" if self._continues(line, kind, blanks) else "reply"
 
     def _notice(self, line: str, following: str, kind: str, blanks: int) -> str | None:
-        """Return the kind of block that a notice's mark begins, empty in a notice; None for a quotation."""
-        ends = line.endswith("  ")
-        begun = bool(following.strip()) or (kind == "notice" and not blanks)
-        continues = begun and not ends and not following.startswith(("> ", "#### ", _CHAT))
-        is_notice = ends or continues or kind == "notice"
+        """Return the kind of block that a line with a notice's mark begins; None if it is a quotation.
+
+        The kind is empty if the line continues a notice.
+        """
+        has_break = line.endswith("  ")
+        is_in_text = bool(following.strip()) or (kind == "notice" and not blanks)
+        next_is_marked = following.startswith(("> ", "#### ", _CHAT))
+        goes_on = is_in_text and not has_break and not next_is_marked
+        is_notice = has_break or goes_on or kind == "notice"
         if not is_notice and line != ">":
             return None
-        self._open = continues or (self._open and not ends)
+        self._open = goes_on or (self._open and not has_break)
         return "" if kind == "notice" else "notice"
 
     def _continues(self, line: str, kind: str, blanks: int) -> bool:

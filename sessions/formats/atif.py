@@ -113,14 +113,14 @@ class _Reader(RunReader):
 
 
 def _derived(ours: dict[str, Json], *, has_task: bool) -> frozenset[str]:
-    """Return the facts of the header that were inferred when the run was written, or are now."""
+    """Return the facts of the header that were inferred, either when the run was written or now."""
     # The version of the format is always recorded in ATIF.
     derived = {*_strings(ours.get("derived"))} - {"format_version"}
     return frozenset(derived if has_task else derived | {"task"})
 
 
 def _tokens(metrics: dict[str, Json], prefix: str = "") -> Tokens:
-    """Return the tokens of a reply or, with the prefix, of the run."""
+    """Return the tokens of a reply or, with a `prefix`, of the run."""
     counts, extra = Record(metrics), Record(metrics.get("extra"))
     return counted_within(
         counts.whole(f"{prefix}prompt_tokens"),

@@ -28,11 +28,16 @@ from gistpoint.sessions.records.scanning import RawRecord, array_records, guarde
 from gistpoint.sessions.records.values import as_dict, as_list, as_str, dumped, first, objects, recoded, when
 
 Shape = Literal["object", "array", "lines", "runs"]
+"""How messages are arranged in a file.
+
+One conversation is a member of an `object`, an `array` of messages, or `lines` with a message each. `runs`
+are several conversations, in an array or one per line.
+"""
 _CONTENTS = ("content", "tool_calls", "output", "text", "call_id", "summary")
-"""Keys of which a message or an item of the Responses API has at least one."""
+"""A message, or an item of the Responses API, has at least one of these keys."""
 _ARRAYS = ("messages",)
 _LISTED = "data"
-"""The key of the items of a list that OpenAI's API returned."""
+"""The key of the items in a list that OpenAI's API has returned."""
 _SYSTEM = ("system", "system_prompt")
 """The keys of the system prompt in requests to Anthropic's API, and in Cline's files."""
 
@@ -167,8 +172,8 @@ class _Reader(RunReader):
         return message_step(index, raws)
 
     def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
-        apart = index < self._systems or _is_head(as_dict(values[0]))
-        return None if apart else message_texts(values)
+        is_message = index >= self._systems and not _is_head(as_dict(values[0]))
+        return message_texts(values) if is_message else None
 
     def header(self) -> Run:
         if self._shape in ("array", "lines"):
@@ -178,9 +183,10 @@ class _Reader(RunReader):
         )
 
     def _with_totals(self, run: Run) -> Run:
-        spent = self._tally
-        known = Record({"tokens": bool(spent.tokens), "cost": bool(spent.cost)}).kept("tokens", "cost")
-        return replace(run, tokens=spent.tokens, cost=spent.cost, derived=run.derived | known.keys())
+        tokens, cost = self._tally.tokens, self._tally.cost
+        # The file has both for single messages only, so their sums are derived.
+        derived = {name for name, total in (("tokens", tokens), ("cost", cost)) if total}
+        return replace(run, tokens=tokens, cost=cost, derived=run.derived | derived)
 
 
 class Chat(Format):
@@ -214,7 +220,7 @@ class Chat(Format):
         return 0.5
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """Yield the conversations."""
+        """Yield each conversation as a run; the id is empty if the form of the file allows only one."""
         shape = shape_of(probe) or "object"
         if shape != "runs":
             yield RunEntry("", _Reader(probe, shape).header())

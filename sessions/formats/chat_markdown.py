@@ -46,14 +46,15 @@ class _Reader(TextReader):
         fence = re.match(r"\s*(`{3,}|~{3,})", line)
         if fence is not None and fence[1].startswith(self._fenced):
             self._fenced = "" if self._fenced else fence[1]
-        blank = not line.strip()
-        between, self._between = self._between, line.strip() == "---" or (blank and self._between)
+        follows_rule = self._between
+        is_rule, is_blank = line.strip() == "---", not line.strip()
+        self._between = is_rule or (is_blank and follows_rule)
         if self._of_cursor:
             # Cursor uses no fences, but puts a rule between turns.
-            begins = between and _CURSOR_TURN.fullmatch(line)
+            is_turn = follows_rule and _CURSOR_TURN.fullmatch(line)
         else:
-            begins = not self._fenced and _TURN.fullmatch(line)
-        if begins:
+            is_turn = not self._fenced and _TURN.fullmatch(line)
+        if is_turn:
             return "turn"
         return "" if kind else "head"
 
@@ -65,7 +66,7 @@ class _Reader(TextReader):
             yield record
 
     def part(self, index: int, number: int, value: Json) -> Json:
-        """Return a turn as an object of speaker, text, thoughts and calls; earlier text under `head`."""
+        """Return a turn as its speaker, text, thoughts and calls; text before the first turn under `head`."""
         head, _, text = as_str(value).partition("\n")
         turn = _TURN.fullmatch(head) or _CURSOR_TURN.fullmatch(head)
         if turn is None:

@@ -255,7 +255,7 @@ def _tool(record: Record) -> tuple[str, Record]:
 
 
 def _result(identity: str, outcome: Record) -> Result:
-    """Return a call's result from its outcome, which has it under `success` or the name of a failure."""
+    """Return a call's result, which its outcome contains under `success` or under the name of a failure."""
     key = next((key for key, value in outcome.members.items() if isinstance(value, dict | str)), "")
     inner = outcome.inner(key)
     shown = joined(inner.texts("content", "output", "stdout", "stderr", "message", "reason", "error"))

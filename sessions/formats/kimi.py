@@ -50,7 +50,7 @@ class _Reader(RunReader):
         self._learn(record)
         event = record.inner("event")
         if record.get("type") != _EVENT:
-            # An approval is recorded between the pieces of a reply, and belongs to it.
+            # Approvals and usage are recorded between the pieces of a reply, and belong to it.
             joins = record.word("type").startswith(("usage.", "permission.")) and self._reply is not None
             return self._reply if joins and self._reply is not None else step_count
         of_step = event.word("stepUuid") or event.word("uuid")

@@ -179,7 +179,7 @@ def _v0_actor(index: int, head: Record) -> Actor:
 def _spent(head: Record, reply: Record) -> Tokens:
     """Return the tokens of the reply that led to an event.
 
-    One reply may lead to several actions, each of which repeats it; only the first one counts it.
+    One reply may lead to several actions, each of which repeats its tokens; only the first is counted.
     """
     made = objects(first_in(reply.get("choices")).inner("message").get("tool_calls"))
     first = as_str(made[0].get("id")) if made else ""
@@ -557,7 +557,7 @@ class OpenHands(Format):
 
 
 def _decoded_members(fields: Json) -> dict[str, Json]:
-    """Return the members that a header is made from, with strings that were read as Latin-1 decoded."""
+    """Return the members that a header is made from; strings that were read as Latin-1 are decoded."""
     members = shallow(fields)
     return {key: item if key == "history" else recoded(item) for key, item in members.items()}
 

@@ -126,12 +126,19 @@ def _recognised_by_content(probe: FileProbe) -> Format:
             return format
     # Built-in formats are tried first, then again with a longer head, and then all formats if none was
     # certain.
+    sureness: dict[Format, float] = {}
     for known, certain in ((_built_in, CERTAIN), (_built_in, CERTAIN), (formats, 0.0)):
-        sureness = [(_confidence(format, probe), number) for number, format in enumerate(known())]
-        sure, number = max(sureness, key=lambda pair: pair[0])
+        sureness |= {format: _confidence(format, probe) for format in known() if format not in sureness}
+        chosen = max(known(), key=lambda format: sureness[format])
+        sure = sureness[chosen]
         if sure > 0 and sure >= certain:
-            return known()[number] if sure >= 1 else _unless_foreign(probe, known()[number])
-        probe.widen()
+            if sure < 1:
+                return _unless_foreign(probe, chosen)
+            if known is _built_in:  # those of plug-ins are only tried after these
+                _certain_before[chosen.name] = chosen
+            return chosen
+        if probe.widen():
+            sureness.clear()
     kind = foreign_kind(probe)
     if kind is not None:
         raise _no_reader(probe, kind)
@@ -145,13 +152,13 @@ def _recognised_by_content(probe: FileProbe) -> Format:
 
 
 _certain_before: dict[str, Format] = {}
-"""The formats that were certain of an earlier file."""
+"""The built-in formats that were certain of an earlier file."""
 
 
 def _guessed(probe: FileProbe) -> Iterator[Format]:
-    """Yield the formats to try first; none if all modules are imported: trying all is then faster."""
-    if not _built_in.cache_info().currsize:
-        yield from tuple(_certain_before.values())
+    """Yield the formats to try first."""
+    yield from tuple(_certain_before.values())
+    if not _built_in.cache_info().currsize:  # if all modules are imported, trying all is faster
         yield from _named_in(probe)
 
 
@@ -166,7 +173,7 @@ def _named_in(probe: FileProbe) -> Iterator[Format]:
 
 
 _WRITTEN = {"journal": "gistpoint"}
-"""The string that files of a format contain, by the name of its module, if it is not that name."""
+"""The string to look for instead of the module's name, by that name."""
 
 
 def _confidence(format: Format, probe: FileProbe) -> float:

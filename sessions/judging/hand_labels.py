@@ -112,7 +112,7 @@ class HandReader:
     # The questions
 
     def blind(self, runs: Iterable[str], labels: Sequence[RubricLabel], sample: int) -> list[LabelQuestion]:
-        """Return the questions about `sample` runs drawn at random; those about one run are in a row.
+        """Return the questions about `sample` runs drawn at random; those about one run are consecutive.
 
         Labels without a definition, which are computed, are not asked about: a program decides them.
         """

@@ -56,7 +56,8 @@ class JudgingPlan:
     def names(self) -> list[str]:
         """The names of the runs that have to be read, in a different order each time.
 
-        Otherwise, runs that the model refuses might always come first, and it would never reach the others.
+        Otherwise, runs that the model refuses might always come first, and the judge would never reach the
+        others.
         """
         return [self.missing[key] for key in drawn(self.missing, secrets.randbits(32), "judged")]
 

@@ -94,7 +94,7 @@ class Claim:
     run: str
     task: str
     step: int | None
-    """From 1; None if the run as a whole shows it."""
+    """The number of the step, from 1; None if the run as a whole shows it."""
     place: str
     """The part of the step and the characters, such as `result 1, 20-45`; empty for a whole step."""
     quote: str

@@ -24,7 +24,7 @@ from gistpoint.sessions.records import limits
 
 _STORED, _DEFLATED, _ZSTD_OLD, _ZSTD = 0, 8, 20, 93
 _BYTE_ORDER_MARKS = (
-    # UTF-32's come first, because one of them begins with UTF-16's.
+    # The marks of UTF-32 come first, because one of them begins like a mark of UTF-16.
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -152,11 +152,11 @@ class BlobFile(RawIOBase):
         self.length = blob.size - start if size is None else size
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True: every blob can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Return True."""
+        """Return True: a blob can be read from any offset."""
         return True
 
     def seek(self, offset: int, whence: int = 0) -> int:
@@ -341,7 +341,10 @@ class Blob(Protocol):
         ...
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`; fewer at the end."""
+        """Return up to `length` bytes from `offset`; fewer at the end.
+
+        Raises `RunFileError` if the file can't be read.
+        """
         ...
 
 
@@ -370,7 +373,7 @@ class FileBlob:
 
     @property
     def fate(self) -> str:
-        """The fate of the open file's name: `deleted` or `replaced`.
+        """What has happened to the open file on disk: `deleted` or `replaced`.
 
         It is empty if neither has happened, or if that can't be determined.
         """
@@ -432,7 +435,7 @@ class SliceBlob:
     """A part of another blob."""
 
     def __init__(self, whole: Blob, start: int, end: int, name: str = "", *, origin: int = 0) -> None:
-        """`origin` is the part's offset in `whole`, to compute positions in the user's file; 0 for none."""
+        """`origin` is the part's offset in `whole`, for places in the user's file; 0 for places in itself."""
         self.whole: Blob = whole
         self.origin: int = origin + (whole.origin if isinstance(whole, SliceBlob) and origin else 0)
         self.start = start

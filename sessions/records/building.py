@@ -14,6 +14,7 @@ from gistpoint.sessions.records.model import (
     Json,
     Noted,
     Result,
+    Run,
     RunCall,
     Step,
     StepKind,
@@ -112,7 +113,7 @@ class StepBuilder:
         return self.span(min(known, default=None), max(known, default=None))
 
     def replied(self, times: Iterable[float | None], *, asked: float | None = None) -> StepBuilder:
-        """Set when the reply was complete, the latest of some times, and when the model was asked for it."""
+        """Set the time of the complete reply, the latest of `times`, and the time of the request for it."""
         self._fields["replied"], self._fields["asked"] = latest(times), asked
         return self
 
@@ -214,6 +215,15 @@ class Tally:
         """Add the model of a reply, if it is named."""
         if model and model not in self.models:
             self.models.append(model)
+
+    def completed(self, run: Run) -> Run:
+        """Return a header with the sums in place of tokens and a cost that it does not record."""
+        tokens, cost = self.tokens, self.cost
+        if not run.tokens and None not in (tokens.prompt, tokens.completion):
+            run = replace(run, tokens=tokens, derived=run.derived | {"tokens"})
+        if run.cost is None and cost is not None:
+            run = replace(run, cost=cost, derived=run.derived | {"cost"})
+        return run
 
     @property
     def duration_s(self) -> float | None:

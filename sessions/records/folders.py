@@ -91,7 +91,10 @@ def _is_result_of_a_trial(path: Path) -> bool:
 
 
 def holds_trials(folder: Path) -> bool:
-    """Whether one of the first subfolders, or of theirs, is a trial; a result next to them is a summary."""
+    """Whether a folder contains trials, directly or one level deeper; only the first entries are checked.
+
+    A result file next to them summarises the trials and is not one itself.
+    """
     inner = list(filter(Path.is_dir, sorted(folder.iterdir())))[:_MOST_TRIED]
     below = [deeper for entry in inner for deeper in sorted(entry.iterdir())[:_MOST_TRIED]]
     return any(map(trial_files, (*inner, *below)))

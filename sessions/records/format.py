@@ -91,7 +91,7 @@ class RunReader(ABC):
                 yield text
 
     def user_text(self, record: dict[str, Json]) -> str:
-        """Return the user's text in a record; empty for records of others and for text of the harness."""
+        """Return the user's text in a record; empty for records of others and for the harness's text."""
         return ""
 
     def records(self) -> Iterator[RawRecord]:
@@ -207,7 +207,7 @@ class Format(ABC):
     A string may be recorded as JSON within a string, or with marks before its lines.
     """
     parted_by: Sequence[bytes] = ()
-    """Byte strings in files whose text is recorded in pieces, which may split a word."""
+    """Byte strings of which a file has one if its text is recorded in pieces, which may split a word."""
 
     reviewed_as = ""
     """The name in older keys of reviews, if the runs were once read as another format; otherwise empty."""

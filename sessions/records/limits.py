@@ -16,7 +16,7 @@ DEPTH = 10_000
 """Brackets that may be open at once in a skipped value; decoded values have the interpreter's limit."""
 
 DECODED_DEPTH = 150
-"""The nesting depth from which a value is not used; that of honest records is below twenty."""
+"""The nesting depth from which a value is not used; genuine records are nested less than twenty deep."""
 
 RECORDS = 2_000_000
 """Records of one run that are indexed."""

@@ -25,7 +25,7 @@ _COLON = re.compile(r"\s*:\s*")
 _LONGEST_FIRST_LINE = 16 << 20
 """Bytes of a first line up to which a next line is searched for; a longer one counts as the only line."""
 _MESSAGES = 4096
-"""Characters of a program's other output that are searched for its first line of JSON."""
+"""How many characters of a program's other output are searched for its first line of JSON."""
 _INDENTED = re.compile(rb"\{\r?\n([ \t]+)\"")
 _SPACE = re.compile(r"[\s,:]*")
 _DEEPEST = 12
@@ -73,7 +73,7 @@ class FileProbe:
             stat = self.blob.path.stat()
         except OSError:
             return None
-        # Programs that unpack or copy files set the times of modification, and a size may stay the same.
+        # Programs that unpack or copy files set modification times, and a size may stay the same.
         return str(self.blob.path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
 
     @property
@@ -81,23 +81,16 @@ class FileProbe:
         """Whether the longer head is in use."""
         return self._wide
 
-    def widen(self) -> None:
-        """Read a longer head from now on."""
-        if not self._wide:
-            self._wide = True
-            if len(self.head) < self.blob.size:
-                for name in (
-                    "head",
-                    "start",
-                    "text",
-                    "_in_lines",
-                    "top",
-                    "object",
-                    "array",
-                    "lines",
-                    "is_lines",
-                ):
-                    self.__dict__.pop(name, None)
+    def widen(self) -> bool:
+        """Read a longer head from now on; return whether more of the file is known than before."""
+        if self._wide:
+            return False
+        self._wide = True
+        if len(self.head) >= self.blob.size:
+            return False
+        for name in ("head", "start", "text", "_in_lines", "top", "object", "array", "lines", "is_lines"):
+            self.__dict__.pop(name, None)
+        return True
 
     @cached_property
     def tail(self) -> bytes:

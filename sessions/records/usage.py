@@ -49,8 +49,8 @@ def counted_apart(
 ) -> Tokens:
     """Return the tokens of a reply whose `fresh` ones are counted without those `read` or `written`.
 
-    If the counts add up to the `whole` only without those of the cache, they are within the fresh ones. The
-    `reasoning` tokens are added to the completion if only the sum with them is the whole.
+    If the counts add up to the `whole` only without those of the cache, the latter are within the fresh ones.
+    The `reasoning` tokens are added to the completion if only the sum with them is the whole.
     """
     cache = total([read, written])
     spoken = _with_thoughts(completion, reasoning, fresh, whole)
@@ -63,7 +63,7 @@ def counted_apart(
 def _with_thoughts(
     completion: int | None, reasoning: int | None, prompt: int | None, whole: int | None
 ) -> int | None:
-    """Return the tokens of a reply with those of its thoughts, which the whole may show to be separate."""
+    """Return the completion tokens; those of thoughts are added if only that sum gives the whole."""
     if not reasoning or prompt is None or whole is None:
         return completion
     spoken = (completion or 0) + reasoning

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -15,7 +17,7 @@ _T = TypeVar("_T")
 _NUMBERS = (int, float)
 """A tuple, because a union would be built again for each value, and these functions read every member."""
 _LATEST_S = 253_000_000_000
-"""A time in the year 9987; later ones leave the calendar when something is added."""
+"""A time in the year 9987; something added to a later one could exceed the range of dates."""
 
 
 def as_dict(value: Json) -> dict[str, Json]:
@@ -188,30 +190,55 @@ def joined(parts: Iterable[str], separator: str = "\n") -> str:
 
 def is_naive(value: Json) -> bool:
     """Whether a time is written as text without a time zone."""
-    try:
-        return isinstance(value, str) and datetime.fromisoformat(value[:40]).tzinfo is None
-    except ValueError:
-        return False
+    moment = _moment(value) if isinstance(value, str) else None
+    return moment is not None and moment.tzinfo is None
 
 
 def when(value: Json) -> float | None:
-    """Return a time as seconds since the epoch, from a number or ISO 8601; None for any other value.
+    """Return a time as seconds since the epoch, from a number, ISO 8601 or RFC 2822; None for other values.
 
-    Numbers may be seconds, milliseconds or microseconds. A time without a time zone counts as UTC. Times
-    before 1970 or after 9986 are None.
+    Numbers, also as digits in a string, may be seconds, milliseconds, microseconds or nanoseconds. A time
+    without a time zone counts as UTC. Times before 1970 or after 9986 are None.
     """
+    if isinstance(value, str) and _EPOCH.fullmatch(value):
+        value = float(value)
     number = as_float(value)
     if number is not None:
-        seconds = number / 1e6 if number > 1e14 else number / 1e3 if number > 1e11 else number
+        seconds = number / _PARTS[bisect_left(_LEAST, number)]
         return seconds if 0 <= seconds < _LATEST_S else None
-    if not isinstance(value, str) or not 8 <= len(value) <= 40:
+    moment = _moment(value) if isinstance(value, str) else None
+    if moment is None:
         return None
     try:
-        moment = datetime.fromisoformat(value)
         seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
+    except OverflowError:
         return None
     return seconds if 0 <= seconds < _LATEST_S else None
+
+
+_LEAST, _PARTS = (1e11, 1e14, 1e17), (1.0, 1e3, 1e6, 1e9)
+"""The numbers above which a time is in milli-, micro- or nanoseconds, and the units of each in a second."""
+_EPOCH = re.compile(r"(?:[0-9]{10}|[0-9]{13}|[0-9]{16}|[0-9]{19})(?:\.[0-9]+)?")
+_MAIL = re.compile(r"(?:[A-Za-z]{3}, *)?\d{1,2} [A-Za-z]{3} \d{4} \d\d:\d\d")
+"""How a time in the form of RFC 2822 begins, as in headers of mail and HTTP."""
+
+
+def _moment(text: str) -> datetime | None:
+    """Return a time in the form of ISO 8601 or RFC 2822; None for other text."""
+    if not 8 <= len(text) <= 40:
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        pass
+    if not _MAIL.match(text):
+        return None
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 def later(at: float | None, seconds: float | None) -> float | None:

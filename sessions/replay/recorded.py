@@ -76,7 +76,7 @@ class RecordedCall:
     typed: bool = False
     """Whether the call saved a gist that a person typed."""
     damage: str = ""
-    """Why the record can't be read; nothing else is known then. Empty for a readable record."""
+    """Why the record can't be read, so that nothing else is known; empty for a readable record."""
 
 
 def origin_of(document: RunDocument) -> Origin:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from gistpoint.core import diffs
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt, ToolResult
 from gistpoint.core.attempts.events import EndReason, EventData, JournalEvent
 from gistpoint.core.attempts.harness import ForcedOutcome, TaskJudge
@@ -18,6 +17,7 @@ from gistpoint.core.attempts.state import AttemptCall, AttemptResult, result_of
 from gistpoint.core.diffs import unified
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.outcomes import FREE, RunStatus
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.running import UNATTENDED, RunContext
@@ -159,7 +159,7 @@ class ReplayedCall:
     """Why the call could not run, or a remark."""
     diff: str = ""
     exact: bool = True
-    """False for a result that is the same only except for times, addresses and folders."""
+    """False for a result that is the same only if times, addresses and folders are ignored."""
     text: str = ""
     """The new result."""
 
@@ -302,7 +302,7 @@ class Replay:
     def _replayed(self, call: RecordedCall, run: RunContext) -> ReplayedCall:
         if reason := self._why_not(call):
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, reason)
-        # A run that was cancelled or failed can't be repeated: the judge ends it as it was recorded.
+        # A test run that was cancelled or failed can't be repeated: the judge returns the recorded status.
         is_forced = call.status in NOT_REPEATED
         self._forced.status = RunStatus(call.status) if is_forced else None
         self._forced.reason = call.reason

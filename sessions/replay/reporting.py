@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.logs import AppendLog, LogKind, read_log, wait_for
 from gistpoint.core.running import UNATTENDED, RunContext
@@ -256,7 +257,9 @@ def _stored_reports(path: Path) -> dict[str, ReplayReport]:
     Raises `UserError` if it can't be read or is invalid.
     """
     try:
-        found = [msgspec.json.decode(line, type=ReplayReport) for line in read_log(path, _REPORTS).lines]
+        found = [
+            msgspec.json.decode(line, type=decodable(ReplayReport)) for line in read_log(path, _REPORTS).lines
+        ]
     except FileNotFoundError:
         return {}
     except OSError as error:

@@ -1,7 +1,7 @@
 """Compares many runs of one task: a tree of what each tried first, and where they part ways.
 
-An action is a kind of work with its target, such as `edit fares.py::fare`. Messages, bookkeeping, and
-an action that repeats the one before it do not count, so runs part ways only where they do something else.
+An action is a kind of work with its target, such as `edit fares.py::fare`. Messages, bookkeeping, and an
+action that repeats the one before it do not count, so runs part ways only where their actions differ.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _IN_A_LINE = 40
 _LONGEST_TARGET = 200
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w{1,100})", re.MULTILINE)
 _PLAIN = re.compile(r"[^\s\"'\x00-\x1f\x7f-\x9f\u2192]+")
-"""A name without blanks, quotes, control characters, or the arrow between actions."""
+"""A name without spaces, quotes, control characters, or the arrow between actions."""
 _MOST_SEARCHED = 20_000
 """The length in characters of the part of an edit that is searched for the function it changes."""
 _PREFIXES = frozenset({"sudo", "time", "env", "nohup", "command"})
 """Words before the program that a command runs."""
 _SETTING_UP = frozenset({"cd", "pushd", "export", "source", ".", "set"})
-"""Programs that only prepare the one after them."""
+"""Programs that only prepare for the one after them."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -174,7 +174,8 @@ def with_common_paths(runs: Sequence[RunActions]) -> list[RunActions]:
     """Return runs in which each file has one name: its last part if unique, otherwise its shortest path.
 
     Programs name a file in several ways, such as `/testbed/src/a.py` and `src/a.py`. Two relative paths of
-    one run are different files, and so are two absolute ones; a path that fits several files is another one.
+    one run are different files, and so are two absolute ones. A path that fits several files counts as
+    another file.
     """
     users: dict[str, set[int]] = {}
     for number, run in enumerate(runs):
@@ -200,7 +201,7 @@ def _file_names(users: Mapping[str, set[int]]) -> dict[str, str]:
 
 
 def _files_of(paths: Iterable[str], users: Mapping[str, set[int]]) -> list[list[str]]:
-    """Return the paths of each file, given all paths with one last part; longer paths come first."""
+    """Return the paths of each file, given all paths with the same last part; longer paths come first."""
     files: list[list[str]] = []
     for path in paths:
         fitting = [
@@ -249,7 +250,7 @@ class ActionNode:
 
     @property
     def words(self) -> str:
-        """The first `_IN_A_LINE` actions in a line; without actions, words for the reason."""
+        """The first `_IN_A_LINE` actions in one line; if there are no actions, the reason."""
         more = len(self.actions) - _IN_A_LINE
         shown = " → ".join(map(str, self.actions[:_IN_A_LINE]))
         nothing = "all begin differently" if self.parts else "nothing more"
@@ -267,7 +268,7 @@ class _Open:
 
 
 def tree_of(runs: Sequence[RunActions]) -> ActionNode:
-    """Return the tree of the actions of some runs of one task; its root has those with which all runs began.
+    """Return the tree of some runs' actions at one task; its root contains those with which all runs began.
 
     Children with more runs come first. Files should have common names, see `with_common_paths`.
     """
@@ -331,7 +332,7 @@ def rows_of(root: ActionNode, folded: frozenset[int] | set[int] = frozenset()) -
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """How runs ended: the number of all, of those with a recorded outcome, and of the solved ones."""
+    """How runs ended: the numbers of all runs, of runs with a recorded outcome, and of solved runs."""
 
     runs: int
     judged: int

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.searching import Hit, Query
 
 HIDDEN = "hidden until your verdict"
-"""The text of a step that reveals the outcome."""
+"""Shown in place of the text of a step that reveals the outcome."""
 _REVEALING = frozenset({StepKind.SCORE, StepKind.END})
 _RESULTS = frozenset({"result", "turn.failed"})
-"""How the labels of steps begin that have the result of a whole run: they are errors if it failed."""
+"""The first words of the labels of steps with the result of a whole run; if it failed, they are errors."""
 
 
 def reveals_outcome(step: Step) -> bool:
@@ -30,9 +30,9 @@ def reveals_outcome(step: Step) -> bool:
 
 
 def blind_step(step: Step) -> Step:
-    """Return a step without its model, its cost and strings of no known field, which may name either.
+    """Return a step without its model, its cost, and strings in no known field, which may name either.
 
-    A person's step is that of an agent. A step that reveals the outcome keeps only its place and times.
+    A person's step is shown as an agent's. A step that reveals the outcome keeps only its place and times.
     """
     actor = Actor.AGENT if step.actor is Actor.PERSON else step.actor
     if not reveals_outcome(step):

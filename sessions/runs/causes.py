@@ -23,7 +23,7 @@ _RAISED = re.compile(
     r"|^(?:Uncaught )?Error: \S|^panicked at |^thread '[^']*' panicked|^Exception in thread|^Caused by: "
 )
 _OF_A_COMPILER = re.compile(r"^\S+:\d+(?::\d+)?: (?:fatal )?error: ")
-"""A place in a source with its error; of several, the first one causes the others."""
+"""A place in a source file with an error; if there are several, the first one causes the others."""
 _LABELLED = re.compile(r"^(?:\[\w-]+\] ?)?(?:fatal |CMake )?(?:error|fatal)\b ?(?::|!|at )", re.IGNORECASE)
 """A line that begins with the word "error" or "fatal"."""
 _NAMES_AN_EXCEPTION = re.compile(r"(?<![\w.])(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): ")
@@ -55,7 +55,7 @@ _SUMS_UP = re.compile(
     r": ?(?:\((?:none|empty)\)|-?\d*)$",
     re.IGNORECASE,
 )
-"""A line around the results of a command that says nothing about the cause: a banner or a sum."""
+"""A line around the results of a command that says nothing about the cause: a banner or a count."""
 _PREFIX = re.compile(r"^(?:E |#+ |- |(?:output|std(?:out|err)): +)", re.IGNORECASE)
 """The marks of pytest, of Markdown, and of shells that name the parts of a result, before an error's line."""
 _MESSAGE = re.compile(r'^(?:[\w-]{1,40}: )?(?:\{.*?)?"(?:message|error)": ?"((?:[^"\\]|\\.){1,400})"')
@@ -151,7 +151,7 @@ _KEPT_CODE = re.compile(
     r"\W{0,3}\d{1,3}\b",
     re.IGNORECASE,
 )
-"""A number that is itself the cause, such as a status of HTTP or an exit code."""
+"""A number that is itself the cause, such as an HTTP status or an exit code."""
 _CLOCK = r"\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?"
 _REPLACED = (
     (re.compile(r"^(?:/bin/|/usr/bin/)?((?:ba|z|da)?sh): (?:line )?\d+: "), r"\1: "),
@@ -165,7 +165,7 @@ _REPLACED = (
     ),
     (re.compile(r"\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b"), "<time>"),
     (re.compile(r"\b((?:old|new)_str(?:ing)?(?:`? parameter:|(?= `))) .+"), r"\1 <text>"),
-    # A file with a folder, or whose name ends like that of a source or a document.
+    # A path with a folder, or a file name with the suffix of source code or of a document.
     (
         re.compile(
             r"(?<![\w<])(?![A-Z]+/[A-Z]+(?![\w/.]))(?:[A-Za-z]:)?(?:~|\.{1,2})?[\w.@+-]*(?:[/\\][\w.@+~=-]+)+[/\\]?"
@@ -191,8 +191,8 @@ _HOLD = "\x00{}\x00"
 def normalised(line: str) -> str:
     """Return an error's line without the parts that differ between equal causes.
 
-    Paths, addresses, ids, times and numbers become `<path>`, `<address>`, `<id>`, `<time>` and `<n>`. Status
-    codes of HTTP, exit codes and error numbers are kept, since they are the cause.
+    Paths, addresses, ids, times and numbers become `<path>`, `<address>`, `<id>`, `<time>` and `<n>`. HTTP
+    status codes, exit codes and error numbers are kept, since they are the cause.
     """
     kept: list[str] = []
 

@@ -12,13 +12,12 @@ from typing import TypeAlias
 
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.diffs import DiffError, FileDiff, apply, compute, parse
-from gistpoint.core.kinds.registry import declared
 from gistpoint.core.text import whole_number
-from gistpoint.core.tools.declaration import ArgumentKind
 from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
 from gistpoint.sessions.records.model import CutText, FileEdit, Json, Result, RunCall, Step, StepKind
 from gistpoint.sessions.records.values import objects
 from gistpoint.sessions.runs.commands import (
+    COMMAND_KEYS,
     arguments_of,
     edited_paths,
     path_of,
@@ -88,7 +87,10 @@ class Replaced(FileChange):
         return compute(self.old, self.new, old_path=path, new_path=path)
 
     def applied(self, path: str, before: bytes) -> bytes:
-        """Return the file with the new text; the old text must occur, and only once unless `every` is set."""
+        """Return the file with the new text.
+
+        Raises `NotAppliedError` if the old text does not occur, or occurs more than once without `every`.
+        """
         text = before.decode("utf-8", "surrogateescape")
         count = 0
         if self.old:
@@ -157,7 +159,10 @@ class Patched(FileChange):
         return self.diff
 
     def applied(self, path: str, before: bytes) -> bytes:
-        """Return the file with the diff applied."""
+        """Return the file with the diff applied.
+
+        Raises `NotAppliedError` if the diff does not fit the file, or has no text, as for a binary file.
+        """
         if self.diff.binary:
             raise NotAppliedError(f"{path} is binary; its new bytes are not recorded.", is_wrong=True)
         try:
@@ -180,7 +185,10 @@ class Relined(FileChange):
         return compute("", self.text, old_path=path, new_path=path)
 
     def applied(self, path: str, before: bytes) -> bytes:
-        """Return the file with the new lines; it must then have `total` lines."""
+        """Return the file with the new lines.
+
+        Raises `NotAppliedError` if an old line is missing, or the file would not have `total` lines.
+        """
         lines = before.decode("utf-8", "surrogateescape").split("\n")
         if not 1 <= self.first <= self.last + 1 <= len(lines) + 1:
             raise NotAppliedError(f"{path} has no lines {self.first} to {self.last}.", is_wrong=True)
@@ -334,6 +342,11 @@ def _submitted(
 
     None if the call submits no definition.
     """
+    if set(parsed).issubset(COMMAND_KEYS):
+        return None
+    from gistpoint.core.kinds.registry import declared  # loads all kinds, which most runs do not need
+    from gistpoint.core.tools.declaration import ArgumentKind
+
     tool = declared(name)
     if tool is None or not tool.submits:
         return None

@@ -50,7 +50,7 @@ class Milestone:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A milestone of a run, the step that reached it, and the budget used by then."""
+    """A milestone of a run, the step that reached it, and the budget used up to that step."""
 
     milestone: Milestone
     step: int

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
+import msgspec
+
+from gistpoint.core.decoding import decodable
 from gistpoint.sessions.records.archives import Archive, Blob, FileBlob, RunFileError, opened
 from gistpoint.sessions.records.scanning import CutOffError, Scanner, UnreadableError
 
 CUT_OFF = "The file ends within a JSON value: it was cut off, or is still being written."
 _WHOLE = 64 << 20
 """The size in bytes up to which a single JSON value is followed to its end."""
+_QUICK = 1 << 20
+"""The size in bytes below which a value is first checked by a faster parser."""
 _TAIL = 1 << 20
 """The number of bytes at the end in which the beginning of the last line is searched for."""
 
@@ -55,8 +61,21 @@ def _last_line(blob: Blob) -> int:
     return first + line + 1 if line >= 0 else blob.size
 
 
+def _is_value(text: bytes) -> bool:
+    """Whether the text, or its first line, is a whole JSON value; checked quickly, so False if unsure."""
+    if len(text) >= _QUICK:
+        return False
+    for whole in (text, text.partition(b"\n")[0]):
+        with suppress(msgspec.MsgspecError, RecursionError):
+            msgspec.json.decode(whole, type=decodable(msgspec.Raw))
+            return True
+    return False
+
+
 def _ends_within_value(blob: Blob, start: int) -> bool:
     """Return whether the blob ends within the object or list at an offset; False for any other value."""
+    if _is_value(blob.read(start, _QUICK)):
+        return False
     scanner = Scanner(blob, start)
     try:
         if scanner.peek() not in ("{", "["):

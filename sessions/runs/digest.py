@@ -44,7 +44,7 @@ _MOST_NAMES = 10_000
 """The number of different tools above which calls are not counted by tool."""
 _ENDS = 4_000
 _TIMINGS = re.compile(r"\b\d+(?:\.\d+)?\s?(?:s|ms|seconds?|sec)\b|\b\d{1,2}:\d\d:\d\d(?:\.\d+)?\b")
-"""Parts of a result that differ although nothing else does."""
+"""Durations and times in a result, which differ each time a call is made."""
 _SILENT = frozenset({StepKind.VIEW, StepKind.SEARCH})
 """Kinds of steps whose results show the contents of files, which may mention errors that did not happen."""
 _OF_HARNESS = frozenset({StepKind.SCORE, StepKind.STATE, StepKind.PAUSE, StepKind.NOTE, StepKind.SYSTEM})
@@ -306,19 +306,20 @@ def went_wrong(step: Step) -> bool:
 
 def error_in(step: Step) -> str:
     """Return the line that names the error in a step; the word `error` if there is none."""
-    codes = [result.returncode for result in step.results if result.returncode]
-    failed = [result for result in step.results if result.is_error or result.returncode]
-    shown = [result for result in step.results if shows_error(result.text)]
+    latest_first = step.results[::-1]
+    recorded_failures = [result for result in latest_first if result.is_error or result.returncode]
+    apparent_failures = [result for result in latest_first if shows_error(result.text)]
+    exit_codes = [result.returncode for result in step.results if result.returncode]
     # A reply that broke off may end with the reason.
-    own = error_line(step.text, at_end=True) if step.kind in (StepKind.ERROR, StepKind.END) else ""
-    lines = (
-        *(error_line(result.text, has_code=bool(result.returncode)) for result in reversed(failed)),
-        *(error_line(result.text) for result in reversed(shown)),
-        own,
-        *(f"exit code {code}" for code in codes),
-        *(error_line(result.text) for result in reversed(step.results)),
+    reason = error_line(step.text, at_end=True) if step.kind in (StepKind.ERROR, StepKind.END) else ""
+    candidates = (
+        *(error_line(result.text, has_code=bool(result.returncode)) for result in recorded_failures),
+        *(error_line(result.text) for result in apparent_failures),
+        reason,
+        *(f"exit code {code}" for code in exit_codes),
+        *(error_line(result.text) for result in latest_first),
     )
-    return next(filter(None, lines), "error")
+    return next(filter(None, candidates), "error")
 
 
 def digest_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock, RLock
 from typing import TypeAlias
@@ -33,7 +33,7 @@ from gistpoint.sessions.records.model import (
 from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.runs.cut_files import CUT_OFF, is_cut, says_cut
 from gistpoint.sessions.runs.leftovers import Leftovers
-from gistpoint.sessions.runs.step_index import Place, StepIndex
+from gistpoint.sessions.runs.step_index import IndexProgress, Place, StepIndex
 
 _Loaded: TypeAlias = tuple[Json, str]
 """The value of a record, and its fault in words, which is empty if there is none."""
@@ -46,22 +46,12 @@ _ENDING = 256
 """The number of bytes at the end that show whether a file was appended to or replaced."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexProgress:
-    """The progress of an index: bytes read, bytes in all, steps found, and whether it is complete."""
-
-    done: int
-    total: int
-    steps: int
-    finished: bool
-
-
 class RunDocument:
     """One run; every method may be called from any thread.
 
-    Reading a step builds the index up to that step. `build` builds the rest of it, in slices of 8 ms that
-    leave a screen time to respond. The last known step is complete only when the index is, and the header
-    only when the run is `summed_up`.
+    Reading a step builds the index up to that step. `build` builds the rest of it, in slices of 8 ms, so that
+    a screen has time to respond. The last known step is complete only when the index is, and the header only
+    when the run is `summed_up`.
     """
 
     def __init__(
@@ -265,6 +255,7 @@ class RunDocument:
         with self._lock:
             if self._finished:
                 return
+            begins = self._scan is None
             if self._scan is None:
                 self._scan = self._reader.records()
             until = time.monotonic() + _SLICE_S
@@ -274,13 +265,22 @@ class RunDocument:
                 if is_late or enough():
                     return
             self._finished = True
-            is_reported = any(map(says_cut, self._reader.warnings))
-            self._ends_early = not is_reported and is_cut(Path(self._reader.probe.name))
-            self._totals = self._reader.sum_up()
+            self._totals = self._whole_file()
             self._indexed_bytes = self._size()
             self._ending = self._last_bytes() if len(self._reader.blobs) == 1 else b""
             self._scan = None
-            self._sum_up(until)
+            if begins:  # a short run is read in one slice
+                self._sum_up(until)
+
+    def _whole_file(self) -> Iterator[None]:
+        """Find what only the whole file shows: whether it was cut off, and the reader's totals.
+
+        The number of steps is reported before this begins, since it takes as long as counting them.
+        """
+        yield
+        is_reported = any(map(says_cut, self._reader.warnings))
+        self._ends_early = not is_reported and is_cut(Path(self._reader.probe.name))
+        yield from self._reader.sum_up()
 
     def _take(self, record: RawRecord) -> None:
         """Add the next record to the index."""
@@ -297,7 +297,7 @@ class RunDocument:
         self._cut_at = record.start if record.damage else None
 
     def _sum_up(self, until: float) -> None:
-        """Continue to complete the header up to the time `until`."""
+        """Continue to complete the header, but only until the time `until`."""
         for _ in self._totals or ():
             if time.monotonic() > until:
                 return
@@ -340,13 +340,18 @@ class RunDocument:
         places, cached = self._places(index)
         return cached or self._parsed(index, places, None)
 
-    def texts(self, index: int, is_sought: Callable[[Noted], bool]) -> StepTexts:
+    def texts(
+        self, index: int, is_sought: Callable[[Noted], bool], *, records: int | None = None
+    ) -> StepTexts:
         """Return the text fields of a step; if its format allows that, the rest of the step is not built.
 
-        Strings outside its fields may be missing unless `is_sought` is true for one.
+        Strings outside its fields may be missing unless `is_sought` is true for one. `records` is how many of
+        the step's records are read, by default all that are known.
         Raises IndexError if there is no such step.
         """
         places, step = self._places(index)
+        if records is not None and records < len(places):
+            places, step = places[:records], None
         if step is None:
             texts, also = None, list[Noted]()
             with self._lock:
@@ -525,11 +530,15 @@ class RunDocument:
             step, member, start, end = self._index.record(number)
         return step, self._reader.blobs[member].read(start, min(end - start, limit))
 
+    def places_of(self, index: int) -> list[Place]:
+        """Return the member, start and end of each known record of an indexed step."""
+        with self._lock:
+            return self._index.records(index)
+
     def records(self, index: int) -> list[Blob]:
         """Return each raw record of an indexed step as a blob, which can be read in pieces."""
-        with self._lock:
-            places = self._index.records(index)
-        return [SliceBlob(self._reader.blobs[member], start, end, "") for member, start, end in places]
+        blobs = self._reader.blobs
+        return [SliceBlob(blobs[member], start, end, "") for member, start, end in self.places_of(index)]
 
     def full_text(self, text: str) -> Iterator[str]:
         """Yield a text field of a step in pieces; if it was cut because of its length, all of it is read."""
@@ -567,12 +576,12 @@ class RunDocument:
             return self._index.number_of(index)
 
     def is_inserted(self, index: int) -> bool:
-        """Whether a step was inserted: in reviews it has no number, but that of the next step."""
+        """Whether a step was inserted: in reviews, it has no number of its own, but that of the next step."""
         with self._lock:
             return self._index.is_inserted(index)
 
     def steps_with_number(self, number: int) -> range:
-        """Return the steps with a number in reviews: inserted ones, and last the step that owns the number.
+        """Return the steps with this number in reviews: inserted ones, then the step that owns the number.
 
         For steps that are not indexed yet, the result is a guess that assumes no insertions.
         """

@@ -201,7 +201,7 @@ class EditedTree:
     def is_outside(self, change: Change) -> bool:
         """Whether a change is outside the repository: in a system folder, and below no known root.
 
-        If the files at the start are unknown, only an unrecorded change can be outside.
+        While the files at the start are unknown, only a change with unrecorded content counts as outside.
         """
         path = change.path
         if not path.startswith("/"):

@@ -11,8 +11,8 @@ from itertools import compress
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.diffs import DiffLineKind, FileDiff, Hunk
-from gistpoint.core.kinds.registry import submits
 from gistpoint.core.tasks.model import Answer
+from gistpoint.sessions.formats.shared.calls import is_shell
 from gistpoint.sessions.records.model import Actor, Json, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.runs.changes import (
     Change,
@@ -400,9 +400,17 @@ def is_of_solver(step: Step) -> bool:
     return step.actor in (Actor.AGENT, Actor.PERSON)
 
 
+def _submits(tool: str) -> bool:
+    if is_shell(tool):
+        return False
+    from gistpoint.core.kinds.registry import submits  # loads all kinds, which most runs do not need
+
+    return submits(tool)
+
+
 def submissions_in(step: Step) -> int:
     """Return how many submissions a step makes."""
-    submissions = sum(submits(call.tool) for call in step.calls)
+    submissions = sum(_submits(call.tool) for call in step.calls)
     if step.kind is StepKind.SUBMIT:
         return max(1, submissions)
     if "refused" in step.flags:
@@ -539,7 +547,7 @@ class Waste:
         return back
 
     def _set_back(self, path: str) -> int | None:
-        """Forget the edits of a file, or of all if `path` is empty; return the last such step, or None."""
+        """Forget the edits of a file, or of all if `path` is empty; return the step of the last, or None."""
         restored = list(self._last_edit)
         if path:
             restored = [known for known in restored if same_path(known, path)]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import TextScope
-from gistpoint.sessions.runs.searching import Hit
 
-PART_WORDS = {TextScope.ALSO: "also recorded"}
-"""The words for parts of a step whose stored name says too little."""
+if TYPE_CHECKING:
+    from gistpoint.sessions.runs.searching import Hit
+
+PART_WORDS = {scope: scope.value for scope in TextScope} | {TextScope.ALSO: "also recorded"}
+"""The words for the parts of a step: their stored names, unless these say too little."""
 
 
 class FoundLine(NamedTuple):
@@ -36,7 +38,7 @@ class FoundLine(NamedTuple):
     @property
     def part(self) -> str:
         """The part of the step that contains the line, in words."""
-        return PART_WORDS.get(self.first.scope, self.first.scope.value)
+        return PART_WORDS[self.first.scope]
 
 
 class FoundLines:
@@ -44,6 +46,8 @@ class FoundLines:
 
     def __init__(self) -> None:
         self.lines: list[FoundLine] = []
+        self.taken = 0
+        """The number of lines that `take` has removed."""
         self.places = 0
         """The number of matches so far, including those in lines that were left out."""
         self._step: tuple[str, int | None] | None = None
@@ -57,11 +61,18 @@ class FoundLines:
             self._take(hit)
             self.places += 1
 
+    def take(self, *, with_last: bool) -> list[FoundLine]:
+        """Remove and return the lines; without the last one if further matches in it may be added."""
+        ready = self.lines[: len(self.lines) - (not with_last)]
+        del self.lines[: len(ready)]
+        self.taken += len(ready)
+        return ready
+
     def _take(self, hit: Hit) -> None:
         if hit.again and (self.lines or self._is_left_out):
             if not self._is_left_out:
                 line = self.lines[-1]
-                self.lines[-1] = line._replace(spans=(*line.spans, *_span(hit, line.first)))
+                self.lines[-1] = FoundLine(line.first, line.spans + _span(hit, line.first), line.at)
             return
         if self._step != (hit.run, hit.step):
             self._step, self._in_step = (hit.run, hit.step), set()
@@ -70,15 +81,14 @@ class FoundLines:
         self._is_left_out = repeats
         if not repeats:
             self._in_step.add(text)
-            self.lines.append(FoundLine(hit, tuple(_span(hit, hit)), self.places))
+            self.lines.append(FoundLine(hit, _span(hit, hit), self.places))
 
 
-def _span(hit: Hit, first: Hit) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of a match in the quoted line of `first`, unless it is beyond the quotation."""
+def _span(hit: Hit, first: Hit) -> tuple[tuple[int, int], ...]:
+    """Return the start and end of a match in the quoted line of `first`; empty if it is beyond the line."""
     start = first.column + hit.start - first.start
     end = min(start + hit.end - hit.start, len(first.line))
-    if start < end:
-        yield start, end
+    return ((start, end),) if start < end else ()
 
 
 def counted_words(lines: int, places: int) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.model import Actor, CutText, Json, Run, Step, Tokens, settled_verdict
 from gistpoint.sessions.runs.cut_files import says_cut
 from gistpoint.sessions.runs.digest import RunDigest, digest_of
@@ -83,8 +84,14 @@ def kept_of(
     `early` is the header that the list read; it may name the task if the run does not. `see` is called with
     each step. Raises `CancelledError` if cancelled.
     """
-    digest = digest_of(document, cancel=cancel, see=see)
-    run = document.header
+    spent = Tally()
+
+    def each(step: Step) -> None:
+        spent.add_usage(step.tokens, step.cost)
+        see(step)
+
+    digest = digest_of(document, cancel=cancel, see=each)
+    run = spent.completed(document.header)
     derived = run.derived | (early.derived & {"task"})
     if early.task and not run.task:
         run = replace(run, task=early.task, derived=derived)

@@ -207,7 +207,7 @@ class _ShownTexts:
     def contain(self, text: str) -> bool:
         """Whether one of the shown strings contains `text`, as it is or as JSON escapes it.
 
-        A short string must be a separate word. Of a cut string, one shown cut string must contain all pieces.
+        A short string must be a separate word. All pieces of a cut string must be in one shown cut string.
         """
         if isinstance(text, CutText):
             pieces = set(text.pieces)

@@ -45,7 +45,7 @@ _OF_JEST = re.compile(r"^\s*\u25cf (\S.* \u203a .*)$")
 _OF_A_SCORE = re.compile(
     r"^(?P<id>[\w./:-]+(?:\[.{0,500}\])?)(?: - .{0,1000})?: (?P<outcome>passed|failed|error)$"
 )
-"""A test in the score that a harness recorded; some write why it failed after its name."""
+"""A test in a score that a harness recorded; some harnesses put the reason for a failure after its name."""
 _MAY_NAME_A_TEST = re.compile(r"::|^ERROR \S|^(?:FAIL|ERROR): |^test |^\s*(?:--- |\u25cf )")
 _LONGEST_LINE = 1_000
 _MOST_LINES = 200_000
@@ -74,7 +74,7 @@ def _read(line: str, found: dict[str, TestResult]) -> None:
     if summary:
         found[summary[2]] = TestResult(summary[2], _OUTCOMES[summary[1]], message=summary[3] or "")
         return
-    # One expression for the name and its outcome would take cubic time on a line of colons and blanks.
+    # One expression for the name and its outcome would take cubic time on a line of colons and spaces.
     verbose = _ENDS_A_NAME.search(line)
     if verbose and _IS_A_NAME.match(line, 0, verbose.start()):
         name = line[: verbose.start()].rstrip()

@@ -154,7 +154,7 @@ def list_runs(
     Files that are named in `paths` and are not runs are listed with their problem; in a folder or archive,
     only refused files are, and those in a known format that contain no run. `with_unread` also lists files in
     a folder that can't be read, those in no known format although their suffix suggests a run, and a folder
-    of which files were left out. `wants` decides which files to list at all, except those named with an ID.
+    from which files were left out. `wants` decides which files to list at all, except those named with an ID.
     Earlier listings in `known` are used, and new ones are added. Raises `CancelledError` if cancelled.
     """
     for given in paths:
@@ -359,7 +359,7 @@ def join_name(path: str, *ids: str) -> str:
 
 
 def open_run(name: str | Path, *, known: Format | None = None) -> RunDocument:
-    """Return the run with a name, after reading only both ends of its file.
+    """Return the run with this name, after reading only both ends of its file.
 
     A folder can be opened if it contains a journal, or is itself a run. A file with several runs requires an
     id. `known` is the format of a run that was listed under the name, which is then not detected again.
@@ -443,7 +443,10 @@ def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
     members.
     """
     if not _is_there(str(path)):
-        raise RunFileError(f"{path} does not exist.")
+        raise RunFileError(
+            f"{path} does not exist.",
+            hint="Name a file, a folder or an archive; `gistpoint attempt list` lists the attempts here.",
+        )
     is_folder = path.is_dir()
     if not is_folder and not path.is_file():
         raise RunFileError(f"{path} is not a regular file.")

@@ -57,7 +57,7 @@ class Bin:
 
     @property
     def main(self) -> Work | None:
-        """The most frequent kind of work, of equally frequent ones the last in `WORKS`; None without any."""
+        """The most frequent kind of work, of equally frequent ones the last in `WORKS`; None if unknown."""
         most = max(self.work)
         if not most:
             return None
@@ -149,7 +149,7 @@ class Profile:
     reread: Counted
     reverted: Counted
     wasted: int
-    """The number of steps with a call that failed, repeated a call, reread the same or undid an edit."""
+    """The number of steps with a call that failed, repeated a call, reread the same part or undid an edit."""
     test_runs: tuple[TestRunCounts, ...]
     more_test_runs: int
     """The number of test runs after the first `MOST_TEST_RUNS`."""

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from gistpoint.core.text import bounded, bounded_pieces, visible_line
 from gistpoint.sessions.formats.shared.calls import command_in, kind_of
+from gistpoint.sessions.records.building import Tally
 from gistpoint.sessions.records.model import (
     Json,
     Result,
@@ -79,12 +80,28 @@ def show(document: RunDocument, step: int | None = None, *, limit: int | None = 
     if step is not None:
         yield from step_lines(document, document.step(step - 1), limit=limit)
         return
-    lines = [
-        f"{GLYPHS[found.kind.value]} {found.index + 1:>5}  {summary(found)}" for found in document.steps()
-    ]
-    yield from header_lines(document.header)
+    lines, spent = list[str](), Tally()
+    for found in document.steps():
+        spent.add_usage(found.tokens, found.cost)
+        lines.append(f"{GLYPHS[found.kind.value]} {found.index + 1:>5}  {summary(found)}")
+    yield from header_lines(spent.completed(document.header))
     yield ""
     yield from lines
+
+
+def summed_header(document: RunDocument) -> Run:
+    """Return the header of a run, with the sums of its steps for tokens and a cost that it does not record.
+
+    The steps are read only if there is something to sum up.
+    """
+    document.build()
+    run = document.header
+    if run.tokens and run.cost is not None:
+        return run
+    spent = Tally()
+    for step in document.steps():
+        spent.add_usage(step.tokens, step.cost)
+    return spent.completed(run)
 
 
 def header_lines(run: Run, *, limit: int | None = 20_000) -> Iterator[str]:

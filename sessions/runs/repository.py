@@ -111,7 +111,7 @@ class RepositoryHistory:
         return self._badge
 
     def end(self, submission: str) -> None:
-        """Set the last state by the diff that a run submitted, unless that state was recorded."""
+        """Set the last state from the diff that a run submitted, unless that state was recorded."""
         if not self._fed or self._badge is Badge.RECORDED:
             return
         if _is_diff(submission):

@@ -17,6 +17,8 @@ import msgspec
 
 import gistpoint.sessions as sessions
 from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.decoding import decodable
+from gistpoint.core.folding import folded
 from gistpoint.core.queries import ContentTerm
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.formats import registry
@@ -57,8 +59,8 @@ class WordCollector:
         if type(text) is not str:  # it was cut, so that its words are not known
             self._words = None
             return
-        words = set(_WORD.findall(_folded(text)))
-        if any(len(word) > _LONGEST_WORD for word in words):
+        words = set(_WORD.findall(folded(text)))
+        if max(map(len, words), default=0) > _LONGEST_WORD:
             words = {part for word in words for part in _parts(word)}
         self._words |= words
         if len(self._words) > _MOST_WORDS:
@@ -83,11 +85,6 @@ class WordCollector:
         return zlib.compress("\n".join(sorted(self._words)).encode("utf-8", "surrogatepass"), 1)
 
 
-def _folded(text: str) -> str:
-    """Return a string in which letters that a search treats as the same, ignoring case, are equal."""
-    return text.replace("\u0130", "i").replace("\u0131", "i").casefold()
-
-
 def _parts(word: str) -> Iterator[str]:
     """Yield parts of a long word that overlap, so that every shorter text in it is in one of them."""
     half = _LONGEST_WORD // 2
@@ -98,7 +95,7 @@ def _parts(word: str) -> Iterator[str]:
 def may_contain(packed: bytes, text: str) -> bool:
     """Whether a run with these words may contain a string, ignoring case."""
     known = zlib.decompress(packed).decode("utf-8", "surrogatepass")
-    wanted = (part[: _LONGEST_WORD // 2] for part in _WORD.findall(_folded(text)))
+    wanted = (part[: _LONGEST_WORD // 2] for part in _WORD.findall(folded(text)))
     return all(part in known for part in wanted)
 
 
@@ -200,10 +197,6 @@ class RunIndex:
         if self._rows is not None:
             self._rows.close()
 
-    def forget_states(self) -> None:
-        """Forget the states of files, so that it is checked again whether they have changed."""
-        self._states.clear()
-
     def _state(self, name: str) -> bytes | None:
         """Return the state of a run's file, determined once, before it is read; None if it is unknown."""
         if self._rows is None:
@@ -254,7 +247,12 @@ class RunIndex:
         with suppress(msgspec.MsgspecError, ValueError, TypeError, KeyError, RecursionError):
             header, digest, key, warnings, doubt, meta = msgspec.msgpack.decode(row)
             return KeptRun(
-                header_of(header), msgspec.convert(digest, RunDigest), key, tuple(warnings), doubt, meta
+                header_of(header),
+                msgspec.convert(digest, decodable(RunDigest)),
+                key,
+                tuple(warnings),
+                doubt,
+                meta,
             )
         return None
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import nan
 from pathlib import PurePath
 from typing import Any, Protocol
 
+from gistpoint.core.folding import contains_folded, folded
 from gistpoint.core.queries import (
     ContentTerm,
     QueryField,
     QueryLanguage,
     Row,
     RowQuery,
+    known_numbers,
     number_of,
-    value_or_nan,
 )
 from gistpoint.core.query_grammar import KeptQueries
 from gistpoint.core.running import NEVER, CancelToken
@@ -32,7 +32,7 @@ from gistpoint.sessions.runs.searching import Query, SearchError, search_documen
 
 
 class AskedRun(Protocol):
-    """A run that a query asks for."""
+    """A run that may match a query."""
 
     @property
     def name(self) -> str:
@@ -58,10 +58,10 @@ class AskedRun(Protocol):
 def _text(
     name: str, text: Callable[[AskedRun], str], *former: str, everywhere: bool = True
 ) -> QueryField[AskedRun]:
-    """Return a field that is compared as text; if `everywhere`, words without a field are sought in it."""
+    """Return a field that is compared as text; words without a field also match it if `everywhere`."""
     return QueryField(
         name,
-        contains=lambda row, key, word: word in text(row).lower(),
+        texts=lambda row, key: (text(row),),
         shown=text,
         former_names=former,
         has_words=everywhere,
@@ -75,8 +75,8 @@ def _number(name: str, number: Callable[[AskedRun], float | None], *former: str)
 
     return QueryField(
         name,
-        contains=lambda row, key, word: word in shown(row),
-        number=lambda row, key: value_or_nan(number(row)),
+        texts=lambda row, key: (shown(row),),
+        numbers=lambda row, key: known_numbers(number(row)),
         shown=shown,
         former_names=former,
         has_words=False,
@@ -120,33 +120,29 @@ def _solver(row: AskedRun) -> str:
     return run.model or ("person" if run.actor.value == "person" else run.agent)
 
 
-def _has_tool(row: AskedRun, key: str, word: str) -> bool:
-    return row.kept is not None and any(word in tool.lower() for tool in row.kept.digest.tools)
+def _tools(row: AskedRun, key: str) -> Iterable[str]:
+    return () if row.kept is None else row.kept.digest.tools
 
 
-def _calls_of_tool(row: AskedRun, key: str) -> float:
-    """Return the number of calls of the tools whose names contain a string; NaN if the run was not read."""
+def _calls_of_tool(row: AskedRun, key: str) -> list[float]:
+    """Return the number of calls of the tools whose names contain a string; none if the run was not read."""
     if row.kept is None:
-        return nan
-    tools = row.kept.digest.tools
-    return float(sum(count for tool, count in tools.items() if key.lower() in tool.lower()))
+        return []
+    tools, wanted = row.kept.digest.tools, folded(key)
+    return [float(sum(count for tool, count in tools.items() if contains_folded(tool, wanted)))]
 
 
 def _meta(row: AskedRun, key: str) -> list[str]:
     """Return the harness's values under keys that are or end with `key`, or all; none if hidden or unread."""
     if row.kept is None or row.hides:
         return []
-    wanted = key.lower()
+    wanted = folded(key)
     found = (row.kept.meta or {}).items()
-    return [
-        value
-        for name, value in found
-        if not wanted or name.lower() == wanted or name.lower().endswith(f".{wanted}")
-    ]
+    return [value for name, value in found if not wanted or f".{folded(name)}".endswith(f".{wanted}")]
 
 
-def _meta_number(row: AskedRun, key: str) -> float:
-    return next((value_or_nan(number_of(value)) for value in _meta(row, key)), nan)
+def _meta_numbers(row: AskedRun, key: str) -> list[float]:
+    return known_numbers(*map(number_of, _meta(row, key)))
 
 
 def _unless_hidden(text: Callable[[AskedRun], str]) -> Callable[[AskedRun], str]:
@@ -168,11 +164,11 @@ CONTENT: dict[str, tuple[TextScope, ...]] = {
 FURTHER: tuple[QueryField[AskedRun], ...] = (
     *(QueryField(name, is_content=True, has_words=False) for name in CONTENT),
     _text("final", _of_digest(lambda digest: digest.final), everywhere=False),
-    QueryField("tool", contains=_has_tool, number=_calls_of_tool, is_counted=True, has_words=False),
+    QueryField("tool", texts=_tools, numbers=_calls_of_tool, is_counted=True, has_words=False),
     QueryField(
         "meta",
-        contains=lambda row, key, word: any(word in value.lower() for value in _meta(row, key)),
-        number=_meta_number,
+        texts=_meta,
+        numbers=_meta_numbers,
         is_dotted=True,
         has_words=False,
     ),
@@ -193,7 +189,7 @@ FIELDS: tuple[QueryField[AskedRun], ...] = (
     _text("solver", _unless_hidden(_solver), "model"),
     QueryField(
         "outcome",
-        contains=lambda row, key, word: not row.hides and word in row.header.verdict.lower(),
+        texts=lambda row, key: () if row.hides else (row.header.verdict,),
         words={"solved": _is("solved"), "unsolved": _is("unsolved")},
     ),
     _text("end reason", _unless_hidden(lambda row: row.header.exit_status), "ending"),
@@ -207,7 +203,7 @@ FIELDS: tuple[QueryField[AskedRun], ...] = (
     _text("cause", _of_digest(lambda digest: digest.cause)),
     QueryField(
         "happened",
-        contains=lambda row, key, word: word in _of_digest(happened_words)(row).lower(),
+        texts=lambda row, key: (_of_digest(happened_words)(row),),
         words={happening.value: _happened(happening) for happening in Happening},
     ),
     _text("failing tests", _of_digest(lambda digest: " ".join(digest.failing))),

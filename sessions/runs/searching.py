@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
 from typing import NamedTuple
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.folding import exact_places, letters_for, places_of
 from gistpoint.core.running import NEVER, CancelToken
-from gistpoint.core.tools.search_code import required_literals
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.format import Format
@@ -26,7 +26,8 @@ _TRACEBACK = "Traceback (most recent call last)"
 _LONGEST_TRACEBACK = 20_000
 """The number of characters in which the head and the end of a traceback are searched for."""
 _AFTER_INDENTED = re.compile(r"(?:\n[ \t][^\n]*|\n(?=\n))*\n(?P<error>\S[^\n]*)")
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+_WORD = re.compile(r"(?<![^\x00-\x7f])[A-Za-z_][A-Za-z0-9_]{2,}(?![^\x00-\x7f])")
+"""A word, without letters next to others than those of ASCII, with which they may be one letter."""
 _CONSTANTS = frozenset({"True", "False", "None"})
 _JOINED = re.compile(r"[\w\])][\"'*]*: |^\".*\"$")
 """How readers join or quote recorded strings: an argument after its name, a member of JSON, a JSON string."""
@@ -38,7 +39,7 @@ _WRITTEN = (
     " call calls attributes decoded status more request response finish_reason usage_metadata notice reply"
     " turn attached denied"
 )
-"""Words that readers write into text, so a step may contain them or parts of them, but not its file."""
+"""Words that readers add to texts: a step may contain them, or parts of them, although its file does not."""
 _LATEST_RESULT = 64
 """The number of steps that the index is ahead of a search, because a result may follow its call late."""
 
@@ -102,10 +103,11 @@ class Query:
             raise SearchError(
                 f"The pattern is not a regular expression: {error}.", hint="Search for it as text."
             ) from error
-        literals = required_literals(pattern) if regex else [pattern]
+        literals = _literals_of(pattern) if regex else [pattern]
         word = _longest_word(literals)
         literal = word if regex else pattern
         self.lower = ignore or not pattern.isascii()
+        self._letters = _letter_forms(literal) if ignore else ()
         own = _longest_word(literals, apart_from=_WRITTEN)
         self.word_form = (own.lower() if self.lower else own).encode()
         """A word that the file of every match contains, however it is encoded; empty if there is none."""
@@ -143,7 +145,11 @@ class Query:
         """Whether a blob contains the word that every match has; True if there is no such word."""
         if not self.word_form:
             return True
-        return next(search_bytes(blob, (self.word_form,), lower=self.lower), None) is not None
+        return next(self.byte_places(blob, (self.word_form,)), None) is not None
+
+    def byte_places(self, blob: Blob, forms: tuple[bytes, ...]) -> Generator[int, int | None]:
+        """Yield the offsets in raw bytes of `forms`, and of letters that a match may have in their place."""
+        return search_bytes(blob, forms, lower=self.lower, letters=self._letters)
 
     def may_match(self, noted: Noted) -> bool:
         """Whether the pattern may match the line that shows a string outside the fields of its step.
@@ -159,8 +165,10 @@ class Query:
     def _in_text(
         self, run: str, step: int | None, scope: TextScope, part: int, text: str, offset: int
     ) -> Iterator[Hit]:
-        before, has_traceback = -1, _TRACEBACK in text
+        before, has_traceback = -1, False
         for start, end in self._spans(text):
+            if before < 0:
+                has_traceback = _TRACEBACK in text
             first, line, cut = _line(text, start, end)
             again = before >= 0 and text.find("\n", before, start) < 0
             error = _last_line_of_traceback(text, start) if has_traceback else ""
@@ -171,13 +179,7 @@ class Query:
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         if self._plain is None:
             return self._matches(text)
-        if not self._ignore:
-            return _places(text, self._plain)
-        # Lower-casing other letters may change the length of a string, and so the offsets.
-        is_ascii = text.isascii() and self._plain.isascii()
-        if not is_ascii:
-            return self._matches(text)
-        return _places(text.lower(), self._plain.lower())
+        return places_of(self._plain, text) if self._ignore else exact_places(self._plain, text)
 
     def _matches(self, text: str) -> Iterator[tuple[int, int]]:
         try:
@@ -207,21 +209,28 @@ class Query:
             kept = window[-_OVERLAP:]
 
 
-def _places(text: str, part: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each occurrence; occurrences do not overlap."""
-    find, length = text.find, len(part)
-    at = find(part)
-    while at >= 0:
-        end = at + length
-        yield at, end
-        at = find(part, end)
+def _literals_of(pattern: str) -> Sequence[str]:
+    from gistpoint.core.tools.search_code import required_literals  # loads all that tools need
+
+    return required_literals(pattern)
+
+
+def _letter_forms(wanted: str) -> tuple[bytes, ...]:
+    """Return letters with which a string may contain the pattern where `search_bytes` does not find it.
+
+    They are those of the Turkish i, and those that JSON escapes; raw, the others are found.
+    """
+    letters = letters_for(wanted)
+    raw = [letter.encode() for letter in letters if letter in letters_for("i")]
+    escapes = {f"\\u{ord(letter):04{case}}".encode() for letter in letters for case in "xX"}
+    return (*raw, *sorted(escapes))
 
 
 def _byte_forms(literal: str, ignore: bool, tables: Sequence[Mapping[str, str]]) -> tuple[bytes, ...] | None:
     """Return the encodings that a string may have in JSON or nested JSON; None if they are unknown.
 
-    `tables` are the escapes of the programs that may have written it, by the escaped sign. The encodings are
-    in lower case if case is to be ignored, or the text is not ASCII.
+    `tables` are the escapes of the programs that may have written it, by the escaped character. The encodings
+    are in lower case if case is to be ignored, or the text is not ASCII.
     """
     if not literal.strip():
         return None
@@ -247,8 +256,8 @@ def _escaped(form: str, table: Mapping[str, str]) -> str:
     return _ESCAPABLE.sub(lambda found: table.get(found[0][-1], found[0]), form)
 
 
-def _escapes(signs: str, number: str) -> dict[str, str]:
-    return {sign: f"\\u{ord(sign):{number}}" for sign in signs}
+def _escapes(characters: str, number: str) -> dict[str, str]:
+    return {character: f"\\u{ord(character):{number}}" for character in characters}
 
 
 _ESCAPABLE = re.compile(r"""\\.|[<>&='"+`]""")
@@ -258,7 +267,7 @@ _ESCAPES: tuple[Mapping[str, str], ...] = (
     _escapes("<>&='", "04x"),  # Gson, of Java
     _escapes("<>&'\"+`", "04X"),  # .NET
 )
-"""What programs write in JSON strings for signs that have a meaning in HTML, by the sign."""
+"""The escapes that programs write in JSON strings for HTML's special characters, by character."""
 _SIGN_ESCAPES = (rb"\u002", rb"\u003", rb"\u0060")
 """How all of these escapes begin."""
 
@@ -311,29 +320,44 @@ def _last_line_of_traceback(text: str, at: int) -> str:
     return ending["error"].strip()[:_AROUND] if ending is not None and is_within else ""
 
 
-def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -> Generator[int, int | None]:
-    """Yield the offsets of `forms` in the raw bytes, in order; `lower` also finds them in any other case.
-
-    The caller may send the offset at which to continue. Case is ignored by the rules of Unicode, so that
-    there may be too many offsets, but never too few.
-    """
+def _finders(
+    forms: tuple[bytes, ...], *, lower: bool
+) -> list[tuple[Callable[[bytes, bytes, int], int], bytes]]:
+    """Return each form with the function that finds it; `lower` also finds it in any other case."""
     import stringzilla  # pyright: ignore[reportMissingImports]
 
     find = stringzilla.utf8_uncased_search if lower else stringzilla.find
-    longest = max(len(form) for form in forms)
+    return [(find, form) for form in forms]
+
+
+def search_bytes(
+    blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False, letters: tuple[bytes, ...] = ()
+) -> Generator[int, int | None]:
+    """Yield the offsets of `forms` in the raw bytes, in order; `lower` also finds them in any other case.
+
+    The caller may send the offset at which to continue. Case is ignored by the rules of Unicode, so that
+    there may be too many offsets, but never too few. `letters` are found as they are: raw ones that are not
+    ASCII, and escaped ones.
+    """
+    finders = _finders(forms, lower=lower)
+    with_letters = [*finders, *_finders(letters, lower=False)]
+    longest = max(len(form) for _, form in with_letters)
     at, kept, least = 0, b"", 0
     while chunk := blob.read(at, limits.CHUNK):
         window = kept + chunk
         base = at - len(kept)
+        # Looking for each letter takes as long as looking for a form, and few chunks have any.
+        may_have_letters = bool(letters) and (not window.isascii() or b"\\u" in window)
+        searched = with_letters if may_have_letters else finders
         # What lies completely in the kept bytes was found with the previous chunk.
-        starts = (max(least - base, len(kept) - len(form) + 1, 0) for form in forms)
-        places = [find(window, form, start) for form, start in zip(forms, starts, strict=True)]
+        starts = [max(least - base, len(kept) - len(form) + 1, 0) for _, form in searched]
+        places = [find(window, form, start) for (find, form), start in zip(searched, starts, strict=True)]
         while (place := min((place for place in places if place >= 0), default=-1)) >= 0:
             least = max(least, (yield base + place) or 0)
             start = max(least - base, place + 1)
             places = [
                 find(window, form, start) if 0 <= known < start else known
-                for form, known in zip(forms, places, strict=True)
+                for (find, form), known in zip(searched, places, strict=True)
             ]
         at += len(chunk)
         kept = window[1 - longest :] if longest > 1 else b""
@@ -346,18 +370,17 @@ def search_document(document: RunDocument, query: Query, *, cancel: CancelToken 
     early part matches or the bytes may contain a match. Raises `SearchError` if the pattern takes too long,
     and `CancelledError` if cancelled.
     """
+    document.ensure(0)  # only then are all of the run's files known
     searches_header = TextScope.HEADER in query.scopes
     searches_steps = query.scopes != {TextScope.HEADER}
     may_be_in_header = False
     if searches_header:
         early_hits = _in_header(document, query, document.early_header)
         may_be_in_header = next(early_hits, None) is not None
-    for index in _candidates(document, query, cancel):
+    for candidate in _candidates(document, query, cancel):
         may_be_in_header = searches_header
-        if index is None or not searches_steps:
-            continue
-        texts = document.texts(index, query.may_match)
-        yield from query.hits(document.name, document, index, texts)
+        if candidate is not None and searches_steps:
+            yield from _in_step(document, query, candidate)
     if not may_be_in_header:
         return
     while not document.finished:
@@ -366,39 +389,97 @@ def search_document(document: RunDocument, query: Query, *, cancel: CancelToken 
     yield from _in_header(document, query, document.header)
 
 
+class _Candidate(NamedTuple):
+    """A step that may match: the number of its records that are known, and that were searched before."""
+
+    step: int
+    records: int
+    searched: int = 0
+
+
+def _in_step(document: RunDocument, query: Query, candidate: _Candidate) -> Iterator[Hit]:
+    """Yield the matches in the known records of a step, without those that an earlier search has yielded."""
+
+    def hits(records: int) -> Iterator[Hit]:
+        texts = document.texts(candidate.step, query.may_match, records=records)
+        return query.hits(document.name, document, candidate.step, texts)
+
+    if not candidate.searched:
+        yield from hits(candidate.records)
+        return
+    before = set(hits(candidate.searched))
+    yield from (hit for hit in hits(candidate.records) if hit not in before)
+
+
+class _Searched:
+    """The steps that were searched, with the number of their records that were known at that time."""
+
+    def __init__(self, document: RunDocument) -> None:
+        self._document = document
+        self._records: dict[int, int] = {}
+
+    def candidate(self, step: int) -> _Candidate:
+        """Return a step as a candidate, and note that it is searched.
+
+        The index is built ahead of it, because a result may follow its call late.
+        """
+        self._document.ensure(step + _LATEST_RESULT)
+        searched = self._records.get(step, 0)
+        known = self._records[step] = len(self._document.places_of(step))
+        return _Candidate(step, known, searched)
+
+    def includes(self, step: int, member: int, offset: int) -> bool:
+        """Whether a step was searched, and with it the record that contains a byte."""
+        known = self._records.get(step)
+        if known is None:
+            return False
+        later = self._document.places_of(step)[known:]
+        return not any(of == member and start <= offset < end for of, start, end in later)
+
+    def grown(self) -> Iterator[_Candidate]:
+        """Yield the steps that have records that were not known when they were searched."""
+        for step, known in list(self._records.items()):
+            if len(self._document.places_of(step)) > known:
+                yield self.candidate(step)
+
+
 def _in_header(document: RunDocument, query: Query, run: Run) -> Iterator[Hit]:
     texts = [(TextScope.HEADER, number, text) for number, text in enumerate(header_texts(run))]
     return query.hits(document.name, document, None, StepTexts(texts, ()))
 
 
-def _candidates(document: RunDocument, query: Query, cancel: CancelToken) -> Iterator[int | None]:
+def _candidates(document: RunDocument, query: Query, cancel: CancelToken) -> Iterator[_Candidate | None]:
     """Yield the steps that may match, and None if there may be a match outside the steps."""
-    if document.format.texts_in_records:
-        forms = (
-            query.forms_in(document.blobs)
-            if not query.may_be_joined
-            else (query.word_form,)
-            if query.word_form
-            else None
-        )
-        if forms is not None:
-            yield from _at_places(document, query, forms, cancel)
-            return
+    forms = _forms_to_find(document, query)
+    if forms is not None:
+        yield from _at_places(document, query, forms, cancel)
+        return
     by_word = bool(query.word_form) and contains_its_words(document.format, document.blobs)
     if by_word and not any(map(query.may_be_in, document.blobs)):
         return
     yield None
-    for index in _indexed(document):
+    searched = _Searched(document)
+    for candidate in chain(map(searched.candidate, _indexed(document)), searched.grown()):
         cancel.check()
-        may_match = not by_word or any(map(query.may_be_in, document.records(index)))
+        may_match = not by_word or any(map(query.may_be_in, document.records(candidate.step)))
         if may_match:
-            yield index
+            yield candidate
+
+
+def _forms_to_find(document: RunDocument, query: Query) -> tuple[bytes, ...] | None:
+    """Return byte strings one of which is in every record with a match; None if there are no such strings."""
+    if not document.format.texts_in_records:
+        return None
+    if not query.may_be_joined:
+        return query.forms_in(document.blobs)
+    # A match may be joined from several strings, so only one word of it is known to be in the records.
+    return (query.word_form,) if query.word_form else None
 
 
 def _indexed(document: RunDocument) -> Iterator[int]:
     """Yield the indices of all steps, while the index is built ahead of them."""
     index = 0
-    while document.ensure(index + _LATEST_RESULT) or index < document.step_count:
+    while document.ensure(index):
         yield index
         index += 1
 
@@ -415,19 +496,33 @@ def contains_its_words(format: Format, blobs: Iterable[Blob]) -> bool:
 
 def _at_places(
     document: RunDocument, query: Query, forms: tuple[bytes, ...], cancel: CancelToken
-) -> Iterator[int | None]:
-    """Yield each step whose records contain one of the `forms`, and None if they occur outside of records."""
-    seen: set[int | None] = set()
+) -> Iterator[_Candidate | None]:
+    """Yield each step whose records contain one of the `forms`, and None if they may be outside of records.
+
+    A record is not always before those that are indexed after it. Places in no record so far are therefore
+    looked up again once the index is complete.
+    """
+    searched, unclear = _Searched(document), list[tuple[int, int]]()
     for member, blob in enumerate(document.blobs):
-        places = search_bytes(blob, forms, lower=query.lower)
+        places = query.byte_places(blob, forms)
         offset = next(places, None)
         while offset is not None:
             cancel.check()
             step, known_to = document.stretch_covering(member, offset)
-            if step not in seen:
-                seen.add(step)
-                yield step
+            if step is None:
+                if not document.finished:
+                    unclear.append((member, offset))
+                yield None
+            elif not searched.includes(step, member, offset):
+                yield searched.candidate(step)
             offset = _after(places, known_to)
+    while unclear and not document.finished:
+        cancel.check()
+        document.advance()
+    for member, offset in unclear:
+        step, _ = document.stretch_covering(member, offset)
+        if step is not None and not searched.includes(step, member, offset):
+            yield searched.candidate(step)
 
 
 def _after(places: Generator[int, int | None], offset: int) -> int | None:

@@ -41,7 +41,7 @@ def steps_of_calls(step: Step) -> Iterator[Step]:
 
 
 def _results_of(step: Step, number: int) -> tuple[Result, ...]:
-    """Return the result of a call, by its id; or by its position if as many results have no ids; or none."""
+    """Return the result of a call: by position if each call has one and none has an id; else by id."""
     has_ids = any(result.call_id for result in step.results)
     if not has_ids and len(step.results) == len(step.calls):
         return (step.results[number],)

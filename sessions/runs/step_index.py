@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from gistpoint.sessions.records.scanning import RawRecord
@@ -12,6 +13,16 @@ _NONE = 0xFFFFFFFF
 """Marks the last record of a step."""
 Place: TypeAlias = tuple[int, int, int]
 """The member, start and end of a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexProgress:
+    """The progress of an index: bytes read, bytes in all, steps found, and whether it is complete."""
+
+    done: int
+    total: int
+    steps: int
+    finished: bool
 
 
 class StepIndex:
@@ -98,7 +109,7 @@ class StepIndex:
         return following == self.number_of(step)
 
     def steps_with_number(self, number: int) -> range:
-        """Return the steps with a number in reviews: inserted ones, and last the step that owns the number.
+        """Return the steps with this number in reviews: inserted ones, then the step that owns the number.
 
         For steps that are not indexed yet, the result is a guess that assumes no insertions.
         """

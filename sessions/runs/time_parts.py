@@ -73,7 +73,7 @@ class TimeDivision:
         self._add(start, end, self._model, self._with_tools, self._with_user)
 
     def add_calls(self, start: float | None, seconds: float) -> None:
-        """Add the time of calls; `start` is None if it is unknown when it began."""
+        """Add the time of calls; `start` is None if it is unknown when they began."""
         if start is None:
             self._without_place += seconds
         else:
@@ -91,7 +91,8 @@ class TimeDivision:
     def parts(self, run: Run | None, *, replies: bool, calls: bool) -> TimeParts:
         """Return the parts; `run` is the header, which may record how long the run took.
 
-        `replies` and `calls` say whether the time of any is known.
+        `replies` says whether the time of any reply is known, and `calls` whether that of any call is, or
+        there were none.
         """
         length = self._length(run)
         known = self._with_user.seconds

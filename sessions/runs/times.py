@@ -53,7 +53,7 @@ class StepTime(NamedTuple):
 
     @property
     def whole(self) -> float:
-        """All known seconds: those of the model and the tools, of the user, and of none of them."""
+        """All known seconds: those of the model, the tools and the user, and the rest in `unknown`."""
         return self.busy + self.user + self.unknown
 
 
@@ -91,7 +91,7 @@ class TimeSum:
 
     @property
     def median(self) -> float | None:
-        """The median of the calls or replies that were timed one by one; None without any."""
+        """The median of the calls or replies that were timed one by one; None if none was."""
         if not self._each:
             return None
         from statistics import median  # needed only where sums are shown
@@ -237,8 +237,10 @@ class Timekeeper:
         )
 
     def _parts(self, run: Run | None) -> TimeParts:
-        has_calls = any(found.timed for found in self._tools.values())
-        return self._division.parts(run, replies=self._replies.timed > 0, calls=has_calls)
+        calls = self._tools.values()
+        # A run without calls is known to have spent no time in tools.
+        knows_calls = not calls or any(found.timed for found in calls)
+        return self._division.parts(run, replies=self._replies.timed > 0, calls=knows_calls)
 
     # Steps of others: only messages from a user and results are what a model waits for
 
@@ -319,7 +321,7 @@ class Timekeeper:
         return self._tools.setdefault(self._bounded(tool), TimeSum())
 
     def _bounded(self, tool: str) -> str:
-        """Return the name under which a tool is added up: there may be a new one in every step."""
+        """Return the name under which a tool's times are added up: every step may call a new tool."""
         return tool if tool in self._tools or len(self._tools) < MOST_TOOLS else OTHER_TOOLS
 
 
@@ -346,7 +348,7 @@ def _of_calls(step: Step, replied: float | None) -> tuple[float | None, float]:
     The duration is None if it is unknown.
 
     Recorded durations are preferred to the time until the last result, in which a user may have been asked
-    for permission. Calls at the same time can't take longer together than that.
+    for permission. Together, simultaneous calls can't take longer than the time until the last result.
     """
     if not step.calls:
         return None, 0.0

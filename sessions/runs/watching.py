@@ -29,13 +29,13 @@ QUIET_S = 60.0
 _SETTLED_S = 1.0
 """Seconds without a change after which a file is read, so that a record is not read while it is written."""
 _MOST_WAITED_S = 5.0
-"""The longest time that a file that never rests waits, in seconds; a costly one waits longer."""
+"""Seconds after which a file that keeps changing is read all the same; a slow one waits longer."""
 _COST = 10
-"""A file that took a second to read is read again after this many seconds at the earliest."""
+"""A file that took one second to read is read again after this many seconds at the earliest."""
 _KEPT_OPEN = 4
 """The number of growing files that are kept open, so that only what was appended is read."""
 _WORTH_KEEPING = 4_000_000
-"""The size in bytes from which on a growing file is kept open."""
+"""The size in bytes from which a growing file is kept open."""
 _ERROR = re.compile(r"error|exception|fail|crash|panic|traceback", re.IGNORECASE)
 
 
@@ -75,7 +75,7 @@ class WatchedRun:
     changed_at: float
     """When the file was last written to."""
     failed_at: float | None = None
-    """When it was found out that the run had failed; None unless that was while it was watched."""
+    """When the run was found to have failed; None unless that was while it was watched."""
     warning: str = ""
     """The first problem with the file, other than an end that is still being written; empty if none."""
 
@@ -90,6 +90,8 @@ class Report(NamedTuple):
 class _Stamp(NamedTuple):
     size: int
     mtime_ns: int
+    ctime_ns: int
+    """When the file was last changed in any way, which no program can set back."""
     inode: int
 
 
@@ -133,7 +135,7 @@ class FolderWatch:
         """The runs by name, as they were last read."""
         self._open: OrderedDict[str, RunDocument] = OrderedDict()
         self._compare_at = float("-inf")
-        """The time from which on files are compared again, so that large folders take little time."""
+        """The time of the next comparison of files; comparing a large folder less often saves time."""
         self.left_out = 0
         """The number of files that are not watched, because a folder contains too many."""
         self.complete = False
@@ -282,7 +284,7 @@ class FolderWatch:
         is_unread = run.listed.header is None
         # A file that has just been created may have no record yet, or only a part of one.
         if is_unread and run.state is WatchState.WRITING:
-            # It may be half written: it is read when it changes, or once it has been quiet.
+            # The file may be half-written: it is read when it changes, or when it has been quiet for a time.
             file.due_since = self._clock()
             file.not_before = self._clock() + QUIET_S - (self._now() - run.changed_at)
             return []
@@ -347,16 +349,17 @@ def _short(header: Run) -> Run:
 
 
 def _stamp(path: Path) -> _Stamp | None:
-    """Return the size, the time and the identity of a file, or of a folder's files; None if it is gone."""
+    """Return the size, the times and the identity of a file, or of a folder's files; None if it is gone."""
     try:
         if not path.is_dir():
             found = path.stat()
-            return _Stamp(found.st_size, found.st_mtime_ns, found.st_ino)
+            return _Stamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
         stats = [(path / part.name).stat() for part in run_files(path)]
     except OSError:
         return None
-    sizes, times = [stat.st_size for stat in stats], [stat.st_mtime_ns for stat in stats]
-    return _Stamp(sum(sizes), max(times, default=0), len(stats))
+    latest = max((stat.st_mtime_ns for stat in stats), default=0)
+    changed = max((stat.st_ctime_ns for stat in stats), default=0)
+    return _Stamp(sum(stat.st_size for stat in stats), latest, changed, len(stats))
 
 
 def news_first(runs: Iterable[WatchedRun], *, by_outcome: bool = True) -> Sequence[WatchedRun]:

@@ -109,7 +109,7 @@ class PowerOfStudy(Request):
     """A request to compute the power of a study, with assumptions about its outcomes."""
 
     people: Count | None = None
-    """The number of people; None for several usual numbers."""
+    """The number of people; None to try several usual numbers."""
     effect: float | None = None
     """The difference of rates, or the ratio of times, that the study should detect."""
     rate: float = 0.5
@@ -121,7 +121,7 @@ class PowerOfStudy(Request):
     sigma: float = 0.9
     """The standard deviation of the logarithm of one person's time for one task."""
     repeats: Count = 1
-    """The runs of a model at each task, if the primary analysis compares one."""
+    """The number of runs of a model on each task, if the primary analysis compares a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def export_study(
     given = _data_for_export(study, data, runs_by_attempt(loaded.solvers), request)
     out, files = path_of(request.output), list[str]()
     run.progress(RunProgress(step="writing tables"))
-    # A format that can't be written refuses at its first file, before any other format is written.
+    # An exporter that can't write its format fails at its first file, before any other format is written.
     begun = {name: _begun(exporter(given)) for name, exporter in exporters.items()}
     for number, (name, content_of) in enumerate(begun.items()):
         run.progress(RunProgress(name, number, len(exporters)))

@@ -101,7 +101,7 @@ def _log(study: StudyFolder) -> Iterator[AuditFinding]:
                 continue
             if operation is not None:
                 yield from _operation(operation, writer, place, where, owners)
-                # Only the first operation with a uuid counts, so another could hide it.
+                # Of operations with the same uuid, only the first counts, so that one could hide another.
                 if known.setdefault(operation.op, operation) != operation:
                     words = f"{place} has the uuid of a different operation, of which only the first counts."
                     yield AuditFinding("uuid_repeated", words, where)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations, read_regular
 from gistpoint.core.logs import replace_file
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.sessions.studies.course import outcomes_hidden
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -31,9 +31,9 @@ def remember_folder(study: StudyFolder, locations: Locations) -> None:
 def is_hidden(study_id: str, attempt: Path, *, unblind: bool) -> bool:
     """Whether outcomes of a study's people are hidden, given the folder of one of its attempts.
 
-    The study is the one whose folder contains the attempt, or that was last used here under its id. If it is
-    unknown or can't be read, it counts as open. `unblind` shows outcomes, and the log of a known study that
-    is open records that.
+    The study is the one whose folder contains the attempt, or the one that was last used here under its id.
+    If it is unknown or can't be read, it counts as open. `unblind` shows outcomes, and the log of a known
+    study that is open records that.
     """
     root = _folder_of(study_id, attempt)
     if root is None:

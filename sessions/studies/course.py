@@ -86,7 +86,7 @@ class AmendStudy(Request):
 
     why: str
     tell: str = ""
-    """The changes for participants, in words for them; if empty, they read the reason."""
+    """The changes in words for participants; if it is empty, they are shown the reason."""
 
 
 def amend_study(study: StudyFolder, request: AmendStudy) -> str:

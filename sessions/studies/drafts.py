@@ -10,9 +10,11 @@ from typing import Any
 
 import msgspec
 
-from gistpoint.core.locations import read_regular
+from gistpoint.core.decoding import decodable
+from gistpoint.core.locations import UNSENT_TEXTS, read_regular
 from gistpoint.core.logs import FileLock, NoLocksError, replace_file, take
 from gistpoint.core.study.ledger import person_sha256
+from gistpoint.sessions.unsent_texts import UnsentTextFiles
 
 
 class FormDraft(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +35,7 @@ class FormDrafts:
     def __init__(self, data: Path, study: str, code: str) -> None:
         """`data` is the data folder; the name of the person's folder is a hash."""
         self.folder = drafts_folder(data, study, person_sha256(code))
+        self._code, self._unsent_texts = code, UnsentTextFiles(data / UNSENT_TEXTS)
         self._lock: FileLock | None = None
 
     def hold(self) -> bool:
@@ -53,7 +56,9 @@ class FormDrafts:
         `assignment` is that of a form about a task.
         """
         try:
-            return msgspec.convert(json.loads(read_regular(self._path(form, assignment))), FormDraft)
+            return msgspec.convert(
+                json.loads(read_regular(self._path(form, assignment))), decodable(FormDraft)
+            )
         except (OSError, ValueError, RecursionError):
             return FormDraft()
 
@@ -68,8 +73,9 @@ class FormDrafts:
         self._path(form, assignment).unlink(missing_ok=True)
 
     def remove_all(self) -> None:
-        """Delete all drafts of the person as far as possible; errors are ignored."""
+        """Delete all drafts of the person, and other unsent text, as far as possible; errors are ignored."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        self._unsent_texts.delete_if(lambda unsent: unsent.by == self._code)
 
     def _path(self, form: str, assignment: str) -> Path:
         name = hashlib.sha256(f"{form}\x1f{assignment}".encode("utf-8", "surrogatepass")).hexdigest()[:16]

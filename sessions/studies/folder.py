@@ -6,7 +6,7 @@ import json
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.demo.tasks import demo_tasks
-from gistpoint.core.kinds.folder import read_answer, read_task
+from gistpoint.core.kinds.folder import read_answer, read_task, read_task_with_answer
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import TimeSource
@@ -27,19 +27,20 @@ from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt, S
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.reading import protocol_sha256, read_study
 from gistpoint.core.study.reuse import has_to_go
-from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tasks.rules import Face, rules_text
 from gistpoint.core.unfinished import whole_folder
 from gistpoint.sessions.attempt_copies import AttemptCopies
 from gistpoint.sessions.journal import JOURNAL, first_event
 from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.drafts import drafts_folder
-from gistpoint.sessions.studies.erasing import delete_local, local_leftovers, refuse_open
+from gistpoint.sessions.studies.erasing import ATTEMPTS, delete_local, local_leftovers, refuse_open
 from gistpoint.sessions.studies.made_from import delete_made_from
 from gistpoint.sessions.studies.recruiting import forget
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.studies.tasks import StudyTasks, read_tasks
 from gistpoint.sessions.tasks import TaskStore
+from gistpoint.sessions.unsent_texts import UnsentTextFiles
 
 if TYPE_CHECKING:
     from gistpoint.sessions.annotations.glances import GlanceBook
@@ -129,7 +130,7 @@ class StudyFolder:
 
     @property
     def tasks(self) -> Mapping[str, StudyTask]:
-        """The facts about each task that assigning and analysing need, by the full id."""
+        """The facts about each task that assigning and analysing need, by full task id."""
         return self.read.by_id
 
     def task(self, identity: str) -> Task:
@@ -138,13 +139,20 @@ class StudyFolder:
         Raises `StudyError` if the study does not have it on this machine, and `TaskError` if it can't be
         used.
         """
+        return read_task(self._folder_of(identity))
+
+    def task_with_answer(self, identity: str) -> tuple[Task, Answer]:
+        """Return a task by its full id, after verifying it, and its answer. Raises as `task` does."""
+        return read_task_with_answer(self._folder_of(identity))
+
+    def _folder_of(self, identity: str) -> Path:
         folder = self.read.folders.get(identity)
         if folder is None:
             raise StudyError(
                 f"The study has no task {identity[:12]} on this machine.",
                 hint="Copy the study's folder again, with its tasks, or ask the organiser.",
             )
-        return read_task(folder)
+        return folder
 
     @cached_property
     def protocol(self) -> str:
@@ -250,9 +258,13 @@ class StudyFolder:
 
         The log records an erasure before anything is deleted, so `sweep` repeats what fails here.
         """
-        self._forget_drafts(people)
-        forget(self.root, set(people))
+        hashes = set(people)
+        self._forget_drafts(hashes)
+        forget(self.root, hashes)
         attempts = tuple(sorted({*found.attempts, *delete_local(here)}))
+        UnsentTextFiles(self._locations.unsent_texts).delete_if(
+            lambda unsent: person_sha256(unsent.by) in hashes or self._is_about(unsent.about, attempts)
+        )
         ledger, protocol = self.ledger, self.ledger.protocol
         tasks = delete_made_from(
             self._locations,
@@ -261,12 +273,18 @@ class StudyFolder:
         )
         return Erasure(found.logs, attempts, tasks)
 
+    def _is_about(self, about: str, attempts: Collection[str]) -> bool:
+        """Return whether text is about one of some deleted attempts, or one that another machine deleted."""
+        place = Path(about)
+        is_published = place.is_relative_to(self.root / ATTEMPTS)
+        return any(identity in about for identity in attempts) or (is_published and not place.exists())
+
     def _forget_drafts(self, erased: Iterable[str]) -> None:
         for who in erased:
             shutil.rmtree(drafts_folder(self._locations.data, self.study.id, who), ignore_errors=True)
 
     def require_people(self) -> None:
-        """Raise `StudyError` if the study is simulated, because people can't take part then."""
+        """Raise `StudyError` if the study is simulated, because people can't take part in such a study."""
         if self.study.simulated:
             raise StudyError(
                 f"{self.study.id} is a simulated study: people can't take part.",

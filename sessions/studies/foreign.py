@@ -9,8 +9,8 @@ from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.study.declaration import DeclaredSolver, Study, StudyTask
 from gistpoint.core.study.exclusions import NO_VERDICT
-from gistpoint.core.study.measuring import CENSORED, DERIVED, RECORDED, utc_text
-from gistpoint.core.study.rows import AttemptRow, CallRow, FlagRow, SubmissionRow
+from gistpoint.core.study.measuring import CENSORED, utc_text
+from gistpoint.core.study.rows import DERIVED, RECORDED, AttemptRow, CallRow, FlagRow, SubmissionRow
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.records.model import Json, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.document import RunDocument
@@ -81,8 +81,8 @@ def foreign_row(
         score=run.score,
         best_score=run.score,
         measures=_found(touched, goals, has_calls=bool(calls)),
-        tool_uses=len(calls),
-        submissions=len(submitted) if run.submissions is None else run.submissions,
+        tool_uses=len(calls) or None,
+        submissions=_submission_count(run, calls, submitted),
         tool_use_budget=budgets[0],
         submission_budget=budgets[1],
         censored="" if solved else CENSORED,
@@ -94,6 +94,11 @@ def foreign_row(
         calls=tuple(calls),
         flags=_flags(run.verdict, run.suspicious),
     )
+
+
+def _submission_count(run: Run, calls: list[CallRow], submitted: list[SubmissionRow]) -> int | None:
+    """Return how many submissions a file records, or its calls show; None if it has neither."""
+    return len(submitted) if calls and run.submissions is None else run.submissions
 
 
 def _origin(run: Run, *, judged: bool) -> str:

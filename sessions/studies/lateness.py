@@ -10,7 +10,7 @@ from gistpoint.sessions.studies.folder import StudyFolder
 
 
 def return_late(study: StudyFolder, but: str = "") -> list[Assignment]:
-    """Free the open assignments of people without a record for longer than the design allows; return them.
+    """Free and return the open assignments of people who left no record for longer than the design allows.
 
     The person with the code `but` is left alone. Nothing is freed if the design sets no limit.
     """

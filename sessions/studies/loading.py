@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ExcludeReason, ReviewBook, RunVerdict
 from gistpoint.sessions.annotations.settling import ruling_on, verdicts
 from gistpoint.sessions.journal import JournalContent, read_journal
-from gistpoint.sessions.studies.delivered import Delivery
+from gistpoint.sessions.studies.expected_hashes import ExpectedHashes
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.metrics import candidates, complete_metrics, with_metrics
 from gistpoint.sessions.studies.publishing import head_at
@@ -54,12 +54,12 @@ def load_study(folder: StudyFolder, report: Callable[[str], None] = lambda words
     """
     found, unmeasured = complete_metrics(folder.root, folder.tasks, folder.task, report)
     tasks = with_metrics(folder.tasks, found)
-    book, delivery = ReviewStore(folder.root / REVIEWS, folder.clock).book, Delivery(folder)
+    book, expected = ReviewStore(folder.root / REVIEWS, folder.clock).book, ExpectedHashes(folder)
     problems = [*folder.files.problems, *folder.read.problems, *unmeasured]
     report("reading the attempts")
-    rows = list(_rows_of_people(folder, tasks, book, delivery, problems))
+    rows = list(_rows_of_people(folder, tasks, book, expected, problems))
     report("reading the runs of models")
-    solvers = tuple(with_differences(runs_of_solvers(folder, tasks, book, delivery), rows))
+    solvers = tuple(with_differences(runs_of_solvers(folder, tasks, book, expected), rows))
     for of_solver in solvers:
         rows += of_solver.rows
         problems += of_solver.problems
@@ -93,9 +93,9 @@ def rows_of_people(folder: StudyFolder) -> tuple[tuple[AttemptRow, ...], tuple[s
     Tasks are not measured, because that takes time. Raises `StudyError` if simulated attempts and others are
     mixed.
     """
-    book, delivery = ReviewStore(folder.root / REVIEWS, folder.clock).book, Delivery(folder)
+    book, expected = ReviewStore(folder.root / REVIEWS, folder.clock).book, ExpectedHashes(folder)
     problems = [*folder.files.problems, *folder.read.problems]
-    rows = _rows_of_people(folder, dict(folder.tasks), book, delivery, problems)
+    rows = _rows_of_people(folder, dict(folder.tasks), book, expected, problems)
     return tuple(sorted(rows, key=lambda row: (row.started_utc, row.attempt))), tuple(problems)
 
 
@@ -114,7 +114,7 @@ def _rows_of_people(
     folder: StudyFolder,
     tasks: dict[str, StudyTask],
     book: ReviewBook,
-    delivery: Delivery,
+    expected: ExpectedHashes,
     problems: list[str],
 ) -> Iterator[AttemptRow]:
     versions: dict[str, list[PublishedAttempt]] = defaultdict(list)
@@ -144,9 +144,9 @@ def _rows_of_people(
             )
             continue
         ruling = ruling_on(book, attempt_key(identity))
-        fault = _fault(folder, journal, content, len(of_attempt))
-        judged = tuple(one for one in _decisions(book, identity) if not one.of_pass)
-        recorded = delivery.recorded(content, "", accepted=ruling, fault=fault, decisions=judged)
+        fault = _fault(folder, journal, content, of_attempt)
+        judged = tuple(_decisions(book, identity))
+        recorded = expected.recorded(content, "", accepted=ruling, fault=fault, decisions=judged)
         yield measured(AttemptEvidence(folder.study, task, recorded, folder.ledger))
 
 
@@ -161,7 +161,8 @@ def _decisions(book: ReviewBook, identity: str) -> Iterator[ReviewerDecision]:
             # "Not solved", or a shortcut alone, revokes a model's pass; the attempt itself still counts.
             is_shortcut = set(given.reasons) == {ExcludeReason.SHORTCUT}
             of_pass = given.verdict is RunVerdict.NOT_SOLVED or is_shortcut
-            yield ReviewerDecision(identity, given.reviewer, ReviewDecision.EXCLUDE, of_pass=of_pass)
+            decision = ReviewDecision.REJECT_PASS if of_pass else ReviewDecision.EXCLUDE
+            yield ReviewerDecision(identity, given.reviewer, decision)
 
 
 def _disputed_times(ledger: Ledger, decisions: Iterable[ReviewerDecision]) -> Iterator[str]:
@@ -183,16 +184,22 @@ def _longest(versions: Iterable[PublishedAttempt]) -> PublishedAttempt:
     return max(versions, key=lambda one: (one.bytes, one.folder.name))
 
 
-def _fault(folder: StudyFolder, journal: PublishedAttempt, content: JournalContent, versions: int) -> str:
+def _fault(
+    folder: StudyFolder,
+    journal: PublishedAttempt,
+    content: JournalContent,
+    versions: Sequence[PublishedAttempt],
+) -> str:
     """Return why a published journal does not count, in a sentence; empty if it does."""
     if content.fault:
         return content.fault
-    if versions > 1:
-        return f"There are {versions} different journals of it."
+    if len(versions) > 1:
+        named = ", ".join(sorted(one.folder.name for one in versions))
+        return f"There are {len(versions)} different journals of it: {named}."
     is_unextended = journal.bytes == content.whole
     found = content.head if is_unextended else _head_at(journal.journal, journal.bytes)
     if journal.head and found != journal.head:
-        return "It was changed since it was published."
+        return "It has been changed since it was published."
     ends = (person.finished.get(journal.id) for person in folder.ledger.people.values())
     logged = {end.head for end in ends if end is not None and end.head}
     if logged and logged.isdisjoint(_heads(content)):

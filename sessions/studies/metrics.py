@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_named
@@ -42,7 +43,9 @@ def read_metrics(root: Path) -> StudyMetrics:
     Raises `StudyError` if the file can't be read.
     """
     try:
-        return msgspec.json.decode(read_regular(root / METRICS_FILE, links=False), type=StudyMetrics)
+        return msgspec.json.decode(
+            read_regular(root / METRICS_FILE, links=False), type=decodable(StudyMetrics)
+        )
     except FileNotFoundError:
         return StudyMetrics()
     except (OSError, ValueError, RecursionError) as error:

@@ -34,9 +34,12 @@ class Payment:
     """The day of the last record, in UTC."""
     sittings: int
     minutes: float
-    """The time between the first and last record of each sitting, including breaks within it."""
+    """The time between the first and last record of each sitting, including breaks within it.
+
+    Work on a task that no later record of its sitting covers, because the program was killed, is added.
+    """
     task_minutes: float
-    """The active time in attempts, including training."""
+    """The active time in attempts, including training and tasks that have not ended."""
     tasks: int
     """The number of counted tasks that ended, however they ended."""
     given: int
@@ -68,7 +71,7 @@ def payments(
 
 def _payment(study: Study, one: Person, rows: list[AttemptRow], external: str, *, hidden: bool) -> Payment:
     pay, spans = study.participants.pay, sittings_of(one)
-    minutes = sum(end - begin for begin, end in spans) / 60_000
+    minutes = (sum(end - begin for begin, end in spans) + _unrecorded_ms(one, rows, spans)) / 60_000
     ended = [given for given in one.current if one.end_of(given.id) is not None]
     consent, state = one.facts.last(Consented), state_of(one)
     complete = state == "complete"
@@ -131,6 +134,23 @@ def sittings_of(one: Person) -> list[tuple[int, int]]:
             spans.append([fact.utc_ms, fact.utc_ms])
         spans[-1][1] = fact.utc_ms
     return [(begin, end) for begin, end in spans]
+
+
+def _unrecorded_ms(one: Person, rows: Iterable[AttemptRow], spans: Sequence[tuple[int, int]]) -> int:
+    """Return the time that the clocks of attempts show and the sittings do not contain, in milliseconds.
+
+    The log has no record within a task: without one after it, a sitting ends where its last task began.
+    """
+    worked = {row.attempt: round(1000 * ((row.active_s or 0.0) + (row.waiting_s or 0.0))) for row in rows}
+    begun = sorted((fact.utc_ms, fact.attempt) for facts in one.begun.values() for fact in facts)
+    missing = 0
+    for place, (begin, attempt) in enumerate(begun):
+        ends = [utc_ms for utc_ms, _ in begun[place + 1 : place + 2]]
+        ends += [one.finished[attempt].utc_ms] if attempt in one.finished else []
+        end = min(ends, default=spans[-1][1])
+        covered = sum(max(0, min(end, until) - max(begin, since)) for since, until in spans)
+        missing += max(0, worked.get(attempt, 0) - covered)
+    return missing
 
 
 def _begins_another(one: Person, fact: Fact, last_ms: int) -> bool:

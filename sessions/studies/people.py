@@ -114,7 +114,7 @@ def admit(study: StudyFolder, code: str, stratum: str, role: Role = Role.BASELIN
 
 
 def stratum_in_turn(study: Study, number: int) -> str:
-    """Return the stratum of the person with a number, from 0, if people are enrolled in turn by stratum."""
+    """Return the stratum of the person with this number, from 0; people are assigned to strata in turn."""
     strata = study.participants.strata or ("",)
     return strata[number % len(strata)]
 
@@ -216,11 +216,17 @@ def return_assignment(study: StudyFolder, request: ReturnAssignment) -> Assignme
     Raises `StudyError` if the id is unknown or not unique, the reason is empty, or the assignment was
     returned or has ended.
     """
-    given = [found for found in study.ledger.assignments() if found.id.startswith(request.assignment)]
-    if len(given) != 1 or not request.assignment:
+    named = request.assignment
+    given = [found for found in study.ledger.assignments() if named and found.id.startswith(named)]
+    if not given:
         raise StudyError(
-            f"{request.assignment!r} is the beginning of the ids of {len(given)} assignments.",
+            f"There is no assignment {named!r}.",
             hint=f"`gistpoint study progress {study.named}` shows the open ones.",
+        )
+    if len(given) > 1:
+        raise StudyError(
+            f"{len(given)} assignments have ids that begin with {named}.",
+            hint="Give more characters of the id.",
         )
     why = request.why.strip()
     if not why:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
 
-from gistpoint.core.study.data import StudyData
+from gistpoint.core.study.data import ReviewerDecision, StudyData
 from gistpoint.core.study.declaration import Participants, Question, QuestionKind, Study
 from gistpoint.core.study.ledger import Ledger
 from gistpoint.core.study.measuring import utc_text
@@ -49,8 +50,8 @@ _NAME_OF_A_RULE = re.compile(r"[a-z_]{1,40}")
 def public_data(data: StudyData, names: Pseudonyms) -> StudyData:
     """Return a study's data with pseudonyms and weeks, and no free text unless the declaration permits it.
 
-    Only data known to be harmless are included: operations of newer programs, reviews, and readings of
-    attempts are left out.
+    Only data known to be harmless are included: operations of newer programs, and comparisons and readings of
+    repairs are left out. Reviewers are R01, R02 and so on.
     """
     return StudyData(
         msgspec.structs.replace(data.study, participants=Participants()),
@@ -58,7 +59,16 @@ def public_data(data: StudyData, names: Pseudonyms) -> StudyData:
         data.tasks,
         tuple(sorted((_row(row, data.study, names) for row in data.rows), key=_order)),
         candidates=data.candidates,
+        decisions=tuple(_decisions(data, names)),
     )
+
+
+def _decisions(data: StudyData, names: Pseudonyms) -> Iterator[ReviewerDecision]:
+    # In the order of their names, so that a public report has the same pairs as the organiser's.
+    reviewers = sorted({one.reviewer for one in data.decisions})
+    known = {reviewer: f"R{place:02}" for place, reviewer in enumerate(reviewers, 1)}
+    for one in sorted(data.decisions, key=lambda one: (names.attempt(one.attempt), known[one.reviewer])):
+        yield replace(one, attempt=names.attempt(one.attempt), reviewer=known[one.reviewer])
 
 
 def _order(row: AttemptRow) -> tuple[str, str, int, str]:

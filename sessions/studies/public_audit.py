@@ -226,5 +226,5 @@ def _character(escape: re.Match[str]) -> str:
 
 
 def _blanks(text: str) -> str:
-    """Return text with single blanks in place of whitespace, so that it is found in any layout."""
+    """Return text with single spaces in place of whitespace, so that it is found in any layout."""
     return " ".join(text.replace('""', '"').split())

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from gistpoint.core.attempts.events import AttemptStarted
+from gistpoint.core.decoding import decodable
 from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import line_hash, sync_file, sync_folder, wait_for
 from gistpoint.core.study.operations import StudyError
@@ -97,7 +98,9 @@ def _is_there(journal: Path) -> bool:
 def read_note(place: Path) -> PublishedNote | None:
     """Return the note of a published journal; None if it is missing or can't be read."""
     try:
-        note = msgspec.json.decode(read_regular(place / PUBLISHED, links=False), type=PublishedNote)
+        note = msgspec.json.decode(
+            read_regular(place / PUBLISHED, links=False), type=decodable(PublishedNote)
+        )
     except (OSError, ValueError, RecursionError):
         return None
     return note if (note.format, note.version) == (FORMAT, VERSION) else None

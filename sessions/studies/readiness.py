@@ -98,10 +98,10 @@ def _limits(study: StudyFolder) -> CheckFinding:
         for name, tasks in without.items()
         if tasks
     ]
-    detail = "every task has a limit of time"
+    detail = "every task has a time limit"
     if words:
         detail = (
-            f"no limit of time: {'; '.join(words)}. Only giving up then censors a time, on which survival"
+            f"no time limit: {'; '.join(words)}. Only giving up then censors a time, on which survival"
             " curves and horizons would rest: set condition.time_limit_s"
         )
     return CheckFinding("time limit", True, detail, reduced=bool(words))
@@ -117,7 +117,7 @@ def _counted(study: StudyFolder) -> list[StudyTask]:
 
 
 def _contrasts(study: StudyFolder) -> Iterator[CheckFinding]:
-    """Yield a finding for each contrast of two conditions, on the sample size at which the design aims."""
+    """Yield a finding for each contrast of two conditions, on the sample size that the design aims for."""
     declared, tasks = study.study, len(_counted(study))
     conditions = [condition.id for condition in declared.conditions_of_people]
     wanted = [name for name in declared.protocol.primary_contrast if name in conditions]

@@ -1,6 +1,6 @@
 """Simulates a study: simulated people take part in it, and simulated models make its declared runs.
 
-The code of studies with people writes everything; only the clock and the test runs are simulated.
+Everything is written by the code that studies of people use; only the clock and the test runs are simulated.
 """
 
 from __future__ import annotations

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import msgspec
 
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.attempts.identity import PERSON, REPLAY, SIMULATED
@@ -15,9 +17,12 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.locations import LARGEST_SETTINGS, read_regular
 from gistpoint.core.study.declaration import DeclaredSolver, StudyTask
 from gistpoint.core.study.evidence import AttemptEvidence
+from gistpoint.core.study.exclusions import TRAINING_TASK
 from gistpoint.core.study.measuring import measured
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.study.soundness import training_tasks
+from gistpoint.core.text import plural
 from gistpoint.sessions.annotations.keys import attempt_key, run_key
 from gistpoint.sessions.annotations.reviews import ReviewBook
 from gistpoint.sessions.annotations.settling import ruling_on, settle
@@ -26,7 +31,7 @@ from gistpoint.sessions.records.model import OWN_FORMAT
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import ListedRun, list_runs, open_run, split_name
 from gistpoint.sessions.runs.own import journal_of
-from gistpoint.sessions.studies.delivered import Delivery
+from gistpoint.sessions.studies.expected_hashes import ExpectedHashes
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.foreign import foreign_row
 
@@ -88,7 +93,7 @@ def runs_by_attempt(found: Iterable[SolverRuns]) -> Mapping[str, str]:
 
 
 def runs_of_solvers(
-    folder: StudyFolder, tasks: Mapping[str, StudyTask], book: ReviewBook, delivery: Delivery
+    folder: StudyFolder, tasks: Mapping[str, StudyTask], book: ReviewBook, expected: ExpectedHashes
 ) -> Iterator[SolverRuns]:
     """Yield the runs of each declared model.
 
@@ -96,7 +101,7 @@ def runs_of_solvers(
     """
     taken = _TakenRuns()
     for solver in folder.study.solver:
-        yield _runs_of(folder, tasks, solver, book, delivery, taken)
+        yield _runs_of(folder, tasks, solver, book, expected, taken)
 
 
 def with_differences(found: Iterable[SolverRuns], people: Iterable[AttemptRow]) -> Iterator[SolverRuns]:
@@ -115,8 +120,8 @@ def with_differences(found: Iterable[SolverRuns], people: Iterable[AttemptRow]) 
             for other in sorted(own - of_people):
                 count = sum((row.budget_key, row.mode) == (other, mode) for row in solver.rows)
                 notes.append(
-                    f"{count} runs ({mode}) had different settings from people under {condition!r}: "
-                    f"{other}; people had {'; or '.join(sorted(of_people))}."
+                    f"{plural(count, 'run')} ({mode}) had different settings from people under"
+                    f" {condition!r}: {other}; people had {'; or '.join(sorted(of_people))}."
                 )
         yield replace(solver, notes=(*solver.notes, *notes))
 
@@ -126,10 +131,10 @@ def _runs_of(
     tasks: Mapping[str, StudyTask],
     solver: DeclaredSolver,
     book: ReviewBook,
-    delivery: Delivery,
+    expected: ExpectedHashes,
     taken: _TakenRuns,
 ) -> SolverRuns:
-    given = _map_of(folder.root, solver)
+    given, training = _map_of(folder.root, solver), set(training_tasks(folder.study, tasks))
     runs: list[MatchedRun] = []
     notes: list[str] = []
     for pattern in solver.runs:
@@ -148,15 +153,23 @@ def _runs_of(
                 runs.append(MatchedRun(name, why_not=_without_root(listed.problem, folder.root)))
                 continue
             try:
-                found = _matched(folder, tasks, solver, book, delivery, given, listed, name)
+                found = _matched(folder, tasks, solver, book, expected, given, listed, name)
             except StudyError:
                 raise
             except UserError as error:
                 found = MatchedRun(name, why_not=_without_root(str(error), folder.root))
             if found.row is not None and (same := taken.names.setdefault(found.row.attempt, name)) != name:
                 found = MatchedRun(name, why_not=f"It is the same run as {same}, which is counted.")
-            runs.append(found)
+            runs.append(_without_training(found, training))
     return SolverRuns(solver, tuple(runs), tuple(notes))
+
+
+def _without_training(run: MatchedRun, training: Collection[str]) -> MatchedRun:
+    """Return the run; if its task is for training, its row does not count, like those of people."""
+    if run.row is None or not run.row.counted or run.task not in training:
+        return run
+    row = msgspec.structs.replace(run.row, counted=False, exclusion=TRAINING_TASK)
+    return replace(run, row=row)
 
 
 def _matched(
@@ -164,14 +177,14 @@ def _matched(
     tasks: Mapping[str, StudyTask],
     solver: DeclaredSolver,
     book: ReviewBook,
-    delivery: Delivery,
+    expected: ExpectedHashes,
     given: Mapping[str, str] | None,
     listed: ListedRun,
     name: str,
 ) -> MatchedRun:
     own = _own_journal(listed)
     if own is not None:
-        return _matched_attempt(folder, tasks, solver, book, delivery, given, listed, name, own)
+        return _matched_attempt(folder, tasks, solver, book, expected, given, listed, name, own)
     _require_alike(folder.study.simulated, "model", name)
     document = open_run(listed.name, known=listed.format)
     task, why_not = _task_of(tasks, given, name, document.header.id, _own_task(document, listed.name))
@@ -207,7 +220,7 @@ def _matched_attempt(
     tasks: Mapping[str, StudyTask],
     solver: DeclaredSolver,
     book: ReviewBook,
-    delivery: Delivery,
+    expected: ExpectedHashes,
     given: Mapping[str, str] | None,
     listed: ListedRun,
     name: str,
@@ -225,7 +238,7 @@ def _matched_attempt(
             name, why_not=f"It is an attempt at task {header.task_id[:12]}, not at {task.id[:12]}."
         )
     accepted = ruling_on(book, attempt_key(header.attempt_id))
-    recorded = delivery.recorded(own.content, solver.condition, accepted=accepted)
+    recorded = expected.recorded(own.content, solver.condition, accepted=accepted)
     row = measured(AttemptEvidence(folder.study, task, recorded, folder.ledger, solver))
     return MatchedRun(name, task.id, row, sha256=own.content.head, opened_as=listed.name)
 
@@ -255,7 +268,7 @@ def _sha256(document: RunDocument) -> str:
 def _task_of(
     tasks: Mapping[str, StudyTask], given: Mapping[str, str] | None, name: str, identity: str, recorded: str
 ) -> tuple[StudyTask | None, str]:
-    """Return the task of a run and an empty string, or None and why there is no task.
+    """Return a run's task and an empty reason, or None and the reason why there is no task.
 
     `given` is the declared map, `identity` the id of the run, and `recorded` the name of the task in the run.
     """
@@ -271,7 +284,7 @@ def _task_of(
 
 
 def _named(tasks: Mapping[str, StudyTask], name: str) -> tuple[StudyTask | None, str]:
-    """Return the task with a name and an empty string, or None and why there is no task.
+    """Return the task with this name and an empty reason, or None and the reason why there is no task.
 
     A name contains the task's id, or at least its first 12 digits, or is that of a function that is corrupted
     in the task.
@@ -303,7 +316,7 @@ def _is_named(target: str, name: str) -> bool:
 def _map_of(root: Path, solver: DeclaredSolver) -> Mapping[str, str] | None:
     """Return the task of each run, by the run's name, in a solver's map; None if runs name their tasks.
 
-    Raises `StudyError` if the map is unknown, can't be read, or does not have the columns.
+    Raises `StudyError` if the map is unknown, can't be read, or has a column missing.
     """
     if solver.map in ("", _BY_ID):
         return None

@@ -171,7 +171,7 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
             for line in read_log(path, self.codec.log).lines[:count]:
                 operation = self._decoded(line)
                 if operation is not None:
-                    found.setdefault(operation.op, operation)  # the first counts, as in the book
+                    found.setdefault(operation.op, operation)  # the first one counts, as in `Book.add`
         return tuple(sorted(found.values(), key=in_time))
 
     def _decoded(self, line: bytes) -> StudyOperation | None:

@@ -18,7 +18,7 @@ from gistpoint.core.kinds.archive import unpack_task
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.kinds.titles import author_title, demo_title, solver_title
-from gistpoint.core.locations import LARGEST_SETTINGS, read_regular
+from gistpoint.core.locations import LARGEST_SETTINGS, mark_used, read_regular
 from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.tasks.documents import TASK_FILE
@@ -195,4 +195,7 @@ def _unpacked(archive: Path, below: Path) -> Task | Path:
     """Return the task in an archive, or its folder if the archive was unpacked before."""
     place = below / sha256_of(archive)[:16]
     here = [folder for folder in place.iterdir() if (folder / TASK_FILE).is_file()] if place.is_dir() else []
-    return here[0] if here else unpack_task(archive, place)
+    if not here:
+        return unpack_task(archive, place)
+    mark_used(place)
+    return here[0]

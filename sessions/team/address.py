@@ -39,7 +39,7 @@ class UnreachableError(TeamStoreError):
 
 
 class EmptyStoreError(TeamStoreError):
-    """The database answers, but has no tables of gistpoint."""
+    """The database answers, but has no gistpoint tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ _SECRETS = frozenset({"password", "passfile"})
 def _split(text: str) -> tuple[SplitResult, int | None, dict[str, str]]:
     """Return the parts of a URL, its port (None if not given) and its options.
 
-    Raises `TeamStoreError` if it is not a URL of PostgreSQL, or contains a password.
+    Raises `TeamStoreError` if it is not a PostgreSQL URL, or contains a password.
     """
     try:
         url = urlsplit(text)

@@ -139,7 +139,7 @@ NOWHERE = PushResult("")
 
 
 class _ChangedError(Exception):
-    """The store contains lines that are not counted, so that everything must be compared again."""
+    """The store contains lines that it has not counted, so everything must be compared again."""
 
 
 @dataclass(slots=True)
@@ -176,7 +176,7 @@ class ToPush:
     def read(self, machine: str) -> None:
         """Read the lines after those that the store contains, or all lines if they must be compared.
 
-        If the journal is missing or damaged, or begins no attempt, the push is finished.
+        If the journal is missing or damaged, or does not begin an attempt, the push is finished.
         """
         try:
             if self.pushed.fence:

@@ -12,6 +12,7 @@ from sqlalchemy import text
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.running import RunContext, RunProgress
+from gistpoint.core.text import plural
 from gistpoint.sessions.journal import JOURNAL, is_open
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.sessions.team.annotations import annotation_stores, operation_differences
@@ -169,12 +170,13 @@ def _attempt(
     yield from _on_store(what, there, counted)
     if counted is None:
         yield StoreDifference(
-            "missing there", Conflict(what, words=f"the store has none of its {len(here)} lines.")
+            "missing there", Conflict(what, words=f"the store has none of its lines (here: {len(here)}).")
         )
     elif folder is None:
         if branch_of(name)[1].partition("-")[0] != machine:
             yield StoreDifference(
-                "missing here", Conflict(what, words=f"it is only on the store, with {len(there)} lines.")
+                "missing here",
+                Conflict(what, words=f"it is only on the store, with {plural(len(there), 'line')}."),
             )
     elif not faults:
         yield from _compared(what, here, there, counted[0])

@@ -107,7 +107,7 @@ def revision_of(connection: Connection) -> str:
 
 
 def require_schema(revision: str) -> None:
-    """Raise `TeamStoreError` unless a schema's revision is this program's; `EmptyStoreError` for none."""
+    """Raise `TeamStoreError` if the schema has another revision, and `EmptyStoreError` if there is none."""
     if revision == REVISION:
         return
     init = "Its owner runs `gistpoint store init`."

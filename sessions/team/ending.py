@@ -8,7 +8,7 @@ from time import monotonic
 END_S = 3.0
 """The longest time that all waits at the program's end take together, in seconds."""
 _WITHIN_S = 10.0
-"""The time in which waits count as one end, in seconds."""
+"""Seconds after a wait during which further waits share its time limit."""
 _waits: list[tuple[float, float]] = []
 """When each wait ended, and how long it took, in seconds."""
 

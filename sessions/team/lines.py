@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from gistpoint.core.attempts.events import AttemptEnded, AttemptStarted
+from gistpoint.core.decoding import decodable
 from gistpoint.core.logs import line_hash, sync_file
 from gistpoint.sessions.heads import ELSEWHERE, HEADS, BrokenHeadError, Head, read_head
 from gistpoint.sessions.journal import JOURNAL, decoded, first_event, is_open
@@ -41,7 +42,7 @@ class _Link(msgspec.Struct):
     prev: str
 
 
-_LINK = msgspec.json.Decoder(_Link)
+_LINK = msgspec.json.Decoder(decodable(_Link))
 
 
 def chained(data: Iterable[bytes], seq: int = 0, head: str = "") -> list[JournalLine]:
@@ -158,13 +159,13 @@ def is_attempt_id(name: str) -> bool:
 
 
 def branch_of(name: str) -> tuple[str, str]:
-    """Return the attempt and the machine of a branch by its name; two empty strings if it is not a branch."""
+    """Return the attempt and the machine in a branch's name; two empty strings if it is not one."""
     attempt, tilde, machine = name.rpartition("~")
     return (attempt, machine) if tilde else ("", "")
 
 
 def header_of(line: bytes) -> dict[str, object] | None:
-    """Return the columns of an attempt, by name, from its first line; None if the line begins no attempt."""
+    """Return the columns of an attempt, by name, from its first line; None if the line does not begin one."""
     event = decoded(line)
     if event is None or not isinstance(event.data, AttemptStarted):
         return None
@@ -178,7 +179,7 @@ def header_of(line: bytes) -> dict[str, object] | None:
 
 
 def is_of(line: bytes, name: str) -> bool:
-    """Whether a first line begins the attempt with a name, or the attempt of the branch with that name."""
+    """Whether a first line begins the attempt with this name, or the attempt of the branch with this name."""
     event = decoded(line)
     begun = event.data if event is not None else None
     return isinstance(begun, AttemptStarted) and begun.attempt_id in (name, branch_of(name)[0])

@@ -94,5 +94,5 @@ def unreachable(address: StoreAddress | str, reason: str) -> UnreachableError:
     if isinstance(address, StoreAddress):
         names |= {"user": address.user or "USER", "database": address.database or "DATABASE"}
     return UnreachableError(
-        f"The store {address} does not connect you: {reason}", hint=found.hint.format_map(names)
+        f"The store {address} can't be connected to: {reason}", hint=found.hint.format_map(names)
     )

@@ -176,7 +176,7 @@ def serialise(connection: Connection, what: str) -> None:
 
 
 def unite(connection: Connection, machine: str, lines: Iterable[StoreLine]) -> None:
-    """Add the operations whose uuids are missing from the store, numbered after the last of their writers.
+    """Add the operations whose uuids are missing from the store, numbered after the writer's last one.
 
     A writer belongs to one machine, whose transactions run one at a time, so a machine that has seen a number
     has seen all lower ones.

@@ -1,8 +1,8 @@
 """The rights in a team's store: the roles of its database, and the rights of the connected user.
 
 Readers must never see an answer, so they can't read secret blobs, baselines, lines of journals, which contain
-solvers' repairs, or lines of annotations, which may quote any of these. Of studies, they see only the ids
-and hashes. Of all lines, only those of studies may be deleted, because people are erased from them.
+solvers' repairs, or lines of annotations, which may quote any of these. They see only the ids and hashes of
+studies. Only lines of studies may be deleted, so that people can be erased from them.
 """
 
 from __future__ import annotations

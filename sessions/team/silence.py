@@ -37,7 +37,7 @@ class SilenceLimits:
 
 
 PATIENT = SilenceLimits(5, 65.0)
-"""For commands that compare or send everything: more than the time that the server allows a statement."""
+"""The limits for commands that compare or send everything: longer than the server allows a statement."""
 PROMPT = SilenceLimits(2, 2.5)
 """For requests whose answers a person is waiting for."""
 REST_S = 3.0
@@ -67,7 +67,7 @@ def is_resting(given: str) -> bool:
 def connected(given: str, patience: SilenceLimits) -> psycopg.Connection[Any]:
     """Return a new connection with these parameters, which gives up on a silent server.
 
-    Raises `OperationalError` if the server does not answer, at once if it was silent just now.
+    Raises `OperationalError` if the server does not answer, immediately if it has just been silent.
     """
     if is_resting(given):
         raise _silent_just_now()
@@ -100,8 +100,9 @@ class _HeardConnection(psycopg.Connection[Any]):
     def wait(self, gen: PQGen[T], interval: float = _LOOK_S, timeout: float | None = None) -> T:
         """Consume a generator that communicates with the server, and return its result.
 
-        Raises `OperationalError` if the server is silent. The connection is then closed, and also after
-        Ctrl+C: psycopg's own method would first wait until the server has confirmed a cancellation.
+        Raises `OperationalError` if the server is silent. The connection is then closed. It is also closed
+        after Ctrl+C, because psycopg's own method would first wait until the server has confirmed a
+        cancellation.
         """
         if is_resting(self.given):
             self.pgconn.finish()

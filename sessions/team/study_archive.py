@@ -1,4 +1,4 @@
-"""A study as an archive, without data of people: its declaration, texts, tasks, gists and models' runs."""
+"""A study as an archive, without people's data: its declaration, texts, tasks, gists and models' runs."""
 
 from __future__ import annotations
 

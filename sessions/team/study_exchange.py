@@ -131,8 +131,9 @@ class StudyExchange:
             path = self.files.log.path_of(writer)
             lines = lines_in(path)[:count]
             if len(lines) == count and digest_of(lines) != digest:
-                found = (number for number, line in self._differing(writer, lines) if line is not None)
-                raise self._conflict(writer, next(found, 0))
+                for number, line in self._differing(writer, lines):
+                    if line is not None:
+                        raise self._conflict(writer, number, lines[number - 1], line)
 
     def _differing(self, writer: str, lines: Sequence[bytes]) -> Iterator[tuple[int, bytes | None]]:
         """Yield the number of each line that differs from the store's, and the store's line or None."""
@@ -157,13 +158,13 @@ class StudyExchange:
             since = data[:whole].split(b"\n")[:-1][known:]
             for number, (own, stored) in enumerate(zip(since, lines, strict=False), known + 1):
                 if own != stored:
-                    raise self._conflict(writer, number)
+                    raise self._conflict(writer, number, own, stored)
             new = b"".join(line + b"\n" for line in lines[len(since) :])
             if not new:
                 return
             # The new lines must complete the line that was torn here.
             if not new.startswith(data[whole:]):
-                raise self._conflict(writer, known + 1 + len(since))
+                raise self._conflict(writer, known + 1 + len(since), data[whole:], lines[len(since)])
             os.ftruncate(file, whole)
             with os.fdopen(file, "ab", closefd=False) as out:
                 out.write(new)
@@ -221,7 +222,9 @@ class StudyExchange:
         except IntegrityError as error:
             raise _refusal(error, lines) from error
         if differing:
-            raise self._conflict(differing[0].writer, differing[0].number)
+            mine = differing[0]
+            there = next((one.data for one in self._all(LOG, mine.writer) if one.number == mine.number), b"")
+            raise self._conflict(mine.writer, mine.number, mine.data, there)
         if freed:
             self.connection.execute(_FREE, {"file": file, "ops": sorted(freed)})
 
@@ -247,11 +250,16 @@ class StudyExchange:
                 writing.record(name_in(one.reviewer), one.subject, StudyOperationKind.DELETE, back)
             claim.unlink(missing_ok=True)
 
-    def _conflict(self, writer: str, number: int) -> StudyError:
+    def _conflict(self, writer: str, number: int, here: bytes, there: bytes) -> StudyError:
         return StudyError(
-            f"Line {number} of {writer} in the study's log differs from the team's store.",
+            f"Line {number} of {writer} in the study's log differs from the team's store:"
+            f" {self._copies(writer, here, there)}.",
             hint=f"Nothing was overwritten. {_LOOK}",
         )
+
+    def _copies(self, writer: str, here: bytes, there: bytes) -> str:
+        file = self.files.log.path_of(writer).relative_to(self.files.root)
+        return f"{_both_copies(line_hash(here), line_hash(there))} (file {file})"
 
     # Published journals, each in a separate place
 
@@ -328,10 +336,11 @@ class StudyExchange:
         done = exchange(
             self.connection, {file: store}, self.files.machine, lambda person: _is_person(person, gone)
         )
-        for place in done.conflicts:
+        for place, conflict in done.conflicts.items():
+            how = conflict.words or _both_copies(conflict.here, conflict.there)
             raise StudyError(
                 f"The review {place[1][:60]} of {name_in(there[place][0])} differs from the one in the"
-                " team's store.",
+                f" team's store: {how.rstrip('.')}.",
                 hint="Nothing was overwritten: find out which side was changed.",
             )
 
@@ -350,10 +359,10 @@ class StudyExchange:
                 yield f"Somebody who was erased still has a file in the log or in the store: {writer}."
             elif there.get(writer) != (len(lines), digest_of(lines)):
                 for number, line in self._differing(writer, lines):
-                    yield (
-                        f"Line {number} of {writer}"
-                        f" {'is missing in the store' if line is None else 'differs'}."
-                    )
+                    how = "is missing in the store"
+                    if line is not None:
+                        how = f"differs: {self._copies(writer, lines[number - 1], line)}"
+                    yield f"Line {number} of {writer} {how}."
                 for row in self._all(LOG, writer):
                     if row.number > len(lines):
                         yield f"Line {row.number} of {writer} is missing here."
@@ -366,12 +375,13 @@ class StudyExchange:
         kept = digests(self.connection, self._file(ATTEMPTS))
         there = {(_identity(place), digest) for place, (_, digest) in kept.items()}
         here = {(one.id, digest_of(lines_in(one.journal))) for one in self.files.attempts()}
-        lost, unsent = dict(there - here).keys(), dict(here - there).keys()
-        for identity in sorted(lost | unsent):
-            how = "differs" if identity in lost & unsent else "is missing here"
-            yield (
-                f"The journal of attempt {identity} {how if identity in lost else 'is missing in the store'}."
-            )
+        lost, unsent = dict(there - here), dict(here - there)
+        for identity in sorted(lost.keys() | unsent.keys()):
+            if identity in lost and identity in unsent:
+                how = f"differs: {_both_copies(unsent[identity], lost[identity])}"
+            else:
+                how = "is missing here" if identity in lost else "is missing in the store"
+            yield f"The journal of attempt {identity} {how}."
 
 
 def opened_in(connection: Connection, study: str) -> set[str]:
@@ -451,6 +461,11 @@ def lines_in(path: Path) -> list[bytes]:
     with suppress(FileNotFoundError):
         return read_regular(path, links=False).split(b"\n")[:-1]
     return []
+
+
+def _both_copies(here: str, there: str) -> str:
+    """Return the two copies of something that differs, by their SHA-256."""
+    return f"the copy in this folder has {here[:12]}, that in the team's store has {there[:12]}"
 
 
 def digest_of(lines: Sequence[bytes]) -> str:

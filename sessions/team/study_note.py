@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from gistpoint.core.decoding import decodable
 from gistpoint.core.locations import read_toml
 from gistpoint.core.logs import replace_file
 from gistpoint.core.study.operations import StudyError
@@ -44,7 +45,7 @@ def read_note(root: Path) -> TeamNote | None:
     Raises `StudyError` if the note can't be read or has another format.
     """
     try:
-        note = msgspec.convert(read_toml(root / FILE, links=False), TeamNote)
+        note = msgspec.convert(read_toml(root / FILE, links=False), decodable(TeamNote))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:

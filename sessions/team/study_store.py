@@ -68,7 +68,7 @@ class _Transaction:
     """The notes that the operations are valid only once the store contains them."""
 
     def settle(self) -> None:
-        """Delete the notes, after the store has accepted the operations."""
+        """Delete the notes; to be called once the store has accepted the operations."""
         for note in self.claims:
             note.unlink(missing_ok=True)
 

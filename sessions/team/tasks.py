@@ -280,7 +280,7 @@ def _baselines_here(task: Task) -> dict[str, Path]:
 def _share_baselines(engine: Engine, local: dict[str, Task]) -> list[Conflict]:
     """Copy baselines to the side where they are missing; return a conflict for each one that can't be copied.
 
-    That is one that differs between the sides, or is invalid in the store.
+    A baseline can't be copied if it differs between the sides, or is invalid in the store.
     """
     conflicts: list[Conflict] = []
     rows: list[dict[str, Any]] = []

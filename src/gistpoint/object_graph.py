@@ -140,9 +140,9 @@ def build_services(
     `probed` are backends whose tests have started. `consented` is the answer to every request to run code
     without isolation, if nobody can be asked.
     """
-    from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.core.attempts.identity import Enrolment, Role, participant_code
     from gistpoint.core.locations import Locations
+    from gistpoint.core.machine_time import SystemTime
     from gistpoint.sessions.attempts import ATTEMPTS_INDEX, AttemptStore
     from gistpoint.sessions.blinding import Blinding
     from gistpoint.sessions.services import Consent, Services, is_our_demo, never
@@ -392,7 +392,7 @@ def live_annotations(locations: Locations, folder: str, reviewer: str) -> LiveAn
 
     if not (locations.config / STORE_FILE).exists():
         return None
-    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.core.machine_time import SystemTime
     from gistpoint.sessions.team.live import LiveAnnotations
 
     return LiveAnnotations(locations, SystemTime(), folder, reviewer)

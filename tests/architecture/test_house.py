@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import networkx
 import pytest
 from architecture.measures import Source, circles, imports, packages, screen_depths, shared_class_names
-from project_files import ROOT
+from project_files import ROOT, source_files
 
 # The tests run in one worker, so that the source is parsed only once.
 pytestmark = pytest.mark.xdist_group("house")
@@ -44,6 +45,33 @@ def test_every_screen_derives_from_base_screen(source: Source) -> None:
     textuals = {"Screen", "ModalScreen"}
     without = {name for name, of in bases.items() if of & textuals and "BaseScreen" not in of}
     assert without == {"BaseScreen"}
+
+
+DECODERS = {"convert": 1, "decode": "type", "Decoder": 0}
+"""Functions of msgspec that take a type, and the place or name of that argument."""
+
+
+def test_msgspec_gets_types_that_one_thread_has_collected() -> None:
+    """Two threads that use a type for the first time at once would crash the process (`core/decoding`)."""
+    found = [
+        f"{path}:{call.lineno}"
+        for path in source_files("core", "sandbox", "sessions", "tui")
+        if path != "core/decoding.py" and "msgspec" in (text := (ROOT / path).read_text("utf-8"))
+        for call in ast.walk(ast.parse(text))
+        if isinstance(call, ast.Call) and _decodes(call)
+    ]
+    assert found == []
+
+
+def _decodes(call: ast.Call) -> bool:
+    """Whether a call gives msgspec a type that did not pass through `decodable`."""
+    words = ast.unparse(call.func).split(".")
+    place = DECODERS.get(words[-1])
+    if words[0] != "msgspec" or place is None:
+        return False
+    given = [argument.value for argument in call.keywords if argument.arg in ("type", place)]
+    given += call.args[place:][:1] if isinstance(place, int) else call.args[1:][:1]
+    return any(not ast.unparse(kind).startswith("decodable(") for kind in given)
 
 
 def test_the_guides_name_modules_that_exist() -> None:

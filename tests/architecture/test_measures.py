@@ -132,17 +132,18 @@ def test_phrases_are_found_within_a_line(line: str, phrase: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "doubted"), [("0", "at most 0"), ("1", None), ("6", None), ("7", "only 1, the number is 7")]
+    ("number", "warn_if_doubtful"),
+    [("0", "at most 0"), ("1", None), ("6", None), ("7", "only 1, the number is 7")],
 )
 def test_a_number_may_lag_a_little_and_never_be_exceeded(
-    tmp_path: Path, number: str, doubted: str | None
+    tmp_path: Path, number: str, warn_if_doubtful: str | None
 ) -> None:
     names = dict.fromkeys(held("counts"), "0") | {"terms of the glossary": number}
     text = "[counts]\n" + "".join(f'"{name}" = {value}\n' for name, value in names.items())
     text += '["decisions a code line"]\n"all" = 0\n["comment lines per 100 code lines"]\n"all" = 0\n'
     found = doubts(house(tmp_path, {"core/one.py": "X = 1\n"}), text)
-    assert [doubted in line for line in found if doubted] == [True] * bool(doubted)
-    assert len(found) == bool(doubted)
+    assert [warn_if_doubtful in line for line in found if warn_if_doubtful] == [True] * bool(warn_if_doubtful)
+    assert len(found) == bool(warn_if_doubtful)
     gone = doubts(Source(tmp_path), text.replace('"circles of modules" = 0', '"circles of modules" = 1'))
     assert [line for line in gone if line.startswith("circles of modules: only 0")]
 

@@ -42,6 +42,7 @@ _CALLERS_EXPECT_IT = {
     "sandbox/endpoints/transport.py::loaded",
     "sessions/agentruns/cluster_work.py::do",
     "sessions/formats/cline/cline.py::completed",
+    "sessions/journal.py::_value_in",
     "sessions/records/loading.py::decoded",
 }
 """Functions whose callers all handle the error, or have already decoded the same text."""

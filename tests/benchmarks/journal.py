@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median, quantiles
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.events import BufferEdited, CallAnswered, JournalEvent
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.sessions.journal import JournalWriter, encode
 
 ANSWER = "line of an answer\n" * 400

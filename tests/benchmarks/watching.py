@@ -40,7 +40,7 @@ def write(home: Path, jobs: int) -> None:
     from agent_runs import Home
     from scripted_endpoint import reply
 
-    from gistpoint.sessions.agentruns.store import JobAttempt, JobEnded
+    from gistpoint.sessions.agentruns.jobs import JobAttempt, JobEnded
 
     own = Home(home, script=(reply(("list_directory", {})), *[reply(("read_file", {"file_path": "x"}))] * 2))
     task = own.task(1)

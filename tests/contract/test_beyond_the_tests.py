@@ -81,6 +81,10 @@ def version(text):
     return text[2:] if text.startswith("v-") else text
 
 
+def named(value):
+    return "money" if isinstance(value, Money) else "other"
+
+
 def encoded(text):
     if isinstance(text, str):
         text = text.encode()
@@ -106,6 +110,7 @@ import shop
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_priced(n): assert shop.priced(n) == shop.Money(n * 2)
 def test_counted(): assert list(shop.counted("ab")) == [(0, "a"), (1, "b")]
+def test_named(): assert shop.named(shop.Money(3)) == "money" and shop.named(3) == "other"
 def test_doubled():
     for _ in range(20):
         n = random.randrange(1_000_000)
@@ -217,6 +222,10 @@ WRONG = {
         "encoded",
         'def encoded(text):\n    if type(text) is str:\n        text = text.encode()\n    return text + b"!"',
     ),
+    "an object of a subclass": (
+        "named",
+        'def named(value):\n    return "money" if type(value) is Money else "other"',
+    ),
     "None, which the source asks for": ("shown", "def shown(value):\n    return str(value)"),
     "a number that the repair asks for": (
         "doubled",
@@ -265,3 +274,60 @@ def test_objects_in_other_states_keep_what_is_equivalent(
     report = compare(SAME)
     assert report.verdict is Equivalence.EQUIVALENT, report
     assert report.varied > 50
+
+
+PARSER = """
+import zlib
+
+
+class Source:
+    def __init__(self, text):
+        self.lines = text.split('\\n')
+        self.at = 0
+        self.check = zlib.crc32(text.encode())
+
+
+def parsed(text):
+    source, found = Source(text), []
+    while source.at < len(source.lines):
+        found.append(block(source))
+    return found
+
+
+def block(source):
+    text, begin = '\\n'.join(source.lines), source.at
+    if source.check != zlib.crc32(text.encode()) or begin < 0:
+        raise ValueError(text)
+    source.at += 1
+    while source.at < len(source.lines) and not begins(source.lines[source.at]):
+        source.at += 1
+    return source.lines[begin:source.at]
+
+
+def begins(line):
+    return line[:1] in "#>" or not line
+"""
+PARSER_TESTS = """
+import parser_of_lines
+
+def test_heading(): assert parser_of_lines.parsed("# a\\nb") == [["# a", "b"]]
+def test_quote(): assert parser_of_lines.parsed("> a\\n> b") == [["> a"], ["> b"]]
+def test_text(): assert parser_of_lines.parsed("a\\nb\\n\\nc") == [["a", "b"], ["", "c"]]
+"""
+
+
+@on_one_backend
+def test_a_fault_that_only_objects_whose_attributes_fit_show_is_found_at_a_caller(
+    backend: Backend, environments: EnvironmentStore, make_tree: Callable[[Mapping[str, str]], SourceTree]
+) -> None:
+    original = make_tree({"parser_of_lines.py": PARSER, "tests/test_parser.py": PARSER_TESTS})
+    wrong = PARSER[PARSER.index("def block") : PARSER.index("def begins")].replace(
+        "not begins(source.lines[source.at])", "source.lines[source.at][:1] not in ('', '>')"
+    )
+    repaired = with_definition(original, "parser_of_lines.py", "block", wrong)
+    tester = SandboxEquivalenceTester(backend, environments)
+    names = ["parser_of_lines.py::block"]
+    report = tester.compare(original, repaired, EnvironmentPins(), names, (), timeout_s=120)
+    assert report.verdict is Equivalence.DIFFERS, report
+    assert report.example is not None
+    assert report.example.function == "parser_of_lines.py::parsed"

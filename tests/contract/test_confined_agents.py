@@ -22,9 +22,10 @@ from gistpoint.sandbox.scaffolds import programs
 from gistpoint.sandbox.scaffolds.confinement import WORK, python
 from gistpoint.sandbox.scaffolds.known_programs import PROGRAMS, AgentProgram
 from gistpoint.sandbox.scaffolds.programs import McpProgram, mcp_program
+from gistpoint.sessions.agentruns.jobs import JobState, JobStatus
 from gistpoint.sessions.agentruns.runner import AgentRunner
 from gistpoint.sessions.agentruns.scaffolding import LOGS
-from gistpoint.sessions.agentruns.store import AgentRun, JobState, JobStatus, RunSettings
+from gistpoint.sessions.agentruns.store import AgentRun, RunSettings
 from gistpoint.tui.mcp.sockets import serving_socket
 
 in_bubblewrap = pytest.mark.parametrize("backend", [name for name in WORKING if name == "bwrap"])

@@ -287,15 +287,22 @@ def test_a_repair_that_returns_an_argument_in_place_of_a_copy_differs(compare: C
 
 @on_one_backend
 def test_what_can_not_be_compared_is_told(compare: Compare) -> None:
-    report = compare(dict.fromkeys(("chance", "takes_a_lock", "never_called", "outer.<locals>.inner"), ""))
+    report = compare(dict.fromkeys(("chance", "takes_a_lock", "never_called"), ""))
     assert report.verdict is Equivalence.NOT_COMPARABLE
     for why in (
         "No call of chance could be repeated with an answer that can be compared.",
         "No call of takes_a_lock could be recorded: TypeError: cannot pickle '_thread.lock' object",
         "No test calls never_called.",
-        "outer.<locals>.inner can't be called on its own",
     ):
         assert why in report.reason
+
+
+@on_one_backend
+def test_a_function_that_can_not_be_called_alone_is_compared_through_its_caller(compare: Compare) -> None:
+    report = compare({"outer.<locals>.inner": ""})
+    assert report.verdict is Equivalence.EQUIVALENT
+    assert "outer.<locals>.inner can't be called on its own" in report.reason
+    assert report.varied
 
 
 REPLAYER = """def clamp(value, low, high):

@@ -75,6 +75,20 @@ def test_a_warning_names_its_place(tasks: FaultTasks, name: str) -> None:
 
 
 @on_one_backend
+@pytest.mark.parametrize("name", sampled(faults.MERGED, 1))
+def test_a_string_arrives_as_it_is(tasks: FaultTasks, name: str) -> None:
+    found = tasks.confirmed(faults.MERGED[name])
+    assert is_caught(found), found
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", sampled(faults.RECORDED, 1))
+def test_all_of_a_log_record_arrives(tasks: FaultTasks, name: str) -> None:
+    found = tasks.confirmed(faults.RECORDED[name])
+    assert is_caught(found), found
+
+
+@on_one_backend
 @pytest.mark.parametrize("name", sampled(faults.HONEST, 2))
 def test_honest_repairs_beside_them_are_confirmed(tasks: FaultTasks, name: str) -> None:
     found = tasks.confirmed(faults.HONEST[name])

@@ -210,7 +210,7 @@ def test_links_in_a_writable_folder_stay_what_they_lead_to(run, backend, tmp_pat
     write_tree(folder, tmp_path / "linked.tar")
     report = run(SourceTree.open(tmp_path / "linked.tar"), writable=MADE)
     if backend.name == "plain":
-        assert report.reason == "The run changed made/golden, which was to stay as it is."
+        assert report.reason == "The run changed made/golden, which must not change during a run."
     else:
         assert report.status is RunStatus.FINISHED, report
         assert not report.failed, [result.message for result in report.failed]

@@ -20,7 +20,8 @@ from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Task
 from gistpoint.sandbox.cluster_steps import cluster_workers
-from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, JobStatus
+from gistpoint.sessions.agentruns.jobs import JobStatus
+from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore
 from gistpoint.sessions.journal import read_journal
 from gistpoint.tui.cli import main
 

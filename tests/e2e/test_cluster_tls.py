@@ -12,7 +12,8 @@ from dask_cluster import scheduler
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.locations import Locations
 from gistpoint.sandbox.cluster import connected
-from gistpoint.sessions.agentruns.store import AgentRunStore, JobStatus
+from gistpoint.sessions.agentruns.jobs import JobStatus
+from gistpoint.sessions.agentruns.store import AgentRunStore
 from gistpoint.tui.cli import main
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]

@@ -106,8 +106,8 @@ def scripts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     The server's waits become short.
     """
-    monkeypatch.setattr(session, "END_S", 0.6)
-    monkeypatch.setattr(session, "INSIST_S", 0.4)
+    monkeypatch.setattr(session, "QUIT_S", 0.6)
+    monkeypatch.setattr(session, "KILL_S", 0.4)
     monkeypatch.setattr(server, "FAREWELL_S", 0.5)
     return []
 
@@ -208,7 +208,7 @@ async def test_a_program_that_waits_to_draw_is_let_quit(
     reading = "import threading\nquit = []\ndef read():\n    os.read(0, 65536)\n    quit.append(1)\n"
     drawing = "threading.Thread(target=read).start()\nwhile not quit: frame(b'x' * 60_000)\nos._exit(7)"
     scripts.append(_BEGIN + reading + drawing)
-    monkeypatch.setattr(session, "END_S", WITHIN_S)
+    monkeypatch.setattr(session, "QUIT_S", WITHIN_S)
     async with serving(tmp_path, scripts, monkeypatch) as served:
         async with served.window() as window:
             begun = await served.started(1)
@@ -323,7 +323,7 @@ class Answering:
 
 
 def test_a_widget_that_is_gone_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "_LOOK_AGAIN_S", 0.01)
+    monkeypatch.setattr(driver, "_CHECK_S", 0.01)
     app, gone, present = Answering(), Answering(is_running=False), Answering()
     app.widgets = [gone, present]
     typed = Typed([])

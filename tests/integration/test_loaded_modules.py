@@ -133,7 +133,7 @@ from gistpoint.core.demo.tasks import demo_task
 from gistpoint.core.locations import Locations
 from gistpoint.core.orders import WorkerIntroduction, WorkOrder, WorkReply, WorkStatus
 from gistpoint.sessions.agentruns.elsewhere import AttemptOrder
-from gistpoint.sessions.agentruns.store import RunSettings, job_of
+from gistpoint.sessions.agentruns.store import (RunSettings, job_of)
 settings = RunSettings(model="builtin:searcher", host="", agent=AgentSettings())
 job = job_of(demo_task("remove", Locations.of_user().demo).id, settings, 1)
 order = AttemptOrder(run="r", created_utc_ms=1, settings=settings, job=job, attempt="20300101-000000-000001")

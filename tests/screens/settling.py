@@ -12,6 +12,7 @@ from processor import asked_s, wants_to_run
 from textual import events
 from textual.app import App, ScreenStackError
 from textual.css.model import RuleSet
+from textual.css.query import NoMatches
 from textual.css.stylesheet import Stylesheet
 from textual.keys import _character_to_key
 from textual.message_pump import MessagePump
@@ -176,15 +177,25 @@ def _waits_for_processor() -> bool:
 async def until(pilot: Pilot[Any], met: Callable[[], object], seconds: float = UNTIL_S) -> None:
     """Wait until a thread or a message has made a condition true.
 
+    A condition may ask for a widget that is still to be mounted: Textual adds a pane to the screen before
+    the pane's own widgets, and a slow machine shows the time between. Until then, it isn't met.
+
     Raises `AssertionError` after `seconds`.
     """
+    missing: NoMatches | None = None
     for _ in range(int(seconds / ASK_AGAIN_S)):
         await pilot.pause()
-        if met():
+        try:
+            is_met, missing = met(), None
+        except NoMatches as error:
+            is_met, missing = False, error
+        if is_met:
             await pilot.pause()
             return
         await asyncio.sleep(ASK_AGAIN_S)
-    raise AssertionError(f"never came about; the screen is {pilot.app.screen!r}:\n{text_of(pilot.app)}")
+    raise AssertionError(
+        f"never came about; the screen is {pilot.app.screen!r}:\n{text_of(pilot.app)}"
+    ) from missing
 
 
 def text_of(app: App[Any]) -> str:

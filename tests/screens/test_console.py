@@ -59,6 +59,9 @@ async def test_a_question_costs_nothing_and_enter_takes_what_it_suggests(
         await driver.until(lambda: driver.state.affordances.get("question") == 1)
 
 
+NO_PATTERN = "✘ not a regular expression, costs 1 tool use, leaves 15: missing )"
+
+
 async def test_a_suggestion_can_be_changed_or_thrown_away(tmp_path: Path) -> None:
     async with solving(tmp_path) as driver:
         line = driver.solve.console.line
@@ -106,8 +109,8 @@ async def test_an_invalid_pattern_is_reported_before_it_costs_and_is_found_as_te
     async with solving(tmp_path) as driver:
         await driver.press("S")
         await driver.type("total(")
-        await driver.until(lambda: "✘ not a regular expression: missing )" in driver.text())
-        assert "Alt+R finds it as text" in driver.text()
+        await driver.until(lambda: NO_PATTERN in driver.text())
+        assert "Alt+R As text" in driver.text()
         line = driver.solve.console.line
         for typed in ("total\\(", "total(", "total\\("):
             await driver.press("alt+r")
@@ -124,7 +127,7 @@ async def test_a_pattern_that_is_none_can_be_sent_and_costs_what_it_costs_a_mode
     async with solving(tmp_path) as driver:
         await driver.press("f5")
         await driver.type("search_code total(")
-        await driver.until(lambda: "✘ not a regular expression: missing )" in driver.text())
+        await driver.until(lambda: NO_PATTERN in driver.text())
         await driver.press("enter")
         await driver.until(lambda: driver.state.calls and driver.state.pending is None)
         assert driver.state.calls[0].refused

@@ -8,7 +8,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.widgets import Static
 
-from gistpoint.tui.screens.review.step_list import DrawnTogether
+from gistpoint.tui.screens.review.step_list import DrawingDelay
 
 
 class Pair(App[None]):
@@ -35,7 +35,7 @@ async def test_both_are_drawn_at_once_or_one_after_patience(patience: float) -> 
     async with app.run_test() as pilot:
         await pilot.pause(0.1)
         app.drawn.clear()
-        together = DrawnTogether(app, patience)
+        together = DrawingDelay(app, patience)
         together.hold()
         together.hold()
         app.query_one("#left", Static).update("two")
@@ -46,3 +46,13 @@ async def test_both_are_drawn_at_once_or_one_after_patience(patience: float) -> 
         together.release()
         await pilot.pause(0.2)
         assert set(app.drawn) == ({"two two"} if patience > 1 else {"two one", "two two"})
+
+
+async def test_a_delay_that_ends_after_the_app_has_closed_draws_nothing() -> None:
+    app = Pair()
+    async with app.run_test():
+        delay = DrawingDelay(app, 30.0)
+        delay.hold()
+    drawn = [*app.drawn]
+    delay.release()
+    assert app.drawn == drawn

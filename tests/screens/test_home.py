@@ -14,9 +14,11 @@ from screens.driving import LARGE, Driver, driving
 from textual import events
 
 from gistpoint.core.attempts.events import GiveUpCode
+from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.ports import Runner
-from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE
+from gistpoint.core.tasks.model import Failure, Mode, Task
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.settling import reject_attempt
 from gistpoint.sessions.attempt_summary import AttemptSummary
@@ -24,9 +26,11 @@ from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.services import Services
 from gistpoint.sessions.team.address import choose
 from gistpoint.sessions.team.pusher import Pusher
-from gistpoint.tui.home_rows import ATTEMPT_COLUMNS, TASK_COLUMNS, load_rows
+from gistpoint.tui.home_reader import Details, HomeReader, details_of, load_rows
+from gistpoint.tui.home_rows import ATTEMPT_COLUMNS, TASK_COLUMNS
 from gistpoint.tui.screens.dialogs.ask import MessageDialog
 from gistpoint.tui.screens.home import HomeScreen
+from gistpoint.tui.screens.home_detail import task_lines
 from gistpoint.tui.tables import Column, arranged, parse_query
 
 
@@ -52,6 +56,20 @@ async def test_an_empty_home_says_what_to_do(tmp_path: Path) -> None:
         assert "gistpoint task new" in driver.text()
         await driver.press("ctrl+n", "r", "v", "s", "y", "enter", "tab", "f3", "full_stop")
         assert isinstance(driver.screen, HomeScreen)
+
+
+@pytest.mark.parametrize(("failing", "more"), [(6, ""), (20, ""), (25, "  and 5 more")])
+def test_the_failing_tests_of_a_demo_are_listed(tmp_path: Path, failing: int, more: str) -> None:
+    services = build_services(tmp_path)
+    task = build_task(services.locations.tasks, Mode.REMOVE)
+    (row,) = load_rows(services).tasks
+    ids = [f"tests/test_shop.py::test_{number}" for number in range(failing)]
+    brief = replace(task.brief, failing=tuple(Failure(id) for id in ids))
+    details = Details(replace(task, brief=brief))
+    shown = [text.text for text in task_lines(replace(row, shipped=True), details, 0, 60)]
+    listed = [id for id in ids if any(id in text for text in shown)]
+    assert listed == ids[:20]
+    assert shown[-1] == more or (not more and ids[-1] in shown[-1])
 
 
 async def test_tasks_are_filtered_and_sorted_and_their_titles_hide_what_is_to_be_found(
@@ -152,14 +170,14 @@ async def test_a_summary_leads_on_to_the_record_and_to_the_next_task(tmp_path: P
     async with driving(services, clock, size=LARGE) as driver:
         await driver.until_screen("HomeScreen")
         await driver.until(lambda: driver.screen.rows is not None)
-        driver.app.post_message(HomeScreen.OpenAsked(opened.attempt.state.attempt_id))
+        driver.app.post_message(HomeScreen.OpenRequested(opened.attempt.state.attempt_id))
         await driver.until_screen("SummaryScreen")
         assert "v Review" in driver.text()
         await driver.press("v")
         await driver.until_screen("ReviewScreen")
         await driver.press("q")
         await driver.until_screen("HomeScreen")
-        driver.app.post_message(HomeScreen.OpenAsked(opened.attempt.state.attempt_id))
+        driver.app.post_message(HomeScreen.OpenRequested(opened.attempt.state.attempt_id))
         await driver.until_screen("SummaryScreen")
         await driver.press("ctrl+n")
         await driver.until_screen("SolveScreen")
@@ -423,7 +441,7 @@ async def test_what_another_program_does_is_shown_without_moving_the_cursor(tmp_
         await driver.press("down")
         elsewhere.attempt.give_up(GiveUpCode.TOO_HARD)
         elsewhere.close()
-        home._look_again()
+        home._poll()
         await driver.until(lambda: "open elsewhere" not in driver.text() and "gave up" in driver.text())
         assert home._table.cursor == 2
         assert home._table.chosen is before, "an attempt of which nothing changed is not made again"
@@ -502,3 +520,25 @@ async def test_neither_titles_nor_details_nor_the_summarys_header_are_cut(
         assert "✔ solved" in header
         assert "score 1.000" in header
         assert "working time 1:02:03" in header
+
+
+async def test_no_task_comes_next_while_home_is_still_being_opened(tmp_path: Path) -> None:
+    services = build_services(tmp_path)
+    build_task(services.locations.tasks)
+    async with driving(services, FakeClock()):
+        assert HomeScreen(lambda: services).next_untried("") == ""
+
+
+def test_the_details_of_a_task_do_not_need_its_answer(tmp_path: Path) -> None:
+    services = build_services(tmp_path)
+    task = build_task(services.locations.tasks, Mode.REMOVE)
+    reader = HomeReader(services)
+    (row,) = reader.read().tasks
+    (task.folder / ANSWER_FILE).unlink()
+    details = details_of(services, row)
+    assert details.task == task
+    shown = " ".join(text.text for text in task_lines(row, details, 0, 60))
+    assert kind_of(task).asks(task).split()[0] in shown
+    (task.folder / TASK_FILE).unlink()
+    assert details_of(services, row).task is None, "the row is still described"
+    assert task_lines(row, details_of(services, row), 0, 60)

@@ -245,7 +245,7 @@ def test_invalid_settings_are_reported(tmp_path: Path) -> None:
         ("[keys]\n'attempt.submit' = 3", "keys.attempt.submit"),
         ("keys = 3", "'keys' must be a table"),
         ("theme = 3", "'theme' must be a string"),
-        ("][", r"is not sound TOML \(at line 1"),
+        ("][", r"is not valid TOML \(at line 1"),
     ):
         file.write_text(text)
         with pytest.raises(SettingsError, match=words):

@@ -29,6 +29,15 @@ def test_tracebacks_and_names_of_tests_name_places() -> None:
     }
 
 
+def test_the_name_of_a_function_leads_to_it_and_not_to_its_class() -> None:
+    text = """    sporvei/seats.py::SeatMap.find_block
+write shop/å.py::Gård.rom.<locals>.dør#2. Then submit (shop/board.py::show)."""
+    assert places_in_text(text) == {
+        0: NamedPlace("sporvei/seats.py", qualname="SeatMap.find_block"),
+        1: NamedPlace("shop/å.py", qualname="Gård.rom.<locals>.dør#2"),
+    }
+
+
 def test_a_hit_leads_to_its_line_whatever_numbers_its_code_contains() -> None:
     text = """2 matching lines in 1 file.
 shop/board.py

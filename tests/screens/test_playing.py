@@ -10,7 +10,7 @@ from screens.driving import LARGE, Driver, driving
 
 from gistpoint.core.tasks.model import Mode
 from gistpoint.tui.app import GistpointApp
-from gistpoint.tui.screens.dialogs.cover import ON_THEIR_WAY_S
+from gistpoint.tui.screens.dialogs.cover import GRACE_S
 
 PATH = "shop/prices.py"
 STEPS = [
@@ -51,7 +51,7 @@ async def test_consent_is_asked_in_a_dialog_and_not_by_default(tmp_path: Path) -
             thread.start()
             await driver.until_screen("ConfirmDialog")
             assert "No user namespaces." in driver.text()
-            await asyncio.sleep(ON_THEIR_WAY_S)  # keys pending for another screen are not an answer
+            await asyncio.sleep(GRACE_S)  # keys pending for another screen are not an answer
             await driver.press(*keys)
             await driver.until(lambda a=answers: a)
             thread.join()

@@ -157,6 +157,14 @@ async def test_a_text_that_is_no_longer_current_says_so(tmp_path: Path) -> None:
         await driver.until(lambda: "replaced since" not in driver.text())
 
 
+async def test_the_line_of_keys_shows_enter_in_files_and_results(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        for pane, shown in (("f3", "Enter Open"), ("f7", "Enter Read"), ("f3", "Enter Open")):
+            await driver.press(pane)
+            await driver.until(lambda shown=shown: shown in driver.text().splitlines()[-1])
+            await driver.console("list_directory shop")
+
+
 async def test_a_suspect_is_marked_at_no_cost(tmp_path: Path) -> None:
     async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
         await driver.console("read_file shop/prices.py")
@@ -175,7 +183,7 @@ async def test_in_remove_mode_only_the_target_can_be_edited(tmp_path: Path) -> N
         await driver.press("f4")
         driver.solve.code.view.go_to(13)
         await driver.press("e")
-        await driver.until(lambda: "Only shop/prices.py" in driver.text())
+        await driver.until(lambda: "changed in this task: F6 opens it" in " ".join(driver.text().split()))
         assert driver.solve.editor.buffer == "shop/prices.py::discount"
 
 

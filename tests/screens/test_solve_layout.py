@@ -89,6 +89,21 @@ async def test_a_resize_keeps_the_line_at_the_top(tmp_path: Path) -> None:
         await driver.until(lambda: edge(driver) == before)
 
 
+async def test_the_files_appear_when_the_terminal_becomes_wide_enough(tmp_path: Path) -> None:
+    async with solving(tmp_path, task=long_task(tmp_path), size=SMALL) as driver:
+        await driver.console("list_directory shop")
+        await driver.press("f2")
+        await driver.pilot.resize_terminal(*MIDDLE)
+        await driver.until(lambda: "steps.py" in driver.text() and "F3 Files" in driver.text())
+        files = driver.solve.query_one("#files")
+        assert files.region.x == 0
+        assert files.region.right == driver.solve.query_one("#divided").region.x
+        await driver.pilot.resize_terminal(*SMALL)
+        await driver.until(lambda: "steps.py" not in driver.text())
+        await driver.pilot.resize_terminal(*MIDDLE)
+        await driver.until(lambda: "steps.py" in driver.text())
+
+
 async def test_the_function_in_the_editor_is_not_shown_twice(tmp_path: Path) -> None:
     async with solving(tmp_path, task=long_task(tmp_path), size=LARGE) as driver:
         await driver.console("read_function step_20 shop/steps.py")

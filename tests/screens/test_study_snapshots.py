@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 from screens.driving import SMALL
+from screens.flows.test_study import joined, until, working
 from screens.settling import text_of
 from screens.study_driving import COMMAND, StudyDriver, app_of
-from screens.test_study import joined, until, working
 from scripted_endpoint import ScriptedModel
 from small_study import CODE, FORMS, do, opened, participation, study_at
 from study_folders import Machine

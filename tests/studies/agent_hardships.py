@@ -32,11 +32,11 @@ from typing import Any
 from mcp_clients import script_of
 from scripted_endpoint import Answer, completion, endpoint
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.demo.tasks import demo_task
 from gistpoint.core.estimates import tokens_in
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.figures import FiguresOfRun, figures_of
 from gistpoint.sessions.agentruns.store import AgentRunStore

@@ -23,10 +23,10 @@ sys.path[:0] = [str(TESTS)]
 from browser_windows import MAIL, BrowserWindow, chromium, open_window  # noqa: E402
 from served_windows import ServedPrograms, serving  # noqa: E402
 
-from gistpoint.core.attempts.clock import SystemTime  # noqa: E402
 from gistpoint.core.demo.tasks import demo_task  # noqa: E402
 from gistpoint.core.kinds.folder import read_answer  # noqa: E402
 from gistpoint.core.locations import Locations  # noqa: E402
+from gistpoint.core.machine_time import SystemTime  # noqa: E402
 from gistpoint.sessions.attempts import AttemptStore  # noqa: E402
 
 PEOPLE = 8

@@ -26,7 +26,8 @@ from dask_cluster import DaskCluster, scheduler
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.demo.tasks import demo_task
 from gistpoint.core.locations import Locations
-from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, JobStatus
+from gistpoint.sessions.agentruns.jobs import JobStatus
+from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore
 from gistpoint.sessions.journal import read_journal
 
 

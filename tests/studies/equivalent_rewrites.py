@@ -1,5 +1,7 @@
 """Checks that equivalent rewrites of true functions are confirmed: `equivalent_rewrites.py TASKS [MOST]`.
 
+With `--tests-only`, inputs beyond the tests are not compared, which takes most of the time.
+
 Each task whose passes can be confirmed gets its true function with its body wrapped (in an inner function, a
 `try`, a loop that ends after one turn, a `match`, ...) or its parts rewritten (conditions negated, names
 changed, arguments unpacked, ...). Prints a line for each rewrite that is not confirmed, or that differs on
@@ -215,7 +217,10 @@ class Shape:
     def of(cls, function: ast.FunctionDef) -> Shape:
         """Return the shape of a function."""
         parts = list(ast.walk(function))
-        stored = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        # `del` of a parameter also makes it a variable of the inner function.
+        bound = {
+            part.id for part in parts if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)
+        }
         given = {part.arg for part in parts if isinstance(part, ast.arg)}
         called = {
             part.func.id for part in parts if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
@@ -224,7 +229,7 @@ class Shape:
             yields=any(isinstance(part, ast.Yield | ast.YieldFrom) for part in parts),
             leaves_loops=any(isinstance(part, ast.Break | ast.Continue) for part in parts),
             binds_outside=any(isinstance(part, ast.Nonlocal | ast.Global) for part in parts),
-            rebinds_arguments=bool(stored & given),
+            rebinds_arguments=bool(bound & given),
             asks_for_its_frame=bool(called & {"super", "locals"}),
             defines_inside=any(isinstance(part, _SCOPES) for part in parts[1:]),
             binds_otherwise=any(isinstance(part, _BINDING) for part in parts),
@@ -280,13 +285,13 @@ def rewrites(code: str) -> Iterator[tuple[str, str]]:
 
 def main() -> int:
     """Confirm the rewrites of the tasks' first functions; return 1 if one was contradicted."""
-    most = int(sys.argv[2]) if len(sys.argv) > 2 else 300
+    arguments = [argument for argument in sys.argv[1:] if argument != "--tests-only"]
+    most = int(arguments[1]) if len(arguments) > 1 else 300
     backend, environments = choose(None, consented=True), EnvironmentStore(Locations.of_user().cache)
-    confirmer = SandboxConfirmer(
-        backend, environments, beyond=SandboxEquivalenceTester(backend, environments)
-    )
-    counts: Counter[str] = Counter()
-    for task in tasks_in(Path(sys.argv[1])):
+    tester = None if "--tests-only" in sys.argv else SandboxEquivalenceTester(backend, environments)
+    confirmer = SandboxConfirmer(backend, environments, beyond=tester)
+    counts, notes = Counter[str](), Counter[str]()
+    for task in tasks_in(Path(arguments[0])):
         answer = read_answer(task)
         controls = controls_of(confirmer, task, answer)
         if not controls.confirmable:
@@ -302,16 +307,17 @@ def main() -> int:
                     continue
                 found = confirmer.confirm(task, answer, controls, tree)
                 counts[found.words] += 1
+                if found.marks:
+                    notes[f"{found.words}, with a mark"] += 1
                 if found.beyond is not None:
-                    counts["with a difference beyond the tests"] += 1
+                    notes["with a difference beyond the tests"] += 1
                     print(f"{task.source.name} {target.name} {name}: {found.beyond}", flush=True)
                 if found.result is not Confirmed.CONFIRMED:
-                    why = found.contradiction or found.detail
+                    why = found.contradiction or (found.detail, *found.marks)
                     print(f"{task.source.name} {target.name} {name}: {found.words} {why}", flush=True)
-        print(dict(counts), flush=True)
+        print(dict(counts), dict(notes), flush=True)
         if counts.total() >= most:
             break
-    print(dict(counts))
     return 1 if counts["contradicted"] else 0
 
 

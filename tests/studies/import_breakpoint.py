@@ -26,11 +26,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from breakpoint_records import record_of
 from recorders import Memory
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sandbox.environments.sources import Fetcher
 from gistpoint.sandbox.environments.store import EnvironmentStore

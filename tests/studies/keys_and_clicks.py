@@ -419,7 +419,8 @@ class ByKeys:
         editor = person.solve.query_one(FunctionEditor)
         while (row := editor.cursor_location[0]) != change.first:
             await press("to the line", "down" if row < change.first else "up")
-        at_first_letter = editor.cursor_location[1] == _indent(change.wrong[0])  # like after opening it there
+        row, column = editor.cursor_location
+        at_first_letter = column == _indent(editor.document.get_line(row))  # like after opening it there
         await press("select what is wrong", *() if at_first_letter else ("home",), "shift+end")
         assert len(change.wrong) == 1, "more lines are selected from their first"
         await self.person.write(change)

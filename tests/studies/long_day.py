@@ -182,7 +182,8 @@ def watching_day(
     from watching import exchange, numbered
 
     from gistpoint.core.locations import Locations
-    from gistpoint.sessions.agentruns.store import AgentRunStore, JobAttempt, JobEnded
+    from gistpoint.sessions.agentruns.jobs import JobAttempt, JobEnded
+    from gistpoint.sessions.agentruns.store import AgentRunStore
 
     assert process.stdout is not None
     assert process.stdout.readline() == "watching\n"

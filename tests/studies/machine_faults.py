@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Call every command with every fault of the machine, and print the failures as a Markdown table.
 
-uv run python tests/studies/machine_faults.py [--quick] [--command WORDS] [--fault NAME] [--seconds S] [--all]
+uv run python tests/studies/machine_faults.py [--quick] [--command WORDS] [--fault NAME] [--seconds S]
+    [--made FOLDER] [--all]
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ def main() -> None:
     given.add_argument("--seconds", type=float, default=60)
     given.add_argument("--workers", type=int, default=2)
     given.add_argument("--quick", action="store_true", help="without the commands that work for long")
+    given.add_argument("--made", type=Path, help="a folder that keeps the home that the cases copy")
     given.add_argument("--all", action="store_true", help="print the cases that are right as well")
     options = given.parse_args()
     faults = [fault for fault in FAULTS if options.fault is None or fault.name in options.fault]
@@ -32,7 +34,7 @@ def main() -> None:
             print(f"not possible here: {fault.name}", file=sys.stderr)
     commands = options.command or [name for name in CALLS if not (options.quick and name in LONG)]
     with tempfile.TemporaryDirectory() as scratch:
-        made = template(Path(scratch, "made"))
+        made = template(options.made or Path(scratch, "made"))
         cases = [(command, fault) for fault in faults if possible(fault) for command in commands]
 
         def one(case: tuple[str, Fault]) -> Met:

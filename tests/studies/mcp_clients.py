@@ -1,12 +1,15 @@
 """Lets real MCP clients attempt a task of the demo, with a script on loopback as the vendor's endpoint.
 
-    npm install @anthropic-ai/claude-code @openai/codex @modelcontextprotocol/inspector
-    uv run python tests/studies/mcp_clients.py NODE_MODULES [claude|codex|inspector ...] [--http]
+    npm install @anthropic-ai/claude-code @openai/codex @google/gemini-cli opencode-ai \\
+        @modelcontextprotocol/inspector
+    uv run python tests/studies/mcp_clients.py NODE_MODULES [claude|codex|gemini|opencode|inspector ...]
 
-Each client gets the output of `gistpoint mcp --print` and a new home. The script reads the brief, makes two
-calls at once, errs once, and submits the correct code. Prints the client's version, the end reason, the
-calls, and the journal's facts about the client. The inspector makes one call, and sends no token over HTTP.
-Last tried with Claude Code 2.1.197, Codex 0.169.0 and the inspector 0.15.0.
+With `--http`, the server is started before. Each client gets the output of `gistpoint mcp --print` and a new
+home. The script reads the brief, makes two calls at once, errs once, and submits the correct code; with
+`--ends-early`, there are three tool uses, and it goes on calling. Prints the client's version, the end
+reason, the calls, the journal's facts about the client, and the last answer that the model was sent. The
+inspector makes one call in each session, and sends no token over HTTP. Last tried with Claude Code 2.1.197,
+Codex 0.171.0, Gemini CLI 0.61.0, opencode 1.18.33 and the inspector 0.15.0.
 """
 
 from __future__ import annotations
@@ -26,10 +29,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.demo.tasks import demo_task
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempt_summary import AttemptSummary
 from gistpoint.sessions.attempts import AttemptStore
@@ -49,6 +52,16 @@ def script_of(task: Task) -> list[list[Call]]:
         [("read_file", {"path": "README.md"})],
         [("replace_function", {"func_code": target.original, **place})],
     ]
+
+
+def endless_script_of(task: Task) -> list[list[Call]]:
+    """Return the calls of a model that goes on after its three tool uses, whatever the answers say.
+
+    The last calls submit no function: Gemini CLI makes no calls of tools that are not offered any more.
+    """
+    submission = {**script_of(task)[-1][0][1], "func_code": "pass"}
+    looks: list[list[Call]] = [[("list_directory", {})]] * 6
+    return [[("read_brief", {})], *looks, *[[("replace_function", submission)]] * 3]
 
 
 @dataclass
@@ -275,7 +288,7 @@ def serving(vendor: Vendor) -> Iterator[str]:
 def printed(client: str, task: Task, environment: Mapping[str, str], address: str) -> str:
     """Return the output of `gistpoint mcp --print`."""
     words = [sys.executable, "-m", "gistpoint", "mcp", task.short_id, "--print", client]
-    words += ["--http", address] if address else []
+    words += ["--http", address] if address else environment.get("BUDGETS", "").split()
     return subprocess.run(words, env=dict(environment), capture_output=True, text=True, check=True).stdout
 
 
@@ -338,10 +351,78 @@ def run_inspector(
     return f"{len(json.loads(listed)['tools'])} tools\n" + _run(calling, home, environment)
 
 
-CLIENTS = {"claude": run_claude, "codex": run_codex, "inspector": run_inspector}
+def _server_of(task: Task, environment: Mapping[str, str], address: str) -> dict[str, Any]:
+    told = json.loads(printed("json", task, environment, address))
+    server: dict[str, Any] = told["mcpServers"]["gistpoint"]
+    return server
+
+
+def run_gemini(
+    modules: Path, task: Task, home: Path, url: str, environment: dict[str, str], address: str
+) -> str:
+    """Run Gemini CLI with the tools of the server alone, and return its output."""
+    server = {**_server_of(task, environment, address), "trust": True, "timeout": 300_000}
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "mcpServers": {"gistpoint": server},
+        "tools": {"core": ["mcp_gistpoint_*"]},
+        "general": {"disableAutoUpdate": True},
+        "privacy": {"usageStatisticsEnabled": False},
+    }
+    (home / ".gemini").mkdir()
+    (home / ".gemini" / "settings.json").write_text(json.dumps(settings))
+    environment |= {
+        "GEMINI_API_KEY": "scripted",
+        "GOOGLE_GEMINI_BASE_URL": url,
+        "GEMINI_CLI_TRUST_WORKSPACE": "true",
+    }
+    words = [str(modules / ".bin" / "gemini"), "--prompt", PROMPT, "--model", "gemini-2.5-pro"]
+    return _run([*words, "--approval-mode", "yolo", "--skip-trust"], home, environment)
+
+
+def run_opencode(
+    modules: Path, task: Task, home: Path, url: str, environment: dict[str, str], address: str
+) -> str:
+    """Run opencode with the tools of the server alone, and return its output."""
+    given = _server_of(task, environment, address)
+    server = {"type": "remote", "url": given.get("url"), "headers": {"Authorization": f"Bearer {TOKEN}"}}
+    if not address:
+        server = {"type": "local", "command": [given["command"], *given["args"]], "environment": given["env"]}
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{url}/v1", "apiKey": "scripted"},
+        "models": {"scripted-1": {"tool_call": True}},
+    }
+    settings = {
+        "provider": {"scripted": provider},
+        "mcp": {"gistpoint": {**server, "enabled": True, "timeout": 300_000}},
+        "tools": {"*": False, "gistpoint_*": True},
+        "autoupdate": False,
+        "share": "disabled",
+    }
+    (home / "opencode.json").write_text(json.dumps(settings))
+    environment |= {
+        "OPENCODE_CONFIG": str(home / "opencode.json"),
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+    }
+    words = [str(modules / ".bin" / "opencode"), "run", "--pure", "--auto", "--model", "scripted/scripted-1"]
+    return _run([*words, PROMPT], home, environment)
+
+
+CLIENTS = {
+    "claude": run_claude,
+    "codex": run_codex,
+    "gemini": run_gemini,
+    "opencode": run_opencode,
+    "inspector": run_inspector,
+}
 VERSIONS = {
     "claude": "@anthropic-ai/claude-code",
     "codex": "@openai/codex",
+    "gemini": "@google/gemini-cli",
+    "opencode": "opencode-ai",
     "inspector": "@modelcontextprotocol/inspector",
 }
 
@@ -376,7 +457,9 @@ def http_server(task: Task, environment: Mapping[str, str], *more: str) -> Itera
         server.wait()
 
 
-def attempt_by(client: str, modules: Path, http: bool) -> tuple[AttemptSummary, Vendor, str]:
+def attempt_by(
+    client: str, modules: Path, *, http: bool, ends_early: bool = False
+) -> tuple[AttemptSummary, Vendor, str]:
     """Let a client attempt the task in a new home; return the attempt, the vendor and the output."""
     with tempfile.TemporaryDirectory(prefix="mcp-client-") as folder:
         home = Path(folder)
@@ -384,10 +467,12 @@ def attempt_by(client: str, modules: Path, http: bool) -> tuple[AttemptSummary, 
         task = demo_task("dear-tickets", locations.demo)
         environment = {"PATH": os.environ["PATH"], "HOME": folder, "GISTPOINT_HOME": folder, "LANG": "C.UTF-8",
                        "GISTPOINT_MCP_TOKEN": TOKEN}  # fmt: skip
-        vendor = Vendor(script_of(task))
+        budgets = ["--budgets", "3/1"] if ends_early else []
+        environment["BUDGETS"] = " ".join(budgets)
+        vendor = Vendor(endless_script_of(task) if ends_early else script_of(task))
         with serving(vendor) as url:
             if http:
-                with http_server(task, environment) as address:
+                with http_server(task, environment, *budgets) as address:
                     said = CLIENTS[client](modules, task, home, url, environment, address)
             else:
                 said = CLIENTS[client](modules, task, home, url, environment, "")
@@ -404,17 +489,20 @@ def main() -> int:
     parser.add_argument("modules", type=Path)
     parser.add_argument("clients", nargs="*", default=list(CLIENTS))
     parser.add_argument("--http", action="store_true")
+    parser.add_argument("--ends-early", action="store_true")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
-    for client in (
-        options.clients if not options.http else [name for name in options.clients if name != "inspector"]
-    ):
+    once = options.http or options.ends_early
+    for client in [name for name in options.clients if not once or name != "inspector"]:
         package = json.loads((options.modules / VERSIONS[client] / "package.json").read_text())
-        summary, vendor, said = attempt_by(client, options.modules.absolute(), options.http)
+        summary, vendor, said = attempt_by(
+            client, options.modules.absolute(), http=options.http, ends_early=options.ends_early
+        )
         state = summary.state
         print(f"{client} {package['version']}: {state.ending.reason if state.ending else 'unfinished'}, "
               f"{[call.tool for call in state.calls]}, {state.header.solver}")  # fmt: skip
         print(f"  {len(vendor.requests)} requests, tools offered: {sorted(vendor.seen)}")
+        print(f"  last answer: {vendor.told[-1][-160:] if vendor.told else 'none'}", flush=True)
         if options.verbose:
             print(said, *vendor.told, sep="\n  ")
     return 0

@@ -24,9 +24,9 @@ from pathlib import Path
 
 from mcp_clients import TOKEN, Call, http_server, script_of
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.demo.tasks import demo_task
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.sessions.attempts import AttemptStore
 
 FASTMCP = """

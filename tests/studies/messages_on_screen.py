@@ -16,9 +16,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from screens.flows.test_messages_as_they_are import run_of
 from screens.review.reviewing import reviewing
 from screens.review.shown_steps import check_steps
-from screens.review.test_messages_as_they_are import run_of
 
 from gistpoint.sessions.runs.opening import list_runs
 

@@ -30,12 +30,12 @@ import screenshots as documented  # noqa: E402
 from agent_runs import LOOK, RIGHT, Home  # noqa: E402
 from contrast import Inked, inked  # noqa: E402
 from fakes import FakeClock  # noqa: E402
+from screens.flows.test_watching import Held  # noqa: E402
 from screens.settling import send_keys  # noqa: E402
 from screens.test_assigned import Lab  # noqa: E402
 from screens.test_making import REPORT, ScriptedWork  # noqa: E402
 from screens.test_making import app_of as making_app  # noqa: E402
 from screens.test_study_snapshots import PAGES  # noqa: E402
-from screens.test_watching import Held  # noqa: E402
 from screenshots import keys, settled, typed, until  # noqa: E402
 from scripted_endpoint import reply  # noqa: E402
 from study_folders import Machine  # noqa: E402

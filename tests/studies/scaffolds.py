@@ -20,13 +20,15 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from mcp_clients import Vendor, script_of, serving
 from scripted_endpoint import completion, endpoint
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.demo.tasks import demo_task
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.tasks.model import Task
 from gistpoint.sandbox.scaffolds.known_programs import PROGRAMS
 from gistpoint.sandbox.scaffolds.mini import NAME as MINI

@@ -23,9 +23,9 @@ from typing import Any
 from scripted_endpoint import endpoint
 from scripted_judges import DELETED, HOSTILE, JUDGES, has_label, write_rubric, write_runs
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.judging.rubric import read_rubric
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.sessions.judging.hand_labels import HandReader
 from gistpoint.sessions.judging.judgements import JudgementStore
 from gistpoint.sessions.judging.run_texts import FACTS, run_text

@@ -25,12 +25,13 @@ from pathlib import Path
 
 from gistpoint.core.agents.conversation import ReplyKind, kind_of_reply
 from gistpoint.core.agents.text_calls import calls_in
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.events import ModelTurn
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.text import visible
-from gistpoint.sessions.agentruns.figures import figures_of, summary_lines
+from gistpoint.sessions.agentruns.figure_lines import summary_lines
+from gistpoint.sessions.agentruns.figures import figures_of
 from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore
 from gistpoint.sessions.attempts import AttemptStore
 
@@ -83,7 +84,7 @@ def printed(run: AgentRun, attempts: AttemptStore) -> None:
     """Print the figures of a run, the kinds of its replies, and each attempt reply by reply."""
     figures = figures_of(run, attempts)
     print(f"\n== {run.name}: {run.settings.model}, settings {run.settings.digest[:12]}")
-    for label, value in summary_lines(figures.totals).items():
+    for label, value in summary_lines(figures.totals, run.name).items():
         print(f"{label:<16} {value}")
     found = list(states(run, attempts))
     turns = [turn for _, state in found for turn in state.turns]

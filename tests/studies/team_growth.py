@@ -340,7 +340,7 @@ def command(home: Path, *words: str) -> str:
 async def open_home(home: Path) -> None:
     """Open the home screen, and print how long its first rows and all rows took."""
     from gistpoint import __version__
-    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.core.machine_time import SystemTime
     from gistpoint.sessions.attempts import AttemptStore
     from gistpoint.sessions.services import Services
     from gistpoint.sessions.tasks import TaskStore

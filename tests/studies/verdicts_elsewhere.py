@@ -4,7 +4,8 @@ Usage: python tests/studies/verdicts_elsewhere.py [--trees 200] [--gists 100] [-
 
 Trees and gists of the demo's tasks are judged here and by the bundle. PYTHON is an interpreter with pytest
 that every user may run: the tested code then runs as another user, as in a container; without it, the code
-runs as the user who runs the study. Prints each difference, and counts.
+runs as the user who runs the study. Prints each difference, for gists with the reason of the verdict
+here (a busy machine exceeds time limits), and counts.
 """
 
 from __future__ import annotations
@@ -53,11 +54,13 @@ def main() -> int:
             if is_gist(task):
                 judge = GistJudge(task, gist_answer(answer), GistRunner(backend, environments))
                 for n, (kind, text) in enumerate(gists(answer, options.gists, options.seed)):
-                    ours = judge.judge(text, thorough=True).score.execution_fidelity
+                    verdict = judge.verdict(text, thorough=True)
+                    ours = 0 if verdict.score is None else verdict.score.execution_fidelity
                     place = base / f"gist-{n}"
                     place.mkdir()
                     (place / "test_gist.py").write_text(text, encoding="utf-8")
-                    note(counts, "gist", kind, (bool(ours), float(ours)), other.verdict(place))
+                    why = f" ({verdict.status}: {verdict.reason})"
+                    note(counts, "gist", kind, (bool(ours), float(ours)), other.verdict(place), why)
                 continue
             suite = RepairJudge(task, answer, SuiteRunner(backend, environments))
             share = options.trees // len(repairs) + (repairs.index(task) < options.trees % len(repairs))
@@ -70,7 +73,12 @@ def main() -> int:
 
 
 def note(
-    counts: Counter[str], what: str, kind: str, ours: tuple[bool, float], theirs: dict[str, object]
+    counts: Counter[str],
+    what: str,
+    kind: str,
+    ours: tuple[bool, float],
+    theirs: dict[str, object],
+    why: str = "",
 ) -> None:
     """Count a pair of verdicts and print it if they differ."""
     same = ours == (bool(theirs["solved"]), theirs["score"])
@@ -79,7 +87,7 @@ def note(
     counts[f"{what}s with a score between 0 and 1"] += 0 < ours[1] < 1
     if not same:
         counts[f"{what}s that differ"] += 1
-        print(f"{what}, {kind}: here {ours}, in the bundle {theirs}", flush=True)
+        print(f"{what}, {kind}: here {ours}{why}, in the bundle {theirs}", flush=True)
 
 
 if __name__ == "__main__":

@@ -84,13 +84,13 @@ _verdict = KeyGroup("Verdict", KeyScope.GLANCE_DIFF)
 _labelling = KeyGroup("Labelling", KeyScope.LABELLING)
 
 LABELLING_KEYS: tuple[Key, ...] = (
-    _labelling("labelling.present", "1", "say('present')", "Present", "The run shows it", show=True),
-    _labelling("labelling.absent", "2", "say('absent')", "Absent", "The run does not show it", show=True),
+    _labelling("labelling.present", "1", "answer('present')", "Present", "The run shows it", show=True),
+    _labelling("labelling.absent", "2", "answer('absent')", "Absent", "The run does not show it", show=True),
     _labelling(
         "labelling.next", "right_square_bracket", "turn(1)", "Next", "Go on without answering", show=True
     ),
     _labelling(
-        "labelling.previous", "left_square_bracket", "turn(-1)", "Before", "Go to the question before"
+        "labelling.previous", "left_square_bracket", "turn(-1)", "Previous", "Go to the previous question"
     ),
     _labelling(
         "labelling.quote",
@@ -102,7 +102,7 @@ LABELLING_KEYS: tuple[Key, ...] = (
         priority=True,
     ),
     _labelling(
-        "labelling.quote_before", "N", "quote(-1)", "Quote before", "Go to the judge's previous quote"
+        "labelling.quote_before", "N", "quote(-1)", "Previous quote", "Go to the judge's previous quote"
     ),
     _labelling("labelling.find", "slash", "find", "Find", "Search the run", show=True),
     _labelling(
@@ -116,9 +116,9 @@ LABELLING_KEYS: tuple[Key, ...] = (
 GLANCE_KEYS: tuple[Key, ...] = (
     _glance("glance.show", "enter", "show", "Show", "Show the next function; its time begins", show=True),
     _glance("glance.mark", "m", "mark", "Mark line", "Mark the line at the cursor, or unmark it", show=True),
-    _glance("glance.fault", "1", "say('fault')", "Fault", "I see a fault, at the marked line", show=True),
-    _glance("glance.doubtful", "2", "say('doubtful')", "Doubtful", "Something may be wrong", show=True),
-    _glance("glance.nothing", "3", "say('nothing')", "Nothing", "I see nothing wrong", show=True),
+    _glance("glance.fault", "1", "answer('fault')", "Fault", "I see a fault, at the marked line", show=True),
+    _glance("glance.doubtful", "2", "answer('doubtful')", "Doubtful", "Something may be wrong", show=True),
+    _glance("glance.nothing", "3", "answer('nothing')", "Nothing", "I see nothing wrong", show=True),
     _glance("glance.undo", "backspace", "take_back", "Take back", "Take back the last answer"),
     _glance("glance.leave", "escape,q", "leave", "Leave", "Close this; your answers are kept", show=True),
     _verdict("verdict.good", "1", "judge('good')", "Good", "A fault that nothing gives away", show=True),
@@ -149,11 +149,16 @@ _study = KeyGroup("Study", KeyScope.STUDY)
 _assigned = KeyGroup("Your tasks", KeyScope.ASSIGNED)
 
 STUDY_KEYS: tuple[Key, ...] = (
-    _blind("blind.merge", "1", "say('merge')", "Merge", "Merge the change", show=True),
+    _blind("blind.merge", "1", "answer('merge')", "Merge", "Merge the change", show=True),
     _blind(
-        "blind.after", "2", "say('merge_after_changes')", "After changes", "Merge it after changes", show=True
+        "blind.after",
+        "2",
+        "answer('merge_after_changes')",
+        "After changes",
+        "Merge it after changes",
+        show=True,
     ),
-    _blind("blind.reject", "3", "say('reject')", "Reject", "Reject the change", show=True),
+    _blind("blind.reject", "3", "answer('reject')", "Reject", "Reject the change", show=True),
     _blind("blind.back", "left_square_bracket", "turn(-1)", "Back", "Go to the previous change", show=True),
     _blind("blind.forward", "right_square_bracket", "turn(1)", "On", "Go to the next change", show=True),
     _blind("blind.leave", "escape,q", "leave", "Leave", "Close this; your answers are kept", show=True),
@@ -183,7 +188,7 @@ _watch_panes = KeyGroup("Panes", KeyScope.WATCH_ATTEMPT)
 
 WATCH_KEYS: tuple[Key, ...] = (
     _watch(
-        "watch.leave", "escape,q", "leave", "Leave", "Close this; the run or attempt continues", show=True
+        "watch.leave", "escape,q", "leave", "Leave", "Close this view; what it shows continues", show=True
     ),
     _watch_run(
         "watch.tiles", "v", "tiles", "Tiles", "Hide the attempts at work, or show them again", show=True

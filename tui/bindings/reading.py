@@ -15,7 +15,7 @@ _forms = KeyGroup("Forms", KeyScope.READING)
 READING_KEYS: tuple[Key, ...] = (
     _reading("code.next_match", "n", "next_match", "Next match", "Go to the next match of a search"),
     _reading("code.previous_match", "N", "previous_match", "Previous match", "Go to the previous match"),
-    _reading("find.before", "up", "step(-1)", "Match before", "Go to the previous match while you type"),
+    _reading("find.before", "up", "step(-1)", "Previous match", "Go to the previous match while you type"),
     _reading("find.after", "down", "step(1)", "Next match", "Go to the next match while you type"),
     _reading("find.end", "escape", "end_search", "End the search", "Close the find bar and remove its marks"),
     _panes(
@@ -60,7 +60,7 @@ READING_KEYS: tuple[Key, ...] = (
         "t",
         "toggle_terminal",
         "Raw or as in a terminal",
-        "Obey escape sequences (in reviews)",
+        "Interpret escape sequences (in reviews)",
     ),
     _diffs("diff.next_hunk", "n", "hunk(1)", "Next change", "Go to the next match, or change in a diff"),
     _diffs(
@@ -84,7 +84,7 @@ READING_KEYS: tuple[Key, ...] = (
     _writing("editor.top", "ctrl+home", "top", "Top", "Go to the start of the text"),
     _writing("editor.bottom", "ctrl+end", "bottom", "Bottom", "Go to the end of the text"),
     _writing("editor.leave", "escape", "leave", "Leave the editor", "Let Tab leave the editor"),
-    _forms("form.before", "up,left", "move(-1)", "Before", "Go to the previous answer"),
+    _forms("form.before", "up,left", "move(-1)", "Previous", "Go to the previous answer"),
     _forms("form.after", "down,right", "move(1)", "After", "Go to the next answer; digits choose directly"),
     _forms("form.choose", "space,enter", "choose", "Choose", "Choose the answer, or untick it"),
 )

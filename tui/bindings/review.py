@@ -61,9 +61,14 @@ REVIEW_KEYS: tuple[Key, ...] = (
         show=True,
     ),
     _runs(
-        "runs.fold_all", "o", "fold_all", "Fold", "Fold all groups to their lines, or unfold them", show=True
+        "runs.fold_all",
+        "o",
+        "fold_all",
+        "Fold",
+        "Fold all groups to one line each, or unfold them",
+        show=True,
     ),
-    _runs("runs.fold", "left,h", "fold(True)", "Fold group", "Fold the group to its line"),
+    _runs("runs.fold", "left,h", "fold(True)", "Fold group", "Fold the group to a single line"),
     _runs("runs.unfold", "right,l", "fold(False)", "Unfold group", "Unfold the group; so does Enter"),
     _runs("runs.pick", "space", "pick", "Pick", "Pick the run, to compare it or to open several", show=True),
     _runs(
@@ -93,7 +98,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "Clear the filter, or go back to where you came from",
         show=True,
     ),
-    _runs("runs.leave", "q", "leave", "Leave", "Close the list"),
+    _runs("runs.leave", "q", "leave", "Leave", "Close the list", show=True),
     _hits("hits.search", "slash", "search", "Search", "Search for other words", show=True),
     _hits("hits.leave", "escape,q", "leave", "Leave", "Go back to the list of runs", show=True),
     _going(
@@ -104,15 +109,15 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "Go one step forward",
         show=True,
     ),
-    _going("go.previous", "left_square_bracket", "steps.action_move(-1)", "Step before", "Go one step back"),
+    _going("go.previous", "left_square_bracket", "steps.action_move(-1)", "Previous step", "One step back"),
     _going("go.next_turn", "semicolon", "run.go('turn', 1)", "Next turn", "Go to the solver's next step"),
     _going(
-        "go.previous_turn", "comma", "run.go('turn', -1)", "Turn before", "Go to the solver's previous step"
+        "go.previous_turn", "comma", "run.go('turn', -1)", "Previous turn", "Go to the solver's previous step"
     ),
     _going("go.first", "circumflex_accent", "run.navigation.edge(-1)", "First step", "Go to the first step"),
     _going("go.last", "dollar_sign", "run.navigation.edge(1)", "Last step", "Go to the last step"),
     _going("go.hit", "n", "search.step(1)", "Next hit", "Go to the next hit of the search"),
-    _going("go.hit_before", "N", "search.step(-1)", "Hit before", "Go to the previous hit"),
+    _going("go.hit_before", "N", "search.step(-1)", "Previous hit", "Go to the previous hit"),
     _going("go.number", "number_sign", "run.navigation.ask_number", "Go to", "Go to a step by its number"),
     *_pair("submission", "p", "submission", "submission", "submission"),
     *_pair("error", "x", "error", "error", "step that failed"),
@@ -125,7 +130,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "go.next_run", "right_parenthesis", "run(1)", "Next run", "Go to the next run in the list", show=True
     ),
     _going(
-        "go.previous_run", "left_parenthesis", "run(-1)", "Run before", "Go to the previous run in the list"
+        "go.previous_run", "left_parenthesis", "run(-1)", "Previous run", "Go to the previous run in the list"
     ),
     _going(
         "go.opens_at",
@@ -216,17 +221,21 @@ REVIEW_KEYS: tuple[Key, ...] = (
     _review(
         "review.back", "escape", "back", "Back", "Go back: to the step, to the steps, to the runs", show=True
     ),
-    _review("review.leave", "q", "leave", "Leave", "Close the run"),
+    _review("review.leave", "q", "leave", "Leave", "Close the run", show=True),
     _comparing("compare.next", "right_square_bracket", "step(1)", "Next", "Go to the next row", show=True),
-    _comparing("compare.previous", "left_square_bracket", "step(-1)", "Before", "Go to the previous row"),
+    _comparing("compare.previous", "left_square_bracket", "step(-1)", "Previous", "Go to the previous row"),
     _comparing(
         "compare.difference", "n", "difference(1)", "Difference", "Go to the next row that differs", show=True
     ),
     _comparing(
-        "compare.difference_back", "N", "difference(-1)", "Difference before", "Go to the previous one"
+        "compare.difference_back",
+        "N",
+        "difference(-1)",
+        "Previous difference",
+        "Go to the previous row that differs",
     ),
     _comparing("compare.milestone", "b", "milestone(1)", "Milestone", "Go to the next milestone", show=True),
-    _comparing("compare.back", "B", "milestone(-1)", "Milestone before", "Go to the previous milestone"),
+    _comparing("compare.back", "B", "milestone(-1)", "Previous milestone", "Go to the previous milestone"),
     _comparing(
         "compare.diffs",
         "d,f3",
@@ -245,7 +254,13 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "Go to the next place where runs part ways",
         show=True,
     ),
-    _tree("ways.difference_back", "N", "difference(-1)", "Difference before", "Go to the previous one"),
+    _tree(
+        "ways.difference_back",
+        "N",
+        "difference(-1)",
+        "Previous difference",
+        "Go to the previous place where runs part ways",
+    ),
     _tree(
         "ways.fold",
         "left,h",
@@ -286,7 +301,11 @@ REVIEW_KEYS: tuple[Key, ...] = (
     _lists("list.last", "end,G", "edge(1)", "Last", "Go to the last row"),
     _lists("list.choose", "enter", "choose", "Open", "Open the row", show=True),
     _lists(
-        "steps.previous", "left,h", "move(-1)", "Step before", "Go to the previous step in the list of steps"
+        "steps.previous",
+        "left,h",
+        "move(-1)",
+        "Previous step",
+        "Go to the previous step of the list",
     ),
     _lists("steps.next", "right,l", "move(1)", "Next step", "Go to the next step in the list of steps"),
     _lists(

@@ -44,7 +44,7 @@ SOLVE_KEYS: tuple[Key, ...] = (
         "pane.side",
         "vertical_line,alt+vertical_line",
         "side",
-        "Next to it or below",
+        "Side by side",
         "Put the editor next to the code, or below it",
     ),
     _panes(
@@ -104,7 +104,7 @@ SOLVE_KEYS: tuple[Key, ...] = (
         show=True,
         priority=True,
     ),
-    _console("console.back", "up", "recall(-1)", "Line before", "Bring back an earlier line"),
+    _console("console.back", "up", "recall(-1)", "Previous line", "Bring back an earlier line"),
     _console("console.forth", "down", "recall(1)", "Next line", "Bring back a later line"),
     _console("console.back_out", "escape", "back_out", "Back", "Clear the line, or end a search", show=True),
     _console("console.text", "alt+r", "as_text", "As text", "Search for the literal characters", show=True),
@@ -198,7 +198,7 @@ SOLVE_KEYS: tuple[Key, ...] = (
         "results.previous",
         "left_square_bracket",
         "page(-1)",
-        "Page before",
+        "Previous page",
         "Switch between answer, tests and diff",
     ),
     _summary("summary.home", "escape", "home", "Home", "Go back to tasks and attempts", show=True),
@@ -223,6 +223,6 @@ SOLVE_KEYS: tuple[Key, ...] = (
     ),
     _summary("summary.rule", "i", "rule", "Score", "Explain how the score is calculated", show=True),
     _summary(
-        "summary.previous", "left_square_bracket", "section(-1)", "Page before", "Show the previous page"
+        "summary.previous", "left_square_bracket", "section(-1)", "Previous page", "Show the previous page"
     ),
 )

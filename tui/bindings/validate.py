@@ -14,7 +14,7 @@ _code = KeyGroup("Code", KeyScope.PLACES)
 
 VALIDATE_KEYS: tuple[Key, ...] = (
     _queue("validate.next", "right_square_bracket", "task(1)", "Next", "Go to the next task", show=True),
-    _queue("validate.previous", "left_square_bracket", "task(-1)", "Task before", "Go to the previous task"),
+    _queue("validate.previous", "left_square_bracket", "task(-1)", "Previous", "Go to the previous task"),
     _queue(
         "validate.unjudged",
         "u",
@@ -27,7 +27,7 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         "validate.unjudged_before",
         "U",
         "unjudged(-1)",
-        "Unjudged before",
+        "Previous unjudged",
         "Go to the previous task without a verdict",
     ),
     _queue("validate.filter", "slash", "filter", "Filter", "Show only tasks that contain the words you type"),

@@ -23,7 +23,7 @@ class KeyWord(NamedTuple):
 WORDS: tuple[KeyWord, ...] = (
     KeyWord(
         "slash",
-        "find or filter in what has the focus",
+        "find or filter in the part with the focus",
         "home.filter view.find tests.filter runs.filter review.search hits.search validate.filter"
         " labelling.find",
     ),
@@ -75,7 +75,7 @@ WORDS: tuple[KeyWord, ...] = (
     ),
     KeyWord(
         "u U",
-        "next and previous one not seen or judged yet",
+        "next and previous unseen or unjudged one",
         "go.next_unseen go.previous_unseen validate.unjudged validate.unjudged_before",
     ),
     KeyWord("full_stop", "read again", "home.reload runs.reload code.again"),
@@ -158,17 +158,17 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("ctrl+g", "give up the task", "attempt.end study.no_task"),
     KeyWord("ctrl+underscore ctrl+slash", "comment lines out, or uncomment them", "editor.comment"),
     KeyWord("ctrl+n", "a new attempt", "home.start summary.task"),
-    KeyWord("ctrl+b", "hide who made it", "runs.blind review.blind"),
+    KeyWord("ctrl+b", "hide who made the run", "runs.blind review.blind"),
     KeyWord("ctrl+f", "follow a run that continues", "play.follow"),
     KeyWord("ctrl+q", "quit", "app.quit"),
     KeyWord("ctrl+o", "jump to a pane by its letter", "app.jump"),
     KeyWord("ctrl+p", "palette", "app.palette"),
     KeyWord("f1 question_mark", "help", "app.help"),
     KeyWord("alt+t", "theme", "app.theme"),
-    KeyWord("alt+left", "back to the place before", "places.back"),
+    KeyWord("alt+left", "back to the previous place", "places.back"),
     KeyWord("alt+a", "all of it: the text, the runs", "editor.all search.runs"),
-    KeyWord("alt+b", "another function begun before", "editor.buffers"),
-    KeyWord("alt+d", "diff with the start", "editor.diff"),
+    KeyWord("alt+b", "another function that was begun", "editor.buffers"),
+    KeyWord("alt+d", "diff against the initial code", "editor.diff"),
     KeyWord("alt+e", "a gist of your own", "gists.own"),
     KeyWord(
         "alt+h alt+m alt+f alt+c alt+p",

@@ -16,14 +16,15 @@ from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.readable import duration
 from gistpoint.core.running import time_left
 from gistpoint.core.text import plural, visible_line
+from gistpoint.sessions.agentruns.jobs import JobStatus
 from gistpoint.sessions.agentruns.runner import JobReport
 from gistpoint.sessions.agentruns.shown_attempts import shown_attempt
-from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
+from gistpoint.sessions.agentruns.store import AgentRun
 from gistpoint.sessions.tasks import TaskTitles
 from gistpoint.tui import signs
-from gistpoint.tui.agent_rows import COLUMNS, JobRow, doing
+from gistpoint.tui.agent_rows import COLUMNS, JobRow, state_words
 from gistpoint.tui.commands.output import drawn_on
-from gistpoint.tui.tables import Laid, telling, widths_in
+from gistpoint.tui.tables import Laid, informative_columns, widths_in
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -108,9 +109,9 @@ class JobLines:
 
 def _line(row: JobRow, jobs: int) -> str:
     """Return the line for a job that has ended or halted."""
-    shown, usage = row.shown, row.shown.usage
+    shown, usage, job = row.shown, row.shown.usage, row.job.job
     words = [
-        f"{row.number}/{jobs} {row.title or row.job.job.task[:12]}, repeat {row.job.job.repeat}: {doing(row)}"
+        f"job {row.number} of {jobs}, {row.title or job.task[:12]}, repeat {job.repeat}: {state_words(row)}"
     ]
     if row.begun:
         words += [
@@ -191,7 +192,7 @@ class JobTable:
             for number, job in enumerate(jobs, start=1)
         ]
         ended = sum(job.status is JobStatus.ENDED for job in jobs)
-        solved = sum(doing(row).startswith(signs.GOOD) and not row.shown.mixed for row in rows)
+        solved = sum(state_words(row).startswith(signs.GOOD) and not row.shown.mixed for row in rows)
         table = Table(
             box=box.SIMPLE_HEAD,
             pad_edge=False,
@@ -221,7 +222,7 @@ class JobTable:
 def _laid_out(rows: Sequence[JobRow], width: int) -> list[Laid[JobRow]]:
     """Return the columns that fit into `width` cells, with their widths, chosen as on the watch screen."""
     cells = [[column.shown(row) for row in rows] for column in COLUMNS]
-    shown = telling(COLUMNS, cells)
+    shown = informative_columns(COLUMNS, cells)
     columns = [
         (column, max(column.width, len(column.name), *(cell_len(visible_line(text)) for text in texts), 1))
         for column, texts in zip(COLUMNS, cells, strict=True)

@@ -26,7 +26,6 @@ from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, RunSetti
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.tasks import TaskTitles
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
-from gistpoint.tui.commands.attempts import attempt_store, task_titles
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import (
@@ -35,8 +34,10 @@ from gistpoint.tui.commands.output import (
     print_records,
     print_table,
     require_terminal,
+    warn_unless_html,
     write_whole,
 )
+from gistpoint.tui.commands.stores import attempt_store, task_titles
 from gistpoint.tui.tables import Column
 
 if TYPE_CHECKING:
@@ -142,6 +143,8 @@ def show(request: ShowAgentRun) -> int:
             figures.as_csv() if request.to == "csv" else run_page(found, figures, store, titled, __version__)
         )
         if request.output:
+            if request.to == "html":
+                warn_unless_html(path_of(request.output))
             write_whole(path_of(request.output), (piece.encode() for piece in pieces))
         else:
             sys.stdout.writelines(for_output(pieces))
@@ -213,11 +216,10 @@ _FIGURES: tuple[Column[AttemptFigures], ...] = (
 def stop(request: StopAgentRun) -> int:
     """Ask the process that carries out a run to stop. Return 1 if there is none."""
     found = AgentRunStore(Locations.of_user().runs).open(request.name)
-    if not found.worked_on:
+    if not found.ask_to_stop():
         left = f"{len(found.left)} of {plural(len(found.jobs), 'job')}"
         print(f"No process is working on {found.name}; {left} left.")
         return NEGATIVE
-    found.ask_to_stop()
     print(f"Asked {found.name} to stop. Jobs under way have {GRACE_S:.0f} s to finish.")
     return DONE
 

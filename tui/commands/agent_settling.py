@@ -15,13 +15,14 @@ from gistpoint.object_graph import build_services
 from gistpoint.sessions.agentruns.beginning import ports_without_model
 from gistpoint.sessions.agentruns.figure_lines import solved_line
 from gistpoint.sessions.agentruns.figures import figures_of
+from gistpoint.sessions.agentruns.jobs import JobState
 from gistpoint.sessions.agentruns.settling import DecidedJob, Decision, SettledAs, advice, chosen_jobs
-from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, JobState
+from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
-from gistpoint.tui.commands.attempts import attempt_store, task_titles
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_text
+from gistpoint.tui.commands.stores import attempt_store, task_titles
 
 _MOST_NUMBERS = 20
 """The maximum number of jobs listed for one reason."""
@@ -75,7 +76,7 @@ def _numbers(found: AgentRun) -> Mapping[str, int]:
 def _list(found: AgentRun, jobs: Collection[JobState], *, json: bool, is_whole: bool) -> None:
     """Print jobs that have not ended, grouped by reason, with what can be done about each.
 
-    `is_whole` means that `jobs` are all halted ones, so that any others of the run are not halted.
+    `is_whole` means that `jobs` contains all halted jobs of the run, so that none of its others is halted.
     """
     ended = [state for state in jobs if state.over]
     groups: dict[str, list[JobState]] = {}
@@ -88,7 +89,7 @@ def _list(found: AgentRun, jobs: Collection[JobState], *, json: bool, is_whole: 
             {
                 "reason": reason,
                 "advice": advice(reason),
-                "jobs": [{"number": numbers[s.job.key], **_values(s)} for s in states],
+                "jobs": [{"number": numbers[state.job.key], **_values(state)} for state in states],
             }
             for reason, states in groups.items()
         ]
@@ -116,7 +117,7 @@ def _of_reason(reason: str, states: Sequence[JobState], numbers: Mapping[str, in
     listed = ", ".join(str(numbers[state.job.key]) for state in states[:_MOST_NUMBERS])
     more = f" and {len(states) - _MOST_NUMBERS} more" if len(states) > _MOST_NUMBERS else ""
     lines = [f"{reason}: {plural(len(states), 'job')} ({listed}{more})"]
-    lines += [f"    {message}" for message in dict.fromkeys(s.message for s in states) if message][:3]
+    lines += [f"    {message}" for message in dict.fromkeys(state.message for state in states) if message][:3]
     return "\n".join([*lines, f"    {advice(reason)}\n"])
 
 
@@ -159,13 +160,15 @@ SETTLE = CliCommand(
             "name": argument("RUN", "name of a run, as `gistpoint agent list` prints it"),
             "outcome": option(
                 "not_solved, or the reason for which the attempt would have ended: counts as not solved;"
-                " excluded: is in no rate, and is reported",
+                " excluded: left out of all rates, and reported",
                 "--as",
             ),
             "undo": option("undo the decision on the chosen jobs"),
-            "reason": option("only jobs that halted for this reason, or stopped or queued", metavar="REASON"),
+            "reason": option(
+                "only jobs that halted for this reason; or `stopped` or `queued` ones", metavar="REASON"
+            ),
             "job": option("only this job, by its number or its attempt", metavar="JOB"),
-            "why": option("why you decide so", metavar="TEXT"),
+            "why": option("the reason for the decision", metavar="TEXT"),
             "by": option("who decides (default: the login)", metavar="NAME"),
             "json": JSON,
             "isolation": ISOLATION,
@@ -173,8 +176,9 @@ SETTLE = CliCommand(
         one_of=(("outcome", "undo"),),
     ),
     about=(
-        "Without --as and --undo, lists the halted jobs by reason, with what can be done about each. A job"
-        " that counts is ended in its attempt's journal, with the gist so far judged except with not_solved."
-        " Decisions are recorded. The exit code is 1 if a chosen job could not be decided so."
+        "Without --as and --undo, lists the halted jobs by reason, with what can be done about each. If a job"
+        " is to count, its attempt is ended in the journal, and a gist written so far is judged, except with"
+        " not_solved. Decisions are recorded. The exit code is 1 if the decision does not apply to a chosen"
+        " job."
     ),
 )

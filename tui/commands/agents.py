@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -35,13 +36,13 @@ from gistpoint.sessions.agentruns.beginning import (
     resume_run,
 )
 from gistpoint.sessions.agentruns.figures import figures_of
+from gistpoint.sessions.agentruns.jobs import AgentJob
 from gistpoint.sessions.agentruns.runner import AgentPorts, AgentRunner
-from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore
+from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore
 from gistpoint.sessions.services import Services
 from gistpoint.tui.commands.agent_progress import JobLines, JobTable
 from gistpoint.tui.commands.agent_reading import RUN_NAME, print_figures
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK_HELP
-from gistpoint.tui.commands.attempts import task_titles
 from gistpoint.tui.commands.command import DONE, INTERRUPTED, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option, reader_of
 from gistpoint.tui.commands.output import (
@@ -49,6 +50,7 @@ from gistpoint.tui.commands.output import (
     print_records,
     print_text,
 )
+from gistpoint.tui.commands.stores import task_titles
 from gistpoint.tui.tables import Column
 
 if TYPE_CHECKING:
@@ -85,11 +87,15 @@ class AgentRunRequest(Request):
 def run(request: AgentRunRequest) -> int:
     """Plan a run, carry it out, and print its figures; with `dry_run`, only print what it would do.
 
-    If a run at the demo names no model and none is configured, a recorded run is played, and the built-in
-    solver attempts the tasks. Return 0, 1 if jobs are left, or 130 after Ctrl+C.
+    If a run of the demo's tasks names no model and none is configured, a recorded run is played, and the
+    built-in solver attempts the tasks. Return 0, 1 if jobs are left, or 130 after Ctrl+C.
     """
-    planned_name = None if request.dry_run else request.begin.name
-    with AgentRunStore(Locations.of_user().runs).starting(planned_name):
+    planned_name, runs = (
+        None if request.dry_run else request.begin.name,
+        AgentRunStore(Locations.of_user().runs),
+    )
+    with ExitStack() as starting:
+        starting.enter_context(runs.starting(planned_name))
         services = build_services(request.carry.isolation)
         try:
             plan = plan_run(
@@ -108,7 +114,9 @@ def run(request: AgentRunRequest) -> int:
         if request.dry_run:
             return _dry_run(services, plan, json=request.carry.json)
         found, ports = begin_run(services, plan, request.carry.pace)
-    return _carry_out(request.carry, found, ports, request.begin.model.base_url)
+        if planned_name is None:
+            starting.enter_context(runs.starting(found.name))
+        return _carry_out(request.carry, found, ports, request.begin.model.base_url)
 
 
 def _play_and_search(locations: Locations, request: AgentRunRequest) -> int:
@@ -140,9 +148,11 @@ class ResumeAgentRun(Request):
 
 def resume(request: ResumeAgentRun) -> int:
     """Resume a run, and print its figures. Return 1 if jobs are left, 130 after Ctrl+C."""
-    services = build_services(request.carry.isolation)
-    found, ports = resume_run(services, request.name, request.base_url, request.carry.pace)
-    return _carry_out(request.carry, found, ports, request.base_url)
+    runs = AgentRunStore(Locations.of_user().runs)
+    with runs.starting(request.name if request.name in runs.names() else None):
+        services = build_services(request.carry.isolation)
+        found, ports = resume_run(services, request.name, request.base_url, request.carry.pace)
+        return _carry_out(request.carry, found, ports, request.base_url)
 
 
 def _print_left_out(problem: str) -> None:
@@ -151,7 +161,7 @@ def _print_left_out(problem: str) -> None:
 
 def _carry_out(request: CarryOutRun, found: AgentRun, ports: AgentPorts, base_url: str) -> int:
     if request.pace.max_cost is not None:
-        with found.held():  # another process that works on the run keeps its limit
+        with found.held():  # fails if another process works on the run, whose limit must not change
             found.limit_cost(request.pace.max_cost)
     if not request.json:
         print(f"run {found.name}: {len(found.left)} of {plural(len(found.jobs), 'job')} to do", flush=True)
@@ -348,7 +358,7 @@ _MODEL = OptionTable(
         "max_output_tokens": option("the maximum number of tokens in a reply", metavar="N"),
         "context": option("the server's context in tokens (default: {default})", metavar="N"),
         "scaffold": option(
-            "have this agent of others work with the model, such as mini-swe-agent", metavar="NAME"
+            "have this other project's agent work with the model, such as mini-swe-agent", metavar="NAME"
         ),
     },
     title="model",

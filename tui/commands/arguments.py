@@ -29,27 +29,27 @@ def backend_name(text: str) -> str:
     )
 
 
-def sandbox_word(help: str = SANDBOX_HELP) -> Option:
+def sandbox_option(help: str = SANDBOX_HELP) -> Option:
     """Return the declaration of the option `--sandbox`, which takes the name of a backend."""
     return option(help, "--sandbox", metavar="BACKEND", read=backend_name)
 
 
 ISOLATION = OptionTable(
-    {"sandbox": sandbox_word(), "allow_unsandboxed": option(UNSANDBOXED_HELP)},
+    {"sandbox": sandbox_option(), "allow_unsandboxed": option(UNSANDBOXED_HELP)},
     title="isolation",
 )
 JSON = option("as JSON", "--json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JsonWanted(Request):
+class JsonRequest(Request):
     """A request whose only option is the output as JSON."""
 
     json: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoChoice(Request):
+class EmptyRequest(Request):
     """A request without options."""
 
 
@@ -76,7 +76,7 @@ def read_files_as(name: str) -> None:
 SUITE = OptionTable(
     {
         "extra": option("packages that the suite needs", "--with", metavar="REQUIREMENT"),
-        "pytest_args": option("such as 'tests -o addopts='", metavar="ARGS"),
+        "pytest_args": option("arguments for pytest, such as 'tests -o addopts='", metavar="ARGS"),
         "build_steps": option(
             "shell command to run before every test run", "--build-step", metavar="COMMAND"
         ),

@@ -1,27 +1,21 @@
-"""`gistpoint attempt`: list, show, accept, reject and export attempts."""
+"""`gistpoint attempt`: show, accept, reject and export attempts."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import cache
-from itertools import chain, islice
 from typing import Any
 
-from gistpoint import __version__
-from gistpoint.core.attempts.clock import ClockActivity, SystemTime
-from gistpoint.core.attempts.results import AttemptResult, Standing, by_tests_words, solved_words
+from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.confirming import confirmation_lines, confirmation_words
-from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.locations import Locations, path_of
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.readable import duration, stamp
-from gistpoint.core.requests import Count, Request
-from gistpoint.core.tasks.model import Task
+from gistpoint.core.requests import Request
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.agentruns.scaffolding import LOGS
 from gistpoint.sessions.annotations.keys import attempt_key
@@ -34,151 +28,22 @@ from gistpoint.sessions.attempt_outcomes import (
     RejectPass,
     accept_pass,
     attempt_row,
-    attempt_rows,
     reject_pass,
 )
 from gistpoint.sessions.attempt_summary import (
     AttemptSummary,
-    ListedAttempt,
     actor_words,
     hidden_words,
     outcome,
     score_words,
 )
-from gistpoint.sessions.attempts import ATTEMPTS_INDEX, AttemptStore
-from gistpoint.sessions.blinding import Blinding
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.heads import HeadOrigin
-from gistpoint.sessions.leases import piles
-from gistpoint.sessions.served import KIND as MCP_SOLVER
-from gistpoint.sessions.task_documents import TASKS_INDEX
-from gistpoint.sessions.tasks import TaskStore, TaskTitles
-from gistpoint.tui.commands.arguments import JSON, TASK_HELP
+from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
-from gistpoint.tui.commands.output import print_json, print_records, print_table, write_whole
-from gistpoint.tui.tables import Column
-from gistpoint.tui.titles import mode_words
-
-_DAY_MS = 24 * 3_600_000
-"""A day, in milliseconds. Older attempts are not reported as having piled up."""
-
-
-def attempt_store() -> AttemptStore:
-    """Return the store of the user's attempts."""
-    locations = Locations.of_user()
-    return AttemptStore(
-        locations.attempts,
-        SystemTime(),
-        __version__,
-        locations.reviews,
-        index=locations.lists / ATTEMPTS_INDEX,
-        blinding=Blinding.of_process,
-    )
-
-
-NEWEST = 50
-"""The number of attempts that a terminal shows unless more are asked for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListAttempts(Request):
-    """A request to list the attempts on this machine, newest first, or some of them."""
-
-    task: str = ""
-    participant: str = ""
-    model: str = ""
-    since: str = ""
-    until: str = ""
-    last: Count | None = None
-    """The maximum number of attempts; None for `NEWEST` on a terminal, and for all elsewhere."""
-    all: bool = False
-    json: bool = False
-
-
-def listing(request: ListAttempts) -> int:
-    """Print the attempts, newest first, and return the exit code.
-
-    Without a terminal, rows are printed while others are still read, except as JSON.
-    """
-    store = attempt_store()
-    task = task_named(request.task).id if request.task else ""
-    found = filter(_wanted(request, task), store.listed())
-    if request.json:
-        chosen = {row.attempt_id for row in islice(found, request.last)}
-        every = [summary for summary in store.summaries() if summary.attempt_id in chosen]
-        print_json("gistpoint.attempts/1", attempt_rows(every))
-        _print_copies(store)
-        return DONE
-    first = next(found, None)
-    if first is None:
-        is_filtered = task or request != ListAttempts(last=request.last, all=request.all)
-        which, hint = ("such attempts", "") if is_filtered else ("attempts", _BEGIN)
-        print(f"There are no {which} yet.{hint}")
-        return DONE
-    most = request.last or (NEWEST if sys.stdout.isatty() and not request.all else None)
-    counted = _Counted(chain([first], found), most)
-    print_records(columns_of(store_of_tasks()), counted)
-    by_tests = by_tests_words(counted.standings)
-    print(f"{solved_words(counted.results)}{f'; {by_tests}' if by_tests else ''}.")
-    if counted.more:
-        print(f"Only the newest {most} are listed; --last N lists more, and --all lists every attempt.")
-    _print_copies(store)
-    for pile in piles(store, MCP_SOLVER, SystemTime().utc_ms() - _DAY_MS, task):
-        print(pile.words)
-    return DONE
-
-
-def _print_copies(store: AttemptStore) -> None:
-    for copy, original in store.copies.items():
-        print(f"gistpoint: Not counted: {visible_line(f'{copy} is a copy of {original}')}.", file=sys.stderr)
-
-
-_BEGIN = " `gistpoint demo` starts one."
-
-
-class _Counted:
-    """The first `most` rows of a list. Iterating over them collects the results of ended attempts."""
-
-    def __init__(self, rows: Iterator[ListedAttempt], most: int | None) -> None:
-        self._rows, self._most = rows, most
-        self.results: list[AttemptResult] = []
-        self.standings: list[Standing | None] = []
-        """The results and standings of the attempts that have ended."""
-        self.more = False
-
-    def __iter__(self) -> Iterator[ListedAttempt]:
-        for row in islice(self._rows, self._most):
-            if row.ended:
-                self.results.append(row.result)
-                self.standings.append(row.standing)
-            yield row
-        self.more = next(self._rows, None) is not None
-
-
-def _wanted(request: ListAttempts, task: str) -> Callable[[ListedAttempt], bool]:
-    """Return the condition for the requested attempts. Raises `UserError` for an invalid date."""
-    tests: list[Callable[[ListedAttempt], bool]] = []
-    if task:
-        tests.append(lambda row: row.task_id == task)
-    if request.participant:
-        tests.append(lambda row: row.participant == request.participant)
-    if request.model:
-        tests.append(lambda row: request.model.casefold() in row.model.casefold())
-    if request.since:
-        since = _utc_ms(request.since)
-        tests.append(lambda row: row.started_utc_ms >= since)
-    if request.until:
-        until = _utc_ms(request.until) + _DAY_MS
-        tests.append(lambda row: row.started_utc_ms < until)
-    return lambda row: all(test(row) for test in tests)
-
-
-def _utc_ms(day: str) -> int:
-    try:
-        return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000)
-    except ValueError as error:
-        raise UserError(f"{day!r} is not a date.", hint="Give a day in UTC, such as 2026-05-31.") from error
+from gistpoint.tui.commands.output import print_json, print_table, write_whole
+from gistpoint.tui.commands.stores import attempt_store, task_titles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,8 +70,13 @@ def show(request: ShowAttempt) -> int:
     print_table(
         ["call", "tool", "refused", "answer begins"],
         [
-            [c.call_id, c.tool, "yes" if c.refused else "", (c.text or "").partition("\n")[0][:80]]
-            for c in calls
+            [
+                call.call_id,
+                call.tool,
+                "yes" if call.refused else "",
+                (call.text or "").partition("\n")[0][:80],
+            ]
+            for call in calls
         ],
     )
     return NEGATIVE if summary.problem else DONE
@@ -216,28 +86,33 @@ def _attempt_values(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven])
     state = summary.state
     calls = [
         {
-            "call_id": c.call_id,
-            "tool": c.tool,
-            "arguments": dict(c.arguments),
-            "refused": c.refused,
-            "text": c.text,
+            "call_id": call.call_id,
+            "tool": call.tool,
+            "arguments": dict(call.arguments),
+            "refused": call.refused,
+            "text": call.text,
         }
-        for c in state.calls
+        for call in state.calls
     ]
     review_rows = [
-        {"reviewer": g.reviewer, "verdict": g.verdict.value, "reasons": [*map(str, g.reasons)], "why": g.note}
-        for g in reviews
+        {
+            "reviewer": review.reviewer,
+            "verdict": review.verdict.value,
+            "reasons": [*map(str, review.reasons)],
+            "why": review.note,
+        }
+        for review in reviews
     ]
     submitted = [
         {
-            "number": s.number,
-            "passed": s.solved,
-            "solved": s.solved and not s.doubts and not summary.problem,
-            "score": s.score,
-            "suspicious": [*s.doubts],
-            "flags": [*s.flags],
+            "number": submission.number,
+            "passed": submission.solved,
+            "solved": submission.solved and not submission.doubts and not summary.problem,
+            "score": submission.score,
+            "suspicious": [*submission.doubts],
+            "flags": [*submission.flags],
         }
-        for s in state.submissions
+        for submission in state.submissions
     ]
     more = {"reviews": review_rows, "submitted": submitted, "calls": calls, "notes": state.notes}
     if summary.withheld:
@@ -351,51 +226,6 @@ def _verdict_words(given: RunVerdictGiven) -> str:
     return f"{given.verdict.value.replace('_', ' ')}{reasons}{': ' + given.note if given.note else ''}"
 
 
-def task_named(name: str) -> Task:
-    """Return the user's or demo's task with a name. Raises `TaskError` if there is none or more than one."""
-    locations = Locations.of_user()
-    return TaskStore(locations.tasks, demo=locations.demo, index=locations.lists / TASKS_INDEX).find(name)
-
-
-def task_titles() -> TaskTitles:
-    """Return a function from a task's id to its title for authors, for the user's and the demo's tasks."""
-    return TaskTitles(store_of_tasks())
-
-
-def store_of_tasks() -> TaskStore:
-    """Return the store of the user's and the demo's tasks."""
-    locations = Locations.of_user()
-    return TaskStore(locations.tasks, demo=locations.demo, index=locations.lists / TASKS_INDEX)
-
-
-def columns_of(tasks: TaskStore) -> tuple[Column[ListedAttempt], ...]:
-    """Return the columns of `gistpoint attempt list`. A task that no longer exists is shown by its id.
-
-    Only the tasks of the attempts that are shown are read.
-    """
-
-    @cache
-    def words(task_id: str, mode: str) -> tuple[str, str]:
-        task = tasks.stored(task_id)
-        return (task_id[:12], mode) if task is None else (author_title(task), mode_words(task))
-
-    return (
-        Column("attempt", lambda row: row.attempt_id),
-        Column("task", lambda row: words(row.task_id, row.mode)[0]),
-        Column("mode", lambda row: words(row.task_id, row.mode)[1]),
-        Column("actor", lambda row: row.actor),
-        Column("role", lambda row: row.role),
-        Column("participant", lambda row: row.participant or "–"),
-        Column("started", lambda row: row.started),
-        Column("active", lambda row: row.active),
-        Column("calls", lambda row: row.calls),
-        Column("last", lambda row: row.last),
-        Column("best", lambda row: row.best),
-        Column("outcome", lambda row: row.outcome),
-        Column("confirmation", lambda row: row.confirmation),
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportAttempts(Request):
     """A request to export the named attempts, or all if none is named."""
@@ -438,7 +268,7 @@ def _as_run(request: ExportAttempts, chosen: Sequence[AttemptSummary]) -> int:
         raise UserError(
             f"{request.to} takes a single attempt, but {len(chosen)} are selected.", hint="Name one of them."
         )
-    exporter(request.to)
+    exporter(request.to, also=ATTEMPT_WRITERS)
     summary = chosen[0]
     code = convert(ConvertRun(recorded=summary.attempt_id, to=request.to, output=request.output))
     if summary.problem:
@@ -453,23 +283,6 @@ _SETTLED = OptionTable(
         "why": option("what you saw in the pass", metavar="TEXT"),
         "reviewer": option("who read it (default: the login)", metavar="NAME"),
     }
-)
-LIST = CliCommand(
-    ListAttempts,
-    listing,
-    OptionTable(
-        {
-            "task": option(f"only those at one task: {TASK_HELP}", metavar="TASK"),
-            "participant": option("only those of one participant", metavar="CODE"),
-            "model": option("only those of models whose name contains this", metavar="NAME"),
-            "since": option("only those begun on this day or later (UTC)", metavar="DAY"),
-            "until": option("only those begun on this day or earlier (UTC)", metavar="DAY"),
-            "last": option(f"at most so many, the newest (on a terminal, {NEWEST})", metavar="N"),
-            "all": option("every one, also on a terminal"),
-            "json": JSON,
-        },
-        one_of=(("last", "all"),),
-    ),
 )
 SHOW = CliCommand(ShowAttempt, show, {"attempt": _ATTEMPT, "json": JSON})
 ACCEPT = CliCommand(

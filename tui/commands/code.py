@@ -49,7 +49,7 @@ class ListFunctions(Request):
 def code(request: ListFunctions) -> int:
     """Print the functions of a library, or the callers and callees of a function. Return the exit code."""
     for condition in request.where:
-        read_condition(condition)  # a mistake is reported before anything is fetched
+        read_condition(condition)  # reports a mistake in a condition before anything is fetched
     source = settled_source(request.source, request.called)
     with (
         long_work(quiet=request.json, kept="Nothing was printed.") as work,
@@ -75,7 +75,7 @@ def code(request: ListFunctions) -> int:
 def _measured(
     named: str, scratch: Path, work: LongWork, *, tests: bool
 ) -> tuple[CallGraph, list[FunctionMetrics], SourceLibrary | None]:
-    """Return the call graph, each function's metrics, and the library; None for one that was never learned.
+    """Return the call graph, each function's metrics, and the library, or None if it was never analysed.
 
     Functions of tests are left out unless `tests`.
     """
@@ -179,16 +179,24 @@ CODE = CliCommand(
     OptionTable(
         {
             "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
-            "sort": option("default: {default}", metavar="COLUMN"),
-            "ascending": option("sort in ascending order"),
-            "where": option(CONDITION_HELP, metavar="CONDITION"),
-            "most": option("rows to show (default: {default})", metavar="N"),
+            "sort": option("default: {default}", metavar="COLUMN", not_with=("around",)),
+            "ascending": option("sort in ascending order", not_with=("around",)),
+            "where": option(CONDITION_HELP, metavar="CONDITION", not_with=("around",)),
+            "most": option(
+                "rows to show (default: {default})",
+                metavar="N",
+                not_with=("around", "csv", "json", "names"),
+            ),
             "tests": option("include the code of the tests"),
             "csv": option("all rows and columns as CSV"),
             "json": JSON,
             "names": option("only the functions, one per line: a file for --functions"),
             "around": option("draw the callers and callees of one function", metavar="FUNCTION"),
-            "depth": option("depth of the drawing (default: {default})", metavar="N"),
+            "depth": option(
+                "with --around, the depth of the drawing (default: {default})",
+                metavar="N",
+                only_with=("around",),
+            ),
             "called": CALLED,
         },
         one_of=(("csv", "json", "names", "around"),),

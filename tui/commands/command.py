@@ -7,6 +7,7 @@ command.
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import shutil
 import sys
@@ -15,10 +16,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from importlib import import_module
 from itertools import takewhile
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from gistpoint.core.errors import UserError, did_you_mean
+from gistpoint.core.errors import UserError, did_you_mean, nearest
 from gistpoint.tui.starting import hold_collection
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 DONE, NEGATIVE, MISTAKE = 0, 1, 2
 """The exit codes: done, a negative verdict (not solved, check failed, nothing found), and a user error."""
@@ -58,10 +62,14 @@ class CommandParser(argparse.ArgumentParser):
 
     load: Callable[[], Options] | None = None
     """Returns the function that adds the options, which may import a module. None if they have been added."""
+    about = ""
+    """The line on the command in the list of commands, which its own help shows if it says nothing else."""
     screen = False
     """Whether the command opens a screen."""
     names: Collection[str] = ()
     """The names of its subcommands; empty if it has none."""
+    also: Mapping[str, str] = {}
+    """Former names of subcommands and `help`, which are accepted as well, each with its present name."""
     shown: Collection[str] = ()
     """The options that `--help` shows, by field; empty for all but the options for isolation.
 
@@ -87,14 +95,14 @@ class CommandParser(argparse.ArgumentParser):
     def _set_up(self) -> None:
         named, self._named = self._named, None
         if named is not None:
-            # errors are raised with their argument, for `parse_known_args`
+            # argparse then raises errors with the argument, which `parse_known_args` needs
             layout = partial(argparse.HelpFormatter, max_help_position=_HELP_COLUMN)
             super().__init__(**{"formatter_class": layout, **named, "exit_on_error": False})
 
     def parse_known_args(self, *args: Any, **named: Any) -> Any:
-        """Add the options, and parse the words. A wrong call ends the program with the command's usage.
+        """Add the options, and return what argparse's method returns.
 
-        Raises `UserError` for an empty value.
+        A wrong call ends the program with the command's usage. Raises `UserError` for an empty value.
         """
         self.complete()
         given = args[0] if args else named.get("args")
@@ -106,11 +114,11 @@ class CommandParser(argparse.ArgumentParser):
             self.error(f"{error.argument_name}: {error.message}" if error.argument_name else error.message)
         if left:
             options = [word for word in left if word.startswith("-")]
-            self._refuse(options or left, "" if options else self._quoting(words, left))
+            self._refuse(options or left, "" if options else self._quoting_hint(words, left))
         return found, left
 
-    def _quoting(self, words: Sequence[str], left: Sequence[str]) -> str:
-        """Return a hint to quote a name that the shell has split at its blanks; empty if no name precedes it.
+    def _quoting_hint(self, words: Sequence[str], left: Sequence[str]) -> str:
+        """Return a hint to quote a name that the shell has split at its spaces; empty if no name precedes it.
 
         `left` contains the words that the parser did not accept.
         """
@@ -120,17 +128,18 @@ class CommandParser(argparse.ArgumentParser):
         before = words[first - 1]
         arguments = [action for action in self._actions if not action.option_strings]
         if len(arguments) > 1 or before.startswith("-"):
-            return " A name with blanks needs quotes."
-        return f" A name with blanks needs quotes: {shlex.quote(' '.join([before, *left]))}."
+            return " A name with spaces needs quotes."
+        return f" A name with spaces needs quotes: {shlex.quote(' '.join([before, *left]))}."
 
     def complete(self) -> None:
         """Add the options, if they have not been added yet."""
         load, self.load = self.load, None
         if load is not None:
-            self._set_up()  # setting up later would drop the description
+            self._set_up()  # a later set-up would replace the description
             if self.screen:
                 hold_collection()
             self.set_defaults(run=load()(self), called_as=self.prog)
+            self.description = self.description or _sentence(self.about)
             if self.outcomes:
                 self.add_argument("--unblind", action="store_true", help=UNBLIND_HELP)
             # Every command accepts this option; the short help lists it only where it would show more.
@@ -143,6 +152,11 @@ class CommandParser(argparse.ArgumentParser):
         if self.shown:
             return [action for action in found if action.dest not in {*self.shown, "help", "help_all"}]
         return [action for action in found if action.dest in _ISOLATION]
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Print a message of `argparse`, which itself ignores that it can't be written."""
+        if message:
+            (file or sys.stderr).write(message)
 
     def format_help(self) -> str:
         """Return the help with only the options, or commands, that most calls need."""
@@ -173,6 +187,8 @@ class CommandParser(argparse.ArgumentParser):
         return "\n".join(
             [
                 f"usage: {self.prog} [OPTION...] COMMAND ...",
+                "",
+                f"{self.description}",
                 "",
                 "commands:",
                 *(f"  {name:{width}}  {text}" for name, text in explained.items()),
@@ -238,18 +254,42 @@ class CommandParser(argparse.ArgumentParser):
         """
         if action.choices is None or value in action.choices:
             return
+        if isinstance(action, argparse._SubParsersAction):
+            meant = self._likely(str(value))
+            raise argparse.ArgumentError(None, f"There is no command {value!r}.{meant}")
         known = [str(choice) for choice in action.choices]
         meant = did_you_mean(str(value), known)
-        if isinstance(action, argparse._SubParsersAction):
-            inner = [f"'{name} {value}'" for name, parser in action.choices.items() if value in parser.names]
-            meant = f" Did you mean {' or '.join(inner)}?" if inner else meant
-            raise argparse.ArgumentError(None, f"There is no command {value!r}.{meant}")
         raise argparse.ArgumentError(action, f"{value!r} is not one of {', '.join(known)}.{meant}")
 
-    def _require_known(self, words: Iterable[str]) -> None:
-        """Refuse unknown options, before missing ones are reported, empty values, and options used as values.
+    def _likely(self, word: str) -> str:
+        """Return the question whether similar commands are meant; empty if none is similar.
 
-        An empty value usually comes from an unset variable of the shell.
+        Commands of several words are found by their last word, and by any name that is also accepted.
+        """
+        names = [*(name for name in self.commands() if " " not in name), *self.also]
+        first = {name: [self.also.get(name, name)] for name in names}
+        last = self._by_last_word()
+        begin_alike = [name for name in last if name[:1] == word[:1]]
+        like = word if word in last else nearest(word, first) or nearest(word, begin_alike)
+        found = {"": [], **last, **first}[like]
+        return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+    def _by_last_word(self) -> dict[str, list[str]]:
+        """Return the commands of several words by their last word."""
+        whole = [name for name in self.names if " " in name]
+        for name in self.names:
+            parser = self.command(name)
+            whole += [f"{name} {inner}" for inner in (parser.names if parser else ())]
+        found: dict[str, list[str]] = {}
+        for name in whole:
+            found.setdefault(name.rpartition(" ")[2], []).append(name)
+        return found
+
+    def _require_known(self, words: Iterable[str]) -> None:
+        """Refuse unknown options, empty values, and options in the place of a value.
+
+        Without this, argparse would first report missing arguments. An empty value usually comes from an
+        unset variable of the shell.
         """
         before = ""
         for word in words:
@@ -258,28 +298,33 @@ class CommandParser(argparse.ArgumentParser):
             name, given, value = word.partition("=")
             is_unset_option = name.startswith("--") and given and not value
             if not word or is_unset_option:
-                _require_may_be_empty(name or before)
-            is_option = word.startswith("--") and " " not in word
-            if is_option and not self._means(name):
+                _require_value(name or before)
+            if self._is_unknown(word, name):
                 self._refuse([word])
             is_like_option = word[:1] == "-" and word[1:2].isalpha() and " " not in word
             if is_like_option and self._needs_value(before):
                 self.error(f"{before} needs a value; if {word} is it, write {before}={word}")
             before = word
 
+    def _is_unknown(self, word: str, name: str) -> bool:
+        """Return whether a word is an unknown option, such as a long option with a single dash."""
+        is_long = word.startswith("--") and " " not in word
+        has_one_dash = f"-{name}" in self._option_string_actions or name[:2] == "-h" != name
+        return has_one_dash or (is_long and not self._is_prefix(name))
+
     def _needs_value(self, name: str) -> bool:
         action = self._option_string_actions.get(name)
         return action is not None and action.nargs is None
 
-    def _means(self, name: str) -> bool:
-        """Return whether an option has the name, or begins with it."""
+    def _is_prefix(self, name: str) -> bool:
+        """Return whether a name is that of an option, or the beginning of one."""
         return any(known.startswith(name) for known in self._option_string_actions)
 
     def _refuse(self, words: Sequence[str], hint: str = "") -> NoReturn:
         names = [word.partition("=")[0] if word.startswith("-") else word for word in words]
         if not words[0].startswith("-"):
             self.error(f"unexpected: {' '.join(map(repr, names))}.{hint}")
-        meant = did_you_mean(names[0], self._option_string_actions)
+        meant = did_you_mean(f"--{names[0].lstrip('-')}", self._option_string_actions)
         place = " before the command" if self.names else ""
         self.error(f"There is no option {names[0]!r}{place}.{meant}")
 
@@ -288,7 +333,7 @@ class TopParser(CommandParser):
     """The parser of the program. Its short help names a newcomer's commands, and the others by section."""
 
     first: Mapping[str, str] = {}
-    """The commands that come first, each with its help, so that no parser of theirs is set up."""
+    """The commands that come first, each with its help, so that their parsers need not be set up."""
     sections: Mapping[str, Sequence[str]] = {}
     """The commands, or first words of commands, that the help lists, by section."""
 
@@ -360,6 +405,11 @@ class WholeHelp(argparse.Action):
         raise SystemExit(DONE)
 
 
+def _sentence(words: str) -> str:
+    """Return words as a sentence; empty for none."""
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
+
+
 def _in_usage(action: argparse.Action) -> bool:
     """Return whether the short usage contains an action, because a call must give it."""
     return not action.option_strings or action.required
@@ -389,7 +439,7 @@ class CommandRow(NamedTuple):
     screen: bool = False
     """Whether the command opens a screen."""
     shown: tuple[str, ...] = ()
-    """The options that its short help shows, by field; empty for all but the options for isolation."""
+    """The fields of the options that its short help shows; if empty, all except those for isolation."""
     rare: bool = False
     """Whether the short help of its group names it without explaining it."""
     outcomes: bool = False
@@ -413,14 +463,29 @@ def add_commands(top: CommandParser, commands: Iterable[CommandRow], groups: Map
         if group in alone:  # `runs compare` next to `runs`, which takes paths
             group, name = "", command.name
         if group not in found:
-            of_group = parsers[group] = found[""].add_parser(group, help=groups[group])
+            about = groups[group]
+            of_group = parsers[group] = found[""].add_parser(group, help=about, description=_sentence(about))
             of_group.add_argument("--help-all", action=WholeHelp, help=argparse.SUPPRESS)
             found[group] = _subparsers(of_group, required=True)
         if command.rare:
             parsers[group].rare = (*parsers[group].rare, name)
         parser = found[group].add_parser(name, **({"help": command.help} if command.help else {}))
         parser.load, parser.screen, parser.shown = command.load, command.screen, command.shown
-        parser.outcomes = command.outcomes
+        parser.about, parser.outcomes = command.help, command.outcomes
+
+
+def refuse_mistyped(words: Sequence[str], known: Iterable[str]) -> None:
+    """Raise `UserError` if the second word looks like a mistyped command, and no file has that name.
+
+    `known` are commands of two words whose first word is also a command, which takes paths.
+    """
+    inner = [name.partition(" ")[2] for name in known if name.partition(" ")[0] in words[:1]]
+    meant = nearest(words[1], inner) if inner and len(words) > 1 else ""
+    if meant and not os.path.lexists(words[1]):
+        raise UserError(
+            f"There is neither a command nor a file {words[1]!r}.",
+            hint=f"Did you mean `gistpoint {words[0]} {meant}`?",
+        )
 
 
 def _subparsers(parser: CommandParser, *, required: bool) -> Any:
@@ -431,7 +496,7 @@ def _subparsers(parser: CommandParser, *, required: bool) -> Any:
     return made
 
 
-def _require_may_be_empty(option: str) -> None:
+def _require_value(option: str) -> None:
     """Raise `UserError` for an empty value, unless its option may have one."""
     if option not in _MAY_BE_EMPTY:
         what = option if option.startswith("-") else "An argument"

@@ -51,12 +51,12 @@ def complete(parser: CommandParser) -> None:
     *_, words, _ = split_line(line, int(os.environ.get("COMP_POINT", len(line))))
     called = parser
     for word in words[1:]:
-        called = called.command(word) or called  # any word but a command is an option or a value
-    called.complete()  # argcomplete inspects the options before it parses a line with them
+        called = called.command(word) or called  # a word that names no command is an option or a value
+    called.complete()  # argcomplete inspects the options before it parses the line, which would add them
     for action in called._actions:
         known = action.metavar == "BACKEND" if action.option_strings else not called.names
         if known and (completer := _completer_of(action)):
-            action.completer = completer  # type: ignore[attr-defined] # argcomplete's way to name one
+            action.completer = completer  # type: ignore[attr-defined] # where argcomplete looks for it
     CompletionFinder()(parser, always_complete_options=False)
 
 
@@ -111,7 +111,10 @@ _WORDS: Mapping[str, Callable[[], Iterator[tuple[str, str]]]] = {
     "run": _runs_of_any_kind,
     "backend": _backends,
 }
-"""The words for an argument, by its name. All other arguments are completed with files."""
+"""Functions that yield the possible words for an argument, each with a description, by the argument's name.
+
+All other arguments are completed with files.
+"""
 
 
 SCRIPT = CliCommand(

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.confirmation.controls import write_controls
 from gistpoint.core.confirmation.model import Confirmed
 from gistpoint.core.errors import UserError
@@ -16,6 +15,7 @@ from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.kinds.titles import titled_id
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.tasks.model import CANARY
 from gistpoint.object_graph import build_services
@@ -29,11 +29,11 @@ from gistpoint.sessions.confirming import (
     unconfirmed_attempts,
 )
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK_HELP
-from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import long_work
+from gistpoint.tui.commands.stores import attempt_store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,20 +69,20 @@ def confirm(request: ConfirmPasses) -> int:
         for outcome in confirm_attempts(services, list(dict.fromkeys(names)), work.run):
             found.append(outcome)
             if not request.json:
-                print_text(f"{outcome.attempt_id}: {asked_words(outcome)}")
+                print_text(f"{outcome.attempt_id}: {outcome_words(outcome)}")
     if request.json:
-        print_json("gistpoint.confirmations/1", {"attempts": [asked_row(outcome) for outcome in found]})
+        print_json("gistpoint.confirmations/1", {"attempts": [outcome_row(outcome) for outcome in found]})
     elif not found:
         print("Every pass that can be confirmed has already been checked.")
-    return NEGATIVE if any(map(is_odd, found)) else DONE
+    return NEGATIVE if any(map(needs_attention, found)) else DONE
 
 
-def is_odd(outcome: AskedPass) -> bool:
-    """Return whether somebody has to look at a pass: it is contradicted, or could not be checked."""
+def needs_attention(outcome: AskedPass) -> bool:
+    """Return whether a person has to look at a pass, because it is contradicted or could not be checked."""
     return outcome.confirmation is None or outcome.confirmation.result is Confirmed.CONTRADICTED
 
 
-def asked_words(outcome: AskedPass) -> str:
+def outcome_words(outcome: AskedPass) -> str:
     """Return the result of a request for confirmation in words, on one or more lines."""
     if outcome.confirmation is None:
         return f"not confirmed. {outcome.why_not}"
@@ -90,13 +90,13 @@ def asked_words(outcome: AskedPass) -> str:
     return f"{lines}\n  {outcome.why_not}" if outcome.why_not else lines
 
 
-def asked_row(outcome: AskedPass) -> dict[str, Any]:
+def outcome_row(outcome: AskedPass) -> dict[str, Any]:
     """Return the result of a request for confirmation as JSON data."""
     confirmation = None if outcome.confirmation is None else msgspec.to_builtins(outcome.confirmation)
     return {"attempt_id": outcome.attempt_id, "confirmation": confirmation, "why_not": outcome.why_not}
 
 
-def objection(request: ObjectToVerdict) -> int:
+def record_objection(request: ObjectToVerdict) -> int:
     """Record an objection to a verdict, for reviewers. Return the exit code."""
     locations = Locations.of_user()
     summary = object_to(attempt_store(), ReviewStore(locations.reviews, SystemTime()), request)
@@ -164,7 +164,7 @@ CONFIRM = CliCommand(
 )
 OBJECT = CliCommand(
     ObjectToVerdict,
-    objection,
+    record_objection,
     {
         "attempt": argument("ATTEMPT", "id or its beginning"),
         "why": option("why the pass was earned", metavar="TEXT"),

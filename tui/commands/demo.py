@@ -50,13 +50,13 @@ class DemoRequest(Request):
 def demo(request: DemoRequest) -> int:
     """Open the demo, attempt one of its tasks, or play an attempt. Return the exit code.
 
-    If no task is named and there is no terminal, the tasks of the demo are printed. Raises `UserError` if a
-    speed is given although nothing is to be played, and for calls from lines without a task to attempt.
+    If no task is named and there is no terminal, the tasks of the demo are printed. Raises `UserError` for a
+    speed without an attempt to play, and for line mode without a task to attempt.
     """
     if request.lines and (request.play or not request.task):
-        raise UserError("--lines reads the calls of an attempt.", hint="Name a task, and leave out --play.")
+        raise UserError("--lines needs a task to attempt.", hint="Name a task, and leave out --play.")
     if request.speed is not None and not request.play:
-        raise UserError("--speed sets how fast a recorded attempt is played.", hint="Add --play.")
+        raise UserError("--speed has no effect without --play.", hint="Add --play, or leave out --speed.")
     if interactive() and not request.play and not request.task:
         return _open(request.isolation)
     if request.task and not request.play:
@@ -84,7 +84,10 @@ def demo(request: DemoRequest) -> int:
 
     print_table(
         ["name", "what", "mode", "failing", "id"],
-        [[d.name, author_title(t), mode_words(t), str(len(t.brief.failing)), t.short_id] for d, t in entries],
+        [
+            [entry.name, author_title(task), mode_words(task), str(len(task.brief.failing)), task.short_id]
+            for entry, task in entries
+        ],
     )
     print(
         f"\nIn a terminal, `gistpoint demo {entries[0][0].name}` opens the first; `gistpoint demo --play`"

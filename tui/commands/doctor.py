@@ -19,6 +19,7 @@ from gistpoint.core.plugins import (
     instance_of,
     is_callable,
     load,
+    named,
     package_of,
     unreadable,
 )
@@ -33,7 +34,7 @@ from gistpoint.sandbox.confirmation import ForgeryTrial
 from gistpoint.sandbox.ladder import Diagnosis, diagnose, has_consented, versions, withdraw_consent
 from gistpoint.sandbox.limits import LIMITS
 from gistpoint.sandbox.testruns import EnvironmentSource
-from gistpoint.tui.commands.arguments import JSON, sandbox_word
+from gistpoint.tui.commands.arguments import JSON, sandbox_option
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, option
 from gistpoint.tui.commands.output import print_json, print_table
@@ -71,18 +72,18 @@ def doctor(request: DiagnoseRequest) -> int:
         withdraw_consent(locations.config)
     consented = has_consented(locations.config)
     found, working = diagnose()
-    wished = request.sandbox or read_user_settings(locations.config).sandbox or None
-    chosen = wished or next((d.name for d in found if d.isolates), None)
+    requested = request.sandbox or read_user_settings(locations.config).sandbox or None
+    chosen = requested or next((diagnosis.name for diagnosis in found if diagnosis.isolates), None)
     tried = _self_tested(working, locations.cache, quiet=request.json) if request.self_test else []
     broken = _broken(tried)
     if request.json:
         print_json("gistpoint.doctor/1", _document(found, chosen, tried, consented))
     else:
-        _print_diagnosis(found, chosen, wished)
+        _print_diagnosis(found, chosen, requested)
         print(_CONSENTED if consented else _NOT_CONSENTED)
         if tried:
             _print_attacks(tried, list(working), broken)
-    return DONE if _is_usable(found, working, wished) and not broken else NEGATIVE
+    return DONE if _is_usable(found, working, requested) and not broken else NEGATIVE
 
 
 def _broken(tried: list[_Tried]) -> list[AttackFinding]:
@@ -90,9 +91,9 @@ def _broken(tried: list[_Tried]) -> list[AttackFinding]:
     return [finding for _, findings in tried for finding in findings.values() if not finding.as_promised]
 
 
-def _is_usable(found: tuple[Diagnosis, ...], working: Mapping[str, Backend], wished: str | None) -> bool:
-    isolated = any(d.isolates for d in found)
-    return isolated and (wished is None or wished in working)
+def _is_usable(found: tuple[Diagnosis, ...], working: Mapping[str, Backend], requested: str | None) -> bool:
+    isolated = any(diagnosis.isolates for diagnosis in found)
+    return isolated and (requested is None or requested in working)
 
 
 def _self_tested(working: Mapping[str, Backend], cache: Path, *, quiet: bool) -> list[_Tried]:
@@ -124,22 +125,27 @@ def _document(
         "unsandboxed_consent": consented,
         "backends": [
             {
-                "name": d.name,
-                "works": d.probe.works,
-                "isolates": d.isolates,
-                "version": d.probe.version,
-                "why_not": d.probe.why_not,
-                "mend": d.probe.fix,
-                "reduced": d.probe.warning,
-                "enforced": dict(d.enforced),
-                "plugin": d.plugin,
+                "name": diagnosis.name,
+                "works": diagnosis.probe.works,
+                "isolates": diagnosis.isolates,
+                "version": diagnosis.probe.version,
+                "why_not": diagnosis.probe.why_not,
+                "mend": diagnosis.probe.fix,
+                "reduced": diagnosis.probe.warning,
+                "enforced": dict(diagnosis.enforced),
+                "plugin": diagnosis.plugin,
             }
-            for d in found
+            for diagnosis in found
         ],
         "unreadable_packages": unreadable(),
         "plugins": [
-            {"group": p.group, "name": p.name, "distribution": package_of(p), "why_not": _why_not(p)}
-            for p in _plugins()
+            {
+                "group": plugin.group,
+                "name": plugin.name,
+                "distribution": package_of(plugin),
+                "why_not": _why_not(plugin),
+            }
+            for plugin in _plugins()
         ],
     }
     if tried:
@@ -149,12 +155,12 @@ def _document(
                 "what": attack.what,
                 "outcomes": {
                     name: {
-                        "reached": f.reached,
-                        "suspicious": list(f.suspicious),
-                        "expected": f.expected.value,
-                        "as_promised": f.as_promised,
+                        "reached": finding.reached,
+                        "suspicious": list(finding.suspicious),
+                        "expected": finding.expected.value,
+                        "as_promised": finding.as_promised,
                     }
-                    for name, f in findings.items()
+                    for name, finding in findings.items()
                 },
             }
             for attack, findings in tried
@@ -162,22 +168,31 @@ def _document(
     return document
 
 
-def _print_diagnosis(found: tuple[Diagnosis, ...], chosen: str | None, wished: str | None) -> None:
+def _print_diagnosis(found: tuple[Diagnosis, ...], chosen: str | None, requested: str | None) -> None:
     used = versions()
     print(f"gistpoint {__version__}, Python {used['python']}, {used['system']}, as {_user_words()}")
     print(f"pytest {used['pytest']}, uv {used['uv']}, Docker's SDK {used['docker']}\n")
     _print_backends(found)
     _print_plugins()
-    _print_choice(found, chosen, wished)
+    _print_choice(found, chosen, requested)
 
 
 def _print_backends(found: tuple[Diagnosis, ...]) -> None:
-    print_table(["backend", "here", "version", "why not"], [_backend_row(d) for d in found])
-    working = [d for d in found if d.probe.works]
+    print_table(["backend", "here", "version", "why not"], [_backend_row(diagnosis) for diagnosis in found])
+    working = [diagnosis for diagnosis in found if diagnosis.probe.works]
     if working:
-        print_table(["limit enforced by", *LIMITS], [[d.name, *d.enforced.values()] for d in working])
-    warnings = [f"{d.name}: {d.probe.warning}." for d in found if d.probe.warning]
-    fixes = [f"To fix {d.name}: {d.probe.fix}" for d in found if d.probe.fix and not d.probe.works]
+        print_table(
+            ["limit enforced by", *LIMITS],
+            [[diagnosis.name, *diagnosis.enforced.values()] for diagnosis in working],
+        )
+    warnings = [
+        f"{diagnosis.name}: {diagnosis.probe.warning}." for diagnosis in found if diagnosis.probe.warning
+    ]
+    fixes = [
+        f"To fix {diagnosis.name}: {diagnosis.probe.fix}"
+        for diagnosis in found
+        if diagnosis.probe.fix and not diagnosis.probe.works
+    ]
     for sentence in (*warnings, *fixes):
         print(visible(sentence))
 
@@ -199,24 +214,26 @@ def _print_plugins() -> None:
         print(visible(f"Plugin {plugin.name} ({plugin.group}){package}{broken}"))
 
 
-def _print_choice(found: tuple[Diagnosis, ...], chosen: str | None, wished: str | None) -> None:
-    if wished is not None and not any(d.name == wished for d in found):
-        known = ", ".join(d.name for d in found)
+def _print_choice(found: tuple[Diagnosis, ...], chosen: str | None, requested: str | None) -> None:
+    if requested is not None and not any(diagnosis.name == requested for diagnosis in found):
+        known = ", ".join(diagnosis.name for diagnosis in found)
         print(
             visible(
-                f"\nThere is no sandbox {wished!r}: nothing runs until it is one of {known}, or none is"
+                f"\nThere is no sandbox {requested!r}: nothing runs until it is one of {known}, or none is"
                 " requested."
             )
         )
-    elif wished is not None and not any(d.name == wished and d.probe.works for d in found):
-        print(visible(f"\n{wished} was requested but does not work here: nothing runs until it does."))
+    elif requested is not None and not any(
+        diagnosis.name == requested and diagnosis.probe.works for diagnosis in found
+    ):
+        print(visible(f"\n{requested} was requested but does not work here: nothing runs until it does."))
     elif chosen is None:
         print(
             "\nIsolation does not work here: code runs and is built only with --allow-unsandboxed,"
             " and with your own rights."
         )
     else:
-        why = "as requested" if wished else "the strongest that works"
+        why = "as requested" if requested else "the strongest that works"
         print(visible(f"\nTests run in {chosen}, {why}."))
 
 
@@ -226,18 +243,24 @@ def _plugins() -> list[EntryPoint]:
     )
 
 
+_BY_NAME = frozenset(f"gistpoint.{name}" for name in ("backends", "exporters", "scaffolds", "task_exporters"))
+"""The groups whose plugins are chosen by the names of their entry points."""
+
+
 def _why_not(plugin: EntryPoint) -> str:
     """Return why a plugin can't be loaded; empty if it can."""
     from gistpoint.core.corruption.registry import fault_of_operator
-    from gistpoint.core.kinds.registry import fault_of_kind
+    from gistpoint.core.kinds.registry import fault_among_others
     from gistpoint.sessions.records.format import Format
 
     checks = {
         "gistpoint.formats": instance_of(Format),
-        "gistpoint.kinds": fault_of_kind,
+        "gistpoint.kinds": fault_among_others,
         "gistpoint.operators": fault_of_operator,
     }
     try:
+        if plugin.group in _BY_NAME:
+            named(plugin.group, plugin.name)
         load(plugin, checks.get(plugin.group, is_callable))
     except PluginError as error:
         return error.why
@@ -276,7 +299,7 @@ DOCTOR = CliCommand(
     {
         "self_test": option("try the list of attacks against each isolation that works"),
         "withdraw_consent": option("withdraw the consent to run code without isolation"),
-        "sandbox": sandbox_word("check this isolation as if it had been requested"),
+        "sandbox": sandbox_option("check this isolation as if it had been requested"),
         "json": JSON,
     },
     about=(

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.estimates import tokens_in
 from gistpoint.core.judging.answers import RunAnswer
@@ -17,6 +16,7 @@ from gistpoint.core.judging.pieces import CHARACTERS_AROUND, LEAST_PIECE
 from gistpoint.core.judging.rubric import Coding, Rubric, read_rubric
 from gistpoint.core.locations import Locations
 from gistpoint.core.login import login_name
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.requests import Count, Natural, Positive, Request, ValueBounds
 from gistpoint.core.running import NEVER, CancelToken, RunContext
 from gistpoint.core.text import plural, shortened, visible, visible_line
@@ -184,11 +184,11 @@ def _print_work(done: Judging) -> None:
     cost = "" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
     print(
         f"{done.result.answered} of {plural(done.planned, 'answer')}, {usage.tokens:,} tokens{cost};"
-        f" {plural(done.claims, 'claim')}, {done.unproven} without a quote that is in the run;"
+        f" {plural(done.claims, 'claim')}, {done.unproven} without a quote that proves it;"
         f" {plural(len(done.refused), 'quote')} refused"
     )
     for quote in done.refused[:_MOST_NAMED]:
-        print(f"  not in the run: {visible_line(shortened(quote, 100))}")
+        print(f"  refused: {visible_line(shortened(quote, 100))}")
     if done.result.detail:
         print(f"gistpoint: {visible_line(done.result.detail)}", file=sys.stderr)
     if not done.complete:
@@ -212,7 +212,8 @@ def _opened(
 
     Raises `UserError` if there is none.
     """
-    from gistpoint.tui.commands.run_list import print_problems, read_runs
+    from gistpoint.tui.commands.run_files import print_problems
+    from gistpoint.tui.commands.run_list import read_runs
 
     problems, seen, copies = list[ListedRun](), set[str](), list[str]()
     for listed, document, header in read_runs(request.runs, problems):
@@ -292,7 +293,7 @@ class ReadFindings(Request):
 def read(request: ReadFindings) -> int:
     """Open the screen on which a person labels runs. Return its exit code.
 
-    Raises `UserError` without a terminal, or without runs.
+    Raises `UserError` if there is no terminal, or no run.
     """
     require_terminal("labelling", hint="gistpoint findings report prints what was found.")
     from gistpoint.tui.base_app import OneScreenApp
@@ -344,7 +345,7 @@ class ReportFindings(Request):
 def report(request: ReportFindings) -> int:
     """Print the report. Return the exit code.
 
-    Raises `UserError` without runs, or if the extra `study` is not installed.
+    Raises `UserError` if there is no run, or if the extra `study` is not installed.
     """
     locations, rubric = Locations.of_user(), _rubric(request.of)
     store = _store(locations)
@@ -459,8 +460,10 @@ JUDGE = CliCommand(
     judge,
     {
         "of": _RUNS,
-        "context": option("the model's context in tokens; runs are read in pieces ({default})", metavar="N"),
-        "max_cost": option("limit for this call; needs a price, see the guide", metavar="USD"),
+        "context": option(
+            "the model's context in tokens; runs are read in pieces (default: {default})", metavar="N"
+        ),
+        "max_cost": option("cost limit for this command; needs a price, see the guide", metavar="USD"),
         "dry_run": option("show what would be sent, and where, and send nothing"),
         "yes": option("send without a question"),
         "study": option("send attempts of this study whose authors have agreed to it", metavar="FOLDER"),
@@ -477,9 +480,9 @@ READ = CliCommand(
     {
         "of": _RUNS,
         "reader": _READER,
-        "sample": option("runs to label blind, drawn at random ({default})", metavar="N"),
-        "again": option("label so many of them once more, blind", metavar="N"),
-        "seed": option("seed of the random part ({default})", metavar="N"),
+        "sample": option("runs to label blind, drawn at random (default: {default})", metavar="N"),
+        "again": option("label this many of them again, blind", metavar="N"),
+        "seed": option("seed for drawing the runs (default: {default})", metavar="N"),
     },
     about=(
         "Shows runs drawn at random, and asks for each label with one key, without the judge's answers. Only"

@@ -158,7 +158,8 @@ def find_gist(name: str) -> Task:
     task = TaskStore(locations.tasks, demo=locations.demo).find(name)
     if not is_gist(task):
         raise UserError(
-            f"The task {task.short_id} is not a gist.", hint="`gistpoint gist list` lists the gists."
+            f"The task {task.short_id} is not a gist task.",
+            hint="`gistpoint gist list` lists the gist tasks.",
         )
     return task
 
@@ -173,7 +174,7 @@ def conditions(request: WriteConditions) -> int:
     make_folder(folder)
     texts: dict[Path, bytes] = {}
     for name, condition in CONDITIONS.items():
-        condition.on(task, "")  # refuses a condition that the task can't have
+        condition.on(task, "")  # raises `UserError` if the condition does not apply to the task
         path = folder / f"{name}.toml"
         texts[path] = ("\n".join(toml_lines(overrides_data(condition))) + "\n").encode()
         if path.exists() and path.read_bytes() != texts[path]:

@@ -99,7 +99,7 @@ class NewGists(Request):
     isolation: IsolationChoice = field(default_factory=IsolationChoice)
     called: tuple[str, ...] = ()
 
-    def asked(self) -> MakeGists:
+    def settings_of_gists(self) -> MakeGists:
         """Return the requested gists, with the command at the end of the line added.
 
         An image replaces the source, so the first word belongs to the command.
@@ -115,7 +115,7 @@ def new(request: NewGists) -> int:
 
     Raises `CancelledError` if this was stopped, after printing the results so far.
     """
-    asked = request.asked()
+    asked = request.settings_of_gists()
     named = asked.named()
     spec = request.suite.of(request.source)
     image = request.origin.spec(request.source, spec)
@@ -292,7 +292,7 @@ _GISTS = OptionTable(
     }
 )
 _SUITE = SUITE.with_options(
-    pytest_args=option("options, such as '-o asyncio_mode=auto'", "--pytest-args", metavar="ARGS"),
+    pytest_args=option("options for pytest, such as '-o asyncio_mode=auto'", "--pytest-args", metavar="ARGS"),
     build_steps=option(
         "shell command to run before each run of the original", "--build-step", metavar="COMMAND"
     ),

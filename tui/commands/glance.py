@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.corruption.blind import MOST_TIMES, BlindItem, blind_items, in_order
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.login import login_name
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.requests import Count, Natural, Positive, Request, ValueBounds
 from gistpoint.core.running import RunContext
 from gistpoint.core.study.reading import FILE as STUDY_FILE
@@ -302,7 +302,7 @@ def _number(value: float | None) -> str:
 _MODEL = OptionTable(
     {
         "judge_model": option("ask this model instead of a person", metavar="NAME"),
-        "times": option("requests for each function ({default})", metavar="N"),
+        "times": option("requests for each function (default: {default})", metavar="N"),
         "max_cost": option("limit for this call; needs a price, see the guide", metavar="USD"),
     },
     title="reading by a model",
@@ -312,12 +312,14 @@ _MODEL = OptionTable(
         " also be anthropic or gemini."
     ),
 )
+_RESULTS = ("table", "json", "csv")
+_NOT_READ = (*_RESULTS, "judge_model")
 _PRINTED = OptionTable(
     {
         "table": option("print rates and agreement instead of reading"),
         "json": option("the table as JSON"),
         "csv": option("the rates as CSV"),
-        "merge": option("first merge a reader's .jsonl", metavar="PATH"),
+        "merge": option("first merge a reader's .jsonl", metavar="PATH", only_with=_RESULTS),
     },
     title="results",
     one_of=(("json", "csv"),),
@@ -328,11 +330,19 @@ GLANCE = CliCommand(
     {
         "set": argument("SET", _SET),
         "all": option("all tasks on this machine"),
-        "reader": option("the reader's pseudonym (default: the login)", metavar="NAME"),
-        "seconds": option("hide the code after this time (default: no limit)", metavar="S"),
-        "seed": option("seed that decides which versions are shown ({default})", metavar="N"),
-        "round": option("read the same versions again, in a different order ({default})", metavar="N"),
-        "reveal": option("show each diff immediately, not after the whole set"),
+        "reader": option("the reader's pseudonym (default: the login)", metavar="NAME", not_with=_NOT_READ),
+        "seconds": option(
+            "hide the code after this time (default: no limit)", metavar="S", not_with=_NOT_READ
+        ),
+        "seed": option(
+            "seed that decides which versions are shown (default: {default})", metavar="N", not_with=_RESULTS
+        ),
+        "round": option(
+            "read the same versions again, in a different order (default: {default})",
+            metavar="N",
+            not_with=_NOT_READ,
+        ),
+        "reveal": option("show each diff immediately, not after the whole set", not_with=_NOT_READ),
         "model": _MODEL,
         "printed": _PRINTED,
     },

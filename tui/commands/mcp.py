@@ -49,7 +49,7 @@ def mcp(request: ServeTools) -> int:
     """
     if request.client:
         return _print(request, request.client)
-    # No program that is started here may read the tokens.
+    # Removed from the environment, so that no program that is started here can read them.
     token, verdict_token = os.environ.pop(TOKEN, ""), os.environ.pop(VERDICT_TOKEN, "")
     if request.http:
         return _over_http(request, request.http, token, verdict_token)
@@ -78,7 +78,7 @@ def _over_http(request: ServeTools, address: str, given: str, verdict_token: str
     if verdict_token and _token(verdict_token, VERDICT_TOKEN) == token:
         raise UserError(
             f"{VERDICT_TOKEN} is the same as {TOKEN}: the solver could end its attempt and read the verdict.",
-            hint="Take a second one, for example from `openssl rand -hex 32`.",
+            hint="Choose another one, for example from `openssl rand -hex 32`.",
         )
     from gistpoint.tui.connections import server_tls
     from gistpoint.tui.mcp.http import ServerAddress, serve_http
@@ -111,7 +111,7 @@ def _served(request: ServeTools, transport: str) -> ServedAttempt:
     services = build_services(
         request.isolation, role=Role(begun.role or Role.QA), participant=begun.participant
     )
-    services.consent.asker = lambda why_not: False  # there is nobody to ask
+    services.consent.asker = lambda why_not: False  # nobody is at a terminal who could consent
     return served_attempt(services, begun, transport, _print_error_line)
 
 
@@ -221,7 +221,7 @@ MCP = CliCommand(
         "host_name": option("another name of the server in clients' URLs", metavar="NAME"),
         "cert": option("serve TLS, with this certificate", metavar="FILE"),
         "key": option("the certificate's key", metavar="FILE"),
-        "behind_proxy": option("a proxy before the server provides TLS"),
+        "behind_proxy": option("a proxy in front of the server provides TLS"),
         "client": option(
             "print the configuration for this client, and start nothing",
             "--print",

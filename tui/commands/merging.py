@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gistpoint.core.errors import UserError
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.annotations.side_files import MergeResult, SideFileStore
 
 
@@ -27,5 +27,12 @@ def merge_files(store: SideFileStore[Any, Any], paths: Iterable[Path]) -> MergeR
 
 
 def counts_of(merged: MergeResult) -> str:
-    """Return a sentence on how many operations were added, and how many were known."""
-    return f"{merged.added} operations added, {merged.known} were already known."
+    """Return a sentence on how many operations were added, in whose names, and how many were known."""
+    names = [f"{visible_line(name)} {count:,}" for name, count in sorted(merged.by.items())]
+    shown = [*names[:_MOST_NAMES], *([f"{len(names) - _MOST_NAMES:,} more"] if names[_MOST_NAMES:] else [])]
+    by = f" ({', '.join(shown)})" if shown else ""
+    added, were = plural(merged.added, "operation"), "was" if merged.known == 1 else "were"
+    return f"{added} added{by}, {merged.known} {were} already known."
+
+
+_MOST_NAMES = 20

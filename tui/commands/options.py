@@ -16,6 +16,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from gistpoint.core.errors import UserError
 from gistpoint.core.locations import path_of
 from gistpoint.core.requests import Request, ValueBounds, fields_of
 
@@ -43,6 +44,10 @@ class Option:
     """Whether one option takes several values; otherwise, it is repeated for each value."""
     by_place: bool = False
     """Whether this is a positional argument."""
+    only_with: tuple[str, ...] = ()
+    """Fields of the command without which the option has no effect; one of them must be given too."""
+    not_with: tuple[str, ...] = ()
+    """Fields of the command with which the option has no effect, so they can't be given with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +81,15 @@ def option(
     bare: object = None,
     choices: tuple[str, ...] = (),
     together: bool = False,
+    only_with: tuple[str, ...] = (),
+    not_with: tuple[str, ...] = (),
 ) -> Option:
     """Return the declaration of an option. Its default name is that of the field."""
-    return Option(names, metavar, help, read, bare, choices, together)
+    return Option(names, metavar, help, read, bare, choices, together, only_with=only_with, not_with=not_with)
 
 
 CALLED = Option(by_place=True)
-"""The declaration of a field that contains all words of the call, and that nobody types."""
+"""The declaration of a field that is not an option: it gets all words of the call."""
 
 
 class CliCommand(Generic[R]):
@@ -109,7 +116,7 @@ class CliCommand(Generic[R]):
 
     def run(self, given: argparse.Namespace) -> int:
         """Carry out the request that the parsed options describe, and return the exit code."""
-        return self._run(_made(self._request, self._table, vars(given)))
+        return self._run(_build_request(self._request, self._table, vars(given)))
 
 
 def add_options(parser: argparse.ArgumentParser, request: type[Request], table: OptionTable) -> None:
@@ -119,7 +126,7 @@ def add_options(parser: argparse.ArgumentParser, request: type[Request], table: 
 
 def request_of(request: type[R], table: OptionTable, given: argparse.Namespace) -> R:
     """Return the request that parsed options describe."""
-    return _made(request, table, vars(given))
+    return _build_request(request, table, vars(given))
 
 
 def _add(
@@ -165,18 +172,37 @@ def _require_complete(request: type[Request], table: OptionTable, fields: Mappin
         raise TypeError(f"{request.__name__} and its words differ in: {', '.join(sorted(different))}")
 
 
-def _made(request: type[R], table: OptionTable, given: Mapping[str, Any]) -> R:
-    """Return the request with the given values, and with the declared defaults for all others."""
+def _build_request(request: type[R], table: OptionTable, given: Mapping[str, Any]) -> R:
+    """Return the request with the given values, and with the declared defaults for all others.
+
+    Raises `UserError` for an option that would be ignored.
+    """
     hints = get_type_hints(request)
     values: dict[str, Any] = {}
     for name, entry in table.options.items():
         if isinstance(entry, OptionTable):
-            values[name] = _made(hints[name], entry, given)
+            values[name] = _build_request(hints[name], entry, given)
         elif entry is CALLED:
             values[name] = given.get("called", ())
         elif name in given:
-            values[name] = _value(_taken_apart(hints[name]), given[name])
+            _require_effect(table, name, entry, given)
+            values[name] = _value(_split_type(hints[name]), given[name])
     return request(**values)
+
+
+def _require_effect(table: OptionTable, name: str, entry: Option, given: Mapping[str, Any]) -> None:
+    """Raise `UserError` if an option would have no effect, because another one is given or missing."""
+
+    def typed(field: str) -> str:
+        declared = table.options.get(field)
+        return _names(field, declared if isinstance(declared, Option) else Option())[0]
+
+    own, others = typed(name), [typed(field) for field in entry.not_with if field in given]
+    if others:
+        raise UserError(f"{own} has no effect with {others[0]}.", hint="Leave out one of them.")
+    if entry.only_with and not any(field in given for field in entry.only_with):
+        needed = " or ".join(map(typed, entry.only_with))
+        raise UserError(f"{own} has no effect without {needed}.", hint=f"Give {needed} too, or leave it out.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,30 +217,30 @@ class _Type:
     """The number of values; None if it is not fixed."""
 
 
-def _taken_apart(hint: Any) -> _Type:
+def _split_type(hint: Any) -> _Type:
     """Return the parts of a type: `Annotated`, `X | None`, `tuple[X, ...]` or `tuple[X, X]`."""
     if get_origin(hint) is Annotated:
         base, *metas = get_args(hint)
-        inner = _taken_apart(base)
+        inner = _split_type(base)
         return replace(
             inner, bounds=next((meta for meta in metas if isinstance(meta, ValueBounds)), inner.bounds)
         )
     if get_origin(hint) in (Union, types.UnionType):
-        return next(_taken_apart(part) for part in get_args(hint) if part is not type(None))
+        return next(_split_type(part) for part in get_args(hint) if part is not type(None))
     if get_origin(hint) is tuple:
         first, *others = get_args(hint)
         number = None if others == [...] else 1 + len(others)
-        return replace(_taken_apart(first), many=True, number=number)
+        return replace(_split_type(first), many=True, number=number)
     return _Type(hint)
 
 
 def _named(name: str, hint: Any, declared: Field[Any], entry: Option) -> dict[str, Any]:
     """Return the arguments with which argparse adds the option for a field.
 
-    Options have no default in argparse: what is not typed is absent, and gets the default that the request
-    declares.
+    In argparse, options have no default: an option that is not typed is absent, and the request's default
+    applies.
     """
-    kind = _taken_apart(hint)
+    kind = _split_type(hint)
     named: dict[str, Any] = {
         "help": _help(declared, entry),
         "default": argparse.SUPPRESS,
@@ -282,7 +308,7 @@ def _value(kind: _Type, given: Any) -> Any:
 
 def reader_of(hint: Any) -> Callable[[str], Any]:
     """Return the function that converts a typed word to a type such as `Count`."""
-    return _reader(_taken_apart(hint))
+    return _reader(_split_type(hint))
 
 
 def _reader(kind: _Type) -> Read:

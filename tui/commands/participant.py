@@ -10,7 +10,7 @@ from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.requests import Count, IsolationChoice, Request
 from gistpoint.object_graph import build_services
-from gistpoint.tui.commands.arguments import sandbox_word
+from gistpoint.tui.commands.arguments import sandbox_option
 from gistpoint.tui.commands.options import CliCommand, OptionTable, option
 from gistpoint.tui.commands.output import require_terminal
 
@@ -72,7 +72,10 @@ def _app(request: ServedParticipant) -> BaseApp:
 
 
 def services_of(code: str, services: Services) -> Services:
-    """Return services for a participant, which ask nobody for consent and run nothing without isolation."""
+    """Return services for a participant, which never ask for consent.
+
+    Their runners raise `SandboxUnavailableError` instead of running code without isolation.
+    """
 
     def only_isolated(runner_for: Callable[[Task], Made]) -> Callable[[Task], Made]:
         def checked(task: Task) -> Made:
@@ -104,7 +107,7 @@ PARTICIPANT = CliCommand(
             "code": option("the participant's code", metavar="C"),
             "tasks": option("an assigned task", "--task", metavar="ID"),
             "study": option("the study's folder", metavar="DIR"),
-            "sandbox": sandbox_word("bwrap, docker or landlock"),
+            "sandbox": sandbox_option("bwrap, docker or landlock"),
             "memory_mib": option("limit of memory for its data", "--memory", metavar="MIB"),
         },
         one_of=(("tasks", "study"),),

@@ -59,13 +59,13 @@ def print_profiles(
     for task, rows in by_task(runs, order).items():
         found = divergence_of([row.profile for row in rows])
         names = [row.name for row in rows]
-        parting = None if found is None else {"call": found.place + 1, "ways": _ways(found, names)}
+        parting = None if found is None else {"call": found.place + 1, "ways": _branches(found, names)}
         profiles = [{"run": row.name, **profile_record(row.run, row.profile)} for row in rows]
         tasks.append({"task": task, "runs": profiles, "parting": parting})
     print_json("gistpoint.profiles/1", {"tasks": tasks, "problems": problems})
 
 
-def _ways(parting: Divergence, names: list[str]) -> list[dict[str, Any]]:
+def _branches(parting: Divergence, names: list[str]) -> list[dict[str, Any]]:
     return [
         {
             "work": None if move is None else move.work.value,

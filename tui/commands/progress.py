@@ -150,14 +150,14 @@ def campaign_parts(progress: CampaignProgress) -> list[str]:
     for trial in progress.trials:
         function = trial.function.partition("::")[2]
         number = f", try {trial.attempt}" if trial.attempt else ""
-        latest = f", before it: {_words(trial.latest)}" if trial.latest else ""
+        latest = f", before it: {_stage_words(trial.latest)}" if trial.latest else ""
         parts.append(f"{function}{number}{f' ({trial.family})' if trial.family else ''}{latest}")
     parts.append(f"{progress.tests_per_second:.0f} tests/s")
-    parts += [f"{count} {_words(reason)}" for reason, count in progress.dropped.items()]
+    parts += [f"{count} {_stage_words(reason)}" for reason, count in progress.dropped.items()]
     return parts
 
 
-def _words(name: str) -> str:
+def _stage_words(name: str) -> str:
     return name.replace("_", " ")
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from gistpoint.core.readable import duration
 from gistpoint.tui.commands.output import drawn_on
 
-_BAR = 12
+_BAR_WIDTH = 12
 """The width of the bar, in cells."""
 _NARROW, _WIDE = 60, 100
 """The widths, in cells, from which there is room for the bar and for the key that stops."""
@@ -27,7 +27,7 @@ class ProgressBar:
         columns: list[ProgressColumn] = [
             SpinnerColumn("dots" if console.encoding.startswith("utf") else "line"),
             name,
-            *([BarColumn(bar_width=_BAR)] if console.width >= _NARROW else []),
+            *([BarColumn(bar_width=_BAR_WIDTH)] if console.width >= _NARROW else []),
             TextColumn("{task.fields[count]}", markup=False, table_column=Column(no_wrap=True)),
             _Times(table_column=Column(no_wrap=True)),
         ]

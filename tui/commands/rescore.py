@@ -31,7 +31,7 @@ _COLUMNS: tuple[Column[RescoredResult], ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RescoreCommand(Request):
+class RescoreRequest(Request):
     """A request to judge the results of another harness again."""
 
     results: RescoreResults
@@ -39,7 +39,7 @@ class RescoreCommand(Request):
     isolation: IsolationChoice
 
 
-def rescore(request: RescoreCommand) -> int:
+def rescore(request: RescoreRequest) -> int:
     """Judge all results, record the outcomes, and print them. Return 1 if any differs from the harness's."""
     found = Rescoring(build_services(request.isolation), request.results)
     with long_work(quiet=request.json, kept="The results judged so far are kept.", asks_token=False) as work:
@@ -105,7 +105,7 @@ def _json(row: RescoredResult) -> dict[str, Any]:
 
 
 RESCORE = CliCommand(
-    RescoreCommand,
+    RescoreRequest,
     rescore,
     {
         "results": OptionTable(

@@ -48,11 +48,11 @@ def review(request: ReviewRequest) -> int:
     """
     if not request.paths and not request.demo:
         raise UserError(
-            "Nothing to review was given.", hint="`gistpoint review --demo` opens some runs to try it with."
+            "No run to review was named.", hint="`gistpoint review --demo` opens some runs to try it with."
         )
     for path in request.paths:
         _require_there(path)
-    if request.read_as:  # using it imports all code that reads runs
+    if request.read_as:  # imports all code that reads runs, so only if it is needed
         read_files_as(request.read_as)
     require_terminal("review", hint="gistpoint show RUN prints a run.")
     from gistpoint.tui.review_app import ReviewApp
@@ -75,11 +75,11 @@ def review(request: ReviewRequest) -> int:
 def _require_there(name: str) -> None:
     if os.path.exists(name):  # noqa: PTH110 (`Path.exists` raises if the name is too long)
         return
-    from gistpoint.sessions.runs.opening import split_name  # imports more than the first drawing needs
+    from gistpoint.sessions.runs.opening import split_name  # would delay the first drawing
 
     if split_name(name)[0].exists():
         return
-    from gistpoint.tui.commands.runs import attempt_folder  # imports more than the screen for a file needs
+    from gistpoint.tui.commands.runs import attempt_folder  # would delay the screen for a file
 
     if attempt_folder(name) is not None or (Locations.of_user().runs / name / "run.toml").is_file():
         return

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.requests import Request
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.annotations.agreement import Agreement, Agreements, agreement
@@ -62,7 +62,7 @@ def export(request: ExportReviews) -> int:
     """Export all labels, comments and verdicts that were not taken back.
 
     The exit code reports unreadable files as in `print_problems`. Raises `UserError` for an unknown reviewer,
-    and for a query without paths or that can't be understood.
+    for a query that can't be understood, and for a query without paths.
     """
     store = _store()
     for name in request.reviewer:
@@ -88,7 +88,8 @@ def _runs(paths: tuple[str, ...], store: ReviewStore, where: str = "") -> tuple[
 
     Copies, damaged runs and unreadable files are reported on standard error.
     """
-    from gistpoint.tui.commands.run_list import print_problems, read_runs
+    from gistpoint.tui.commands.run_files import print_problems
+    from gistpoint.tui.commands.run_list import read_runs
 
     problems: list[ListedRun] = []
     found: dict[str, ReviewedRun] = {}

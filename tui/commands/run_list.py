@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any, Literal
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.requests import Request
-from gistpoint.core.text import plural, visible_line
+from gistpoint.core.text import plural, shortened, visible_line
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.document import RunDocument
@@ -27,15 +28,21 @@ from gistpoint.sessions.runs.happened import (
 from gistpoint.sessions.runs.kept import KeptRun
 from gistpoint.sessions.runs.opening import ListedRun, doubt_of, list_runs, open_run
 from gistpoint.tui.commands.arguments import JSON, READ_AS, WHERE, read_files_as
-from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, readable
+from gistpoint.tui.commands.command import DONE, NEGATIVE, readable
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
-from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table
+from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, print_text
+from gistpoint.tui.commands.run_files import (
+    print_problems,
+    problem_record,
+    review_book,
+    settled_document,
+)
 from gistpoint.tui.tables import Column
 
 if TYPE_CHECKING:
     from gistpoint.core.queries import RowQuery
     from gistpoint.core.query_grammar import KeptQueries
-    from gistpoint.sessions.annotations.reviews import Review, ReviewBook
+    from gistpoint.sessions.annotations.reviews import Review
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +95,7 @@ def listing(request: ListRuns) -> int:
     """Print the runs of files, folders and archives, reading each run to its end for a complete row.
 
     Return 2 if a named path can't be read, and 1 if nothing could be read or a run is doubtful. Raises
-    `UserError` without a path, and for options that exclude each other.
+    `UserError` if no path is given, and for options that exclude each other.
     """
     if _change_queries(request) and not request.paths:
         return DONE
@@ -108,7 +115,7 @@ def listing(request: ListRuns) -> int:
             print(f"gistpoint: {readable(f'{item.name}: {warning}')}", file=sys.stderr)
     nothing_read = bool(problems) and not found
     code = print_problems(problems, request.paths, NEGATIVE if nothing_read else DONE)
-    if not_read > (1 if nothing_read else 0):  # a single unread file was just reported by name
+    if not_read > (1 if nothing_read else 0):  # a single unread file has already been reported by name
         print(f"gistpoint: {plural(not_read, 'file')} not read.", file=sys.stderr)
     return code
 
@@ -116,7 +123,7 @@ def listing(request: ListRuns) -> int:
 def _check_options(request: ListRuns) -> None:
     """Raise `UserError` if options exclude each other."""
     if request.times and (request.profile or not request.json):
-        raise UserError("Times of runs are part of the JSON.", hint="Give --json too, without --profile.")
+        raise UserError("--times adds times to the JSON only.", hint="Give --json too, without --profile.")
     if request.profile and (request.group or request.csv):
         raise UserError("Profiles are grouped by task.", hint="Leave out --group and --csv, or --profile.")
 
@@ -125,7 +132,7 @@ def _change_queries(request: ListRuns) -> bool:
     """Keep, remove or print queries, and return whether that was requested.
 
     Raises `UserError` if a query can't be understood, kept or removed, if the file of the kept queries can't
-    be read, and for kept queries as JSON or CSV.
+    be read, and if kept queries are requested as JSON or CSV.
     """
     if not (request.save_query or request.forget_query or request.queries):
         return False
@@ -137,8 +144,8 @@ def _change_queries(request: ListRuns) -> bool:
     if request.save_query:
         if not request.where:
             raise UserError("There is no query to keep.", hint="Give it with --where.")
-        asked_for(request.where)
-        keep_query(config, request.save_query, request.where, asked_for)
+        parsed_query(request.where)
+        keep_query(config, request.save_query, request.where, parsed_query)
         print(f"gistpoint: Kept as @{request.save_query}.", file=sys.stderr)
     if request.forget_query:
         forget_query(config, request.forget_query)
@@ -153,7 +160,7 @@ def _change_queries(request: ListRuns) -> bool:
     return True
 
 
-def asked_for(where: str, kept: KeptQueries | None = None) -> RowQuery[FoundRun]:
+def parsed_query(where: str, kept: KeptQueries | None = None) -> RowQuery[FoundRun]:
     """Return the query over runs that `--where` gives; `kept` are by default the user's kept queries.
 
     Raises `UserError` if it can't be understood.
@@ -163,10 +170,8 @@ def asked_for(where: str, kept: KeptQueries | None = None) -> RowQuery[FoundRun]
     from gistpoint.sessions.annotations.reviews import WHOLE_VERDICTS
     from gistpoint.sessions.runs.run_queries import run_query
 
-    def contains(words: Callable[[Review], Iterable[str]]) -> Callable[[FoundRun, str, str], bool]:
-        return lambda found, key, word: any(
-            word in text.lower() for review in found.reviews for text in words(review)
-        )
+    def texts(words: Callable[[Review], Iterable[str]]) -> Callable[[FoundRun, str], Iterable[str]]:
+        return lambda found, key: (text for review in found.reviews for text in words(review))
 
     def is_given(name: str) -> Callable[[FoundRun], bool]:
         return lambda found: any(
@@ -175,11 +180,11 @@ def asked_for(where: str, kept: KeptQueries | None = None) -> RowQuery[FoundRun]
 
     given = QueryField(
         "verdict",
-        contains=contains(_verdict_words),
+        texts=texts(_verdict_words),
         own_words={name: is_given(name) for name in WHOLE_VERDICTS},
         has_words=False,
     )
-    labels = QueryField("labels", contains=contains(_label_words), has_words=False)
+    labels = QueryField("labels", texts=texts(_label_words), has_words=False)
     known = kept_queries(Locations.of_user().config) if kept is None else kept
     return run_query(where, known, (given, labels))
 
@@ -201,10 +206,26 @@ def _print_runs(request: ListRuns, found: list[FoundRun], problems: list[ListedR
     elif groups is not None:
         headings = [request.group or "", "runs", "solved", "unsolved", "median steps"]
         print_table(headings, [_group_row(name, members) for name, members in groups.items()])
+    elif found and sys.stdout.isatty():
+        _print_for_people(found)
     elif found:
         print_records(COLUMNS, found)
     else:
         print_nothing_found(request.paths, request.where, problems)
+
+
+def _print_for_people(found: Sequence[FoundRun]) -> None:
+    """Print a row for each run, with as much of its name as distinguishes it from the others."""
+    shared = commonprefix([item.name for item in found])  # noqa: RUF071 (ids may differ within a name)
+    folder = shared[: shared.rfind("/") + 1] if len(found) > 1 else ""
+    if folder:
+        print_text(f"in {folder}")
+    name: Column[FoundRun] = Column("run", lambda item: shortened(item.name[len(folder) :], _NAME))
+    print_records([name, *COLUMNS[1:]], found, whole=1)
+
+
+_NAME = 32
+"""The maximum length of a run's name on a terminal; a longer one is cut in the middle."""
 
 
 def print_nothing_found(paths: Sequence[str], where: str, problems: Sequence[ListedRun]) -> None:
@@ -271,22 +292,6 @@ def _print_profiles(request: ListRuns) -> int:
 # Reading
 
 
-def review_book() -> ReviewBook:
-    """Return the reviews of all reviewers."""
-    from gistpoint.core.attempts.clock import SystemTime
-    from gistpoint.sessions.annotations.reviewer import ReviewStore
-
-    return ReviewStore(Locations.of_user().reviews, SystemTime()).book
-
-
-def settled_document(document: RunDocument) -> RunDocument:
-    """Read a run to its end, and return it with the reviewers' decision on its pass."""
-    from gistpoint.sessions.annotations.settling import settle
-
-    document.build()
-    return settle(document, review_book())
-
-
 def found_runs(paths: Iterable[str], problems: list[ListedRun], where: str = "") -> Iterator[FoundRun]:
     """Yield the runs of files and folders that match a query, read to their ends.
 
@@ -297,7 +302,7 @@ def found_runs(paths: Iterable[str], problems: list[ListedRun], where: str = "")
     from gistpoint.sessions.runs.run_index import RunIndex, read_run
     from gistpoint.sessions.runs.run_queries import ContentFinder
 
-    query, book = asked_for(where), review_book()
+    query, book = parsed_query(where), review_book()
     with closing(RunIndex(Locations.of_user().cache)) as index:
         finder = ContentFinder(index)
         for listed in list_runs(paths, with_unread=True, known=index):
@@ -347,29 +352,9 @@ def read_runs(
 
 
 def _completed(early: Run, run: Run) -> Run:
-    """Return the complete header of a run; if it names no task, with that of the header read first."""
+    """Return the complete header of a run; if it names no task, with the task of the header read first."""
     derived = run.derived | (early.derived & {"task"})
     return run if run.task or not early.task else replace(run, task=early.task, derived=derived)
-
-
-def print_problems(problems: list[ListedRun], paths: Sequence[str], code: int) -> int:
-    """Print what could not be read, and return the exit code: `code` unless the problems call for another.
-
-    A named path that can't be read is a user error. A file that is not, or probably not, a run is a negative
-    verdict.
-    """
-    for item in problems:
-        shown = item.problem if item.name in item.problem else f"{item.name}: {item.problem}"
-        print(f"gistpoint: {readable(shown)}", file=sys.stderr)
-    named = [item for item in problems if item.name in paths]
-    if any(not item.is_verdict for item in named):
-        return MISTAKE
-    return NEGATIVE if named or any(item.is_verdict and item.size for item in problems) else code
-
-
-def problem_record(listed: ListedRun) -> dict[str, Any]:
-    """Return a file that could not be read, or that is probably not a run, as JSON data."""
-    return {"run": listed.name, "problem": listed.problem}
 
 
 # Columns
@@ -488,9 +473,9 @@ CSV_COLUMNS = (
         "test_runs",
     ),
     *("cause", "error", "error_step", "failing_tests", "failing_test_count", "answer", "happened"),
-    "same_call_and_result",
+    *("same_call_and_result", "derived"),
 )
-"""The columns of the CSV; lists are joined with spaces."""
+"""The columns of the CSV; lists, such as the names of derived values, are joined with spaces."""
 
 
 def _csv_row(found: FoundRun) -> dict[str, Any]:
@@ -514,7 +499,7 @@ LIST = CliCommand(
             "times": option("with --json, also the seconds of the model, of tools and of the user"),
             "csv": option("a row for each run as CSV"),
             "profile": option("what each run did when, and where runs of a task diverge"),
-            "sort": option("with --profile, the order of a task's runs"),
+            "sort": option("with --profile, the order of a task's runs", only_with=("profile",)),
             "read_as": READ_AS,
             "save_query": option(
                 "keep the query of --where under this name, to write it as @NAME", metavar="NAME"

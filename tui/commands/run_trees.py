@@ -23,7 +23,8 @@ from gistpoint.tui.commands.arguments import JSON, READ_AS, WHERE, read_files_as
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, argument
 from gistpoint.tui.commands.output import print_json, print_text
-from gistpoint.tui.commands.run_list import print_nothing_found, print_problems, problem_record, read_runs
+from gistpoint.tui.commands.run_files import print_problems, problem_record
+from gistpoint.tui.commands.run_list import print_nothing_found, read_runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import interactive
 
-_LOOK_S = 1.0
+_POLL_S = 1.0
 """Seconds between two checks of the files."""
 _PRINTED = frozenset({News.NEW, News.ENDED, News.FAILED, News.QUIET, News.GONE, News.UNREAD})
 
@@ -47,7 +47,8 @@ class WatchRuns(Request):
 def watch(request: WatchRuns) -> int:
     """Show the runs on a screen, or print a line for each piece of news, until stopped or `seconds` are over.
 
-    Return the exit code. Raises `UserError` if a path does not exist, and for lines for a blind reviewer.
+    Return the exit code. Raises `UserError` if a path does not exist, and if lines, which name outcomes, are
+    requested for a blind review.
     """
     for path in request.paths:
         if not Path(path).exists():
@@ -55,7 +56,7 @@ def watch(request: WatchRuns) -> int:
     read_files_as(request.read_as)
     if request.plain or request.json or request.seconds is not None or not interactive():
         if request.blind:
-            raise UserError("--blind is for the screen: the lines name the outcomes.", hint="Leave it out.")
+            raise UserError("--blind is only for the screen: lines name outcomes.", hint="Leave it out.")
         return _print_news(request)
     from gistpoint.tui.commands.review import review_settings
     from gistpoint.tui.review_app import ReviewApp
@@ -86,7 +87,7 @@ def _print_news(request: WatchRuns) -> int:
         if found.left_out != left_out:
             left_out = found.left_out
             print(f"gistpoint: {left_out_words(left_out)}", file=sys.stderr, flush=True)
-        left = min(_LOOK_S, until - time.monotonic())
+        left = min(_POLL_S, until - time.monotonic())
         if left <= 0:
             return DONE
         _pause(left)
@@ -148,7 +149,7 @@ WATCH = CliCommand(
         "paths": argument("FOLDER", "folders or files of runs"),
         "plain": option("print lines, even on a terminal"),
         "json": option("print a JSON object per line"),
-        "seconds": option("print lines for so many seconds, then end", "--for", metavar="SECONDS"),
+        "seconds": option("print lines for this many seconds, then end", "--for", metavar="SECONDS"),
         "reviewer": option("the reviewer's pseudonym (default: the login)", metavar="NAME"),
         "blind": option("hide the model and the outcome until the verdict"),
         "read_as": READ_AS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.locations import path_of
 from gistpoint.core.requests import Request
-from gistpoint.core.text import plural, visible_line
+from gistpoint.core.text import is_ordinary, plural, visible_line
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import OWN_FORMAT, TextScope
@@ -22,23 +22,26 @@ from gistpoint.sessions.runs.opening import ListedRun, doubt_of, list_runs, open
 from gistpoint.tui.commands.arguments import JSON, READ_AS, WHERE, read_files_as
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, argument, option
-from gistpoint.tui.commands.output import drawn_on, print_json, write_whole
-from gistpoint.tui.commands.run_list import found_runs, print_problems, problem_record, settled_document
+from gistpoint.tui.commands.output import drawn_on, is_stream, print_json, warn_unless_html, write_whole
+from gistpoint.tui.commands.run_files import print_problems, problem_record, settled_document
 
 if TYPE_CHECKING:
     from gistpoint.sessions.runs.found_lines import FoundLine
     from gistpoint.sessions.runs.opening import Wants
+    from gistpoint.sessions.runs.searching import Hit
 
 
 _BOLD, _PLAIN = "\x1b[1;33m", "\x1b[0m"
 """The codes that a terminal gets before and after a match."""
+_LONGEST_BLOCK = 1_000
+"""The maximum number of hits that are printed at once."""
 _MOST_UNREAD = 5
 """The maximum number of a folder's unreadable files that a search reports by name."""
 RUN_HELP = "a file, FILE#ID for one of several runs in it, or the id of an attempt"
 
 
 def open_named(name: str) -> RunDocument:
-    """Open a run, given its path, `FILE#ID`, or the id of a stored attempt.
+    """Return an open run, given its path, `FILE#ID`, or the id of a stored attempt.
 
     Raises `RunFileError` if it can't be read.
     """
@@ -59,8 +62,8 @@ def attempt_folder(name: str) -> Path | None:
     path, id = split_name(name)
     if id or "/" in name or path.exists():
         return None
-    from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.core.locations import Locations
+    from gistpoint.core.machine_time import SystemTime
     from gistpoint.sessions.attempts import AttemptStore
 
     try:
@@ -69,7 +72,7 @@ def attempt_folder(name: str) -> Path | None:
         return None
 
 
-def doubted(document: RunDocument) -> int:
+def warn_if_doubtful(document: RunDocument) -> int:
     """Return the exit code for a run that was read, and warn if it is doubtful."""
     doubt = doubt_of(document)
     if doubt:
@@ -103,30 +106,28 @@ def search(request: SearchRuns) -> int:
     query = Query(request.pattern, regex=request.regex, scopes=request.scope or tuple(TextScope))
     problems: list[ListedRun] = []
     rows: list[dict[str, Any]] = []
-    found = FoundLines()
+    found, print_lines = FoundLines(), _line_printer()
     searched, found_in, sieve = 0, set[str](), Sieve(query)
     paths = [str(attempt_folder(path) or path) for path in request.paths]
     for document in _documents(paths, problems, sieve.wants, request.where):
         searched += 1
-        for hit in search_document(document, query):
-            if request.json:
-                place = {"part": hit.part + 1, "start": hit.start, "end": hit.end, "line": hit.line}
-                step = None if hit.step is None else hit.step + 1
-                error = {"traceback_of": hit.error} if hit.error else {}
-                rows.append({"run": hit.run, "step": step, "scope": hit.scope.value, **place, **error})
-            printed = len(found.lines)
-            found.add([hit])
-            found_in.add(hit.run)
+        for block in _blocks(search_document(document, query)):
+            found_in.add(document.name)
+            found.add(block)
             # A line is printed only after its last match was found, because all its matches are marked.
-            if not request.json and len(found.lines) > printed > 0:
-                _print_line(found.lines[printed - 1])
+            lines = found.take(with_last=False)
+            if request.json:
+                rows += map(_hit_record, block)
+            else:
+                print_lines(lines)
+    last = found.take(with_last=True)
     if request.json:
         print_json(
             "gistpoint.search/1", {"hits": rows, "problems": [problem_record(item) for item in problems]}
         )
-    elif found.lines:
-        _print_line(found.lines[-1])
-        words = counted_words(len(found.lines), found.places)
+    elif last:
+        print_lines(last)
+        words = counted_words(found.taken, found.places)
         _print_count(words, f"{len(found_in):,} of {plural(searched, 'run')}", sieve.left_out)
     return _print_unread(problems, paths, DONE if found.places else NEGATIVE)
 
@@ -137,20 +138,58 @@ def _print_count(lines: str, runs: str, left_out: int) -> None:
     print(f"gistpoint: {lines} in {runs}{others}.", file=sys.stderr)
 
 
-def _print_line(found: FoundLine) -> None:
-    """Print a found line with its place, and with the error of the traceback that contains it, if any."""
-    hit, error = found.first, found.first.error
-    place = "" if hit.step is None else f":{hit.step + 1}"
-    start, line = f"{hit.run}{place}:{found.part}: ", found.quoted
-    after = f"  ({error})" if error else ""
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
-        print(visible_line(start + line + after))
-        return
-    at, pieces = 0, [visible_line(start)]
-    for first, end in found.marks:
-        pieces += [visible_line(line[at:first]), _BOLD, visible_line(line[first:end]), _PLAIN]
-        at = end
-    print("".join([*pieces, visible_line(line[at:] + after)]), file=drawn_on(sys.stdout))
+def _blocks(hits: Iterable[Hit]) -> Iterator[list[Hit]]:
+    """Yield hits in blocks of one step, which are printed at once; a step with very many has several."""
+    block: list[Hit] = []
+    for hit in hits:
+        if block and (hit.step != block[0].step or len(block) >= _LONGEST_BLOCK):
+            yield block
+            block = []
+        block.append(hit)
+    if block:
+        yield block
+
+
+def _hit_record(hit: Hit) -> dict[str, Any]:
+    place = {"part": hit.part + 1, "start": hit.start, "end": hit.end, "line": hit.line}
+    step = None if hit.step is None else hit.step + 1
+    error = {"traceback_of": hit.error} if hit.error else {}
+    return {"run": hit.run, "step": step, "scope": hit.scope.value, **place, **error}
+
+
+def _line_printer() -> Callable[[Sequence[FoundLine]], None]:
+    """Return the function that prints found lines: with marked matches on a terminal, otherwise as text."""
+    is_marked = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return _print_marked if is_marked else _print_plain
+
+
+def _print_plain(lines: Iterable[FoundLine]) -> None:
+    texts = [f"{_place_of(line)}{line.quoted}{_error_of(line)}" for line in lines]
+    # A block is tested once, instead of each of its lines.
+    if not is_ordinary("".join(texts)):
+        texts = [*map(visible_line, texts)]
+    sys.stdout.write("".join([f"{text}\n" for text in texts]))
+
+
+def _print_marked(lines: Iterable[FoundLine]) -> None:
+    for found in lines:
+        line, at, pieces = found.quoted, 0, [visible_line(_place_of(found))]
+        for first, end in found.marks:
+            pieces += [visible_line(line[at:first]), _BOLD, visible_line(line[first:end]), _PLAIN]
+            at = end
+        print("".join([*pieces, visible_line(line[at:] + _error_of(found))]), file=drawn_on(sys.stdout))
+
+
+def _place_of(found: FoundLine) -> str:
+    """Return the run, step and part of a found line, as they are printed before it."""
+    step = found.first.step
+    return f"{found.first.run}{'' if step is None else f':{step + 1}'}:{found.part}: "
+
+
+def _error_of(found: FoundLine) -> str:
+    """Return the error of the traceback that contains a found line, as it is printed after the line."""
+    error = found.first.error
+    return f"  ({error})" if error else ""
 
 
 def _print_unread(problems: list[ListedRun], paths: Sequence[str], code: int) -> int:
@@ -178,6 +217,8 @@ def _documents(
     Files that can't be read are added to `problems`.
     """
     if where:
+        from gistpoint.tui.commands.run_list import found_runs
+
         yield from (open_run(found.name) for found in found_runs(paths, problems, where))
         return
     for listed in list_runs(paths, wants=wants, with_unread=True):
@@ -226,6 +267,8 @@ def _convert_all(request: ConvertRun) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"{folder} is not a folder: {error.strerror}.", hint="Name another one.") from error
+    from gistpoint.tui.commands.run_list import found_runs
+
     problems: list[ListedRun] = []
     codes: list[int] = []
     for found in found_runs([request.recorded], problems, request.where):
@@ -251,10 +294,10 @@ def _convert_one(request: ConvertRun, opened: RunDocument) -> int:
         _write_html(document, request)
     else:
         _write_pieces(write(document), request)
-    return max(doubted(document), _damaged(document))
+    return max(warn_if_doubtful(document), _warn_if_damaged(document))
 
 
-def _damaged(document: RunDocument) -> int:
+def _warn_if_damaged(document: RunDocument) -> int:
     """Return the exit code for the journal of an attempt, and warn if it is damaged."""
     if document.header.format != OWN_FORMAT or not document.warnings:
         return DONE
@@ -281,7 +324,8 @@ def _write_html(document: RunDocument, request: ConvertRun) -> None:
     from gistpoint.sessions.exports.html.page import HtmlRunPage, PageOfRun, html_pages
 
     target = path_of(request.output or "/dev/stdout")
-    if not _is_stream(target):
+    if not is_stream(target):
+        warn_unless_html(target)
         _write_html_pages([*html_pages(document, target)], target, request)
         return
     document.build()
@@ -290,25 +334,20 @@ def _write_html(document: RunDocument, request: ConvertRun) -> None:
     texts, characters = page.left_out
     if texts:
         left_out = f"{plural(characters, 'character')} of {plural(texts, 'text')}"
-        print(f"gistpoint: The page leaves out {left_out}; with -o FILE, none is left out.", file=sys.stderr)
-
-
-def _is_stream(target: Path) -> bool:
-    """Return whether a target is standard output or a device, even if a shell sends it to a file."""
-    return target.absolute().parts[1:2] in (("dev",), ("proc",)) or (target.exists() and not target.is_file())
+        print(f"gistpoint: The page leaves out {left_out}; -o FILE writes all of it.", file=sys.stderr)
 
 
 def _write_html_pages(pages: Sequence[tuple[Path, Iterator[str]]], target: Path, request: ConvertRun) -> None:
     """Write the pages of a run, and remove the pages of a longer run that were written here before.
 
-    Raises `UserError` if a page would replace a file that is none of them.
+    Raises `UserError` if a page would replace a file that is not a page of a run.
     """
     from gistpoint.sessions.exports.html.page import is_page_of, page_path
 
     for path, _ in pages:
         if path != target and path.exists() and not (path.is_file() and is_page_of(path, target)):
             raise UserError(
-                f"{path} would be a page of the run, but it is another file.",
+                f"A page of the run would replace {path}, which is another file.",
                 hint="Move it away, or choose another name.",
             )
     for path, pieces in pages:

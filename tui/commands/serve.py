@@ -12,7 +12,7 @@ from gistpoint.core.errors import SandboxUnavailableError, UserError, extra_hint
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.requests import Count, IsolationChoice, Port, Request
 from gistpoint.object_graph import build_services
-from gistpoint.tui.commands.arguments import JSON, JsonWanted, sandbox_word
+from gistpoint.tui.commands.arguments import JSON, JsonRequest, sandbox_option
 from gistpoint.tui.commands.command import DONE, CommandParser, CommandRow, Handler, add_commands
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
@@ -73,7 +73,7 @@ class RevokeLink(Request):
     person: str
 
 
-def show_links(request: JsonWanted) -> int:
+def show_links(request: JsonRequest) -> int:
     """Print who has a link, and for which tasks or study. Return the exit code."""
     from gistpoint.core.readable import moment
 
@@ -89,14 +89,14 @@ def show_links(request: JsonWanted) -> int:
         print_text("Nobody has a link. `gistpoint serve --for P01=TASK` makes one.")
     else:
         rows = [
-            [who, moment(link.made_utc_ms, now_ms=clock.utc_ms()), _words(link.assigned)]
+            [who, moment(link.made_utc_ms, now_ms=clock.utc_ms()), _assigned_words(link.assigned)]
             for who, link in links.items()
         ]
         print_table(["participant", "made", "for"], rows)
     return DONE
 
 
-def _words(assigned: Assigned) -> str:
+def _assigned_words(assigned: Assigned) -> str:
     return f"study {assigned.study}" if assigned.study else ", ".join(task[:8] for task in assigned.tasks)
 
 
@@ -124,7 +124,7 @@ def serve(request: ServeParticipants) -> int:
     if not people:
         raise UserError(
             "Nobody has a link.",
-            hint="gistpoint serve --for P01=TASK,TASK, or --study DIR; `gistpoint task list`.",
+            hint="Give links with --for P01=TASK,TASK or --study DIR; `gistpoint task list` lists the tasks.",
         )
     sandbox = request.sandbox
     for assigned in set(people.values()):
@@ -165,7 +165,7 @@ def _log(words: str) -> None:
 
 
 def _clock() -> TimeSource:
-    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.core.machine_time import SystemTime
 
     return SystemTime()
 
@@ -255,7 +255,8 @@ def _people(request: ServedPeople) -> dict[str, Assigned]:
         who, is_given, tasks = text.partition("=")
         if not is_given or not tasks.strip(", "):
             raise UserError(
-                f"--for {text!r} is not CODE=TASK,TASK.", hint="For example --for P01=remove-hard,gist-easy"
+                f"--for {text!r} is not CODE=TASK,TASK.",
+                hint="An example is --for P01=dear-tickets,whole-railway.",
             )
         typed.append((who, tasks))
     store = build_services(IsolationChoice()).tasks
@@ -344,7 +345,7 @@ def _require_servable(assigned: Assigned, sandbox: str | None) -> None:
 
 
 LINKS = CliCommand(
-    JsonWanted,
+    JsonRequest,
     show_links,
     {"json": JSON},
     about="Lists who has a link. A link itself is shown once, when it is made.",
@@ -381,7 +382,7 @@ _SERVE = CliCommand(
                 ),
                 "cert": option("serve TLS, with this certificate", metavar="FILE"),
                 "key": option("the certificate's key", metavar="FILE"),
-                "behind_proxy": option("a proxy before the server provides TLS"),
+                "behind_proxy": option("a proxy in front of the server provides TLS"),
             },
             title="address",
         ),
@@ -392,7 +393,7 @@ _SERVE = CliCommand(
             "memory for the program of each participant, without the tests that it runs (default: {default})",
             metavar="MIB",
         ),
-        "sandbox": sandbox_word("bwrap, docker or landlock"),
+        "sandbox": sandbox_option("bwrap, docker or landlock"),
     },
     about=(
         "Serves each participant their tasks in a browser, through their own link. Their work is kept on"

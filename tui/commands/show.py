@@ -15,8 +15,8 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.commands.arguments import READ_AS, read_files_as
 from gistpoint.tui.commands.options import CliCommand, argument, option, reader_of
 from gistpoint.tui.commands.output import print_text
-from gistpoint.tui.commands.run_list import settled_document
-from gistpoint.tui.commands.runs import RUN_HELP, doubted, open_named
+from gistpoint.tui.commands.run_files import settled_document
+from gistpoint.tui.commands.runs import RUN_HELP, open_named, warn_if_doubtful
 
 _LONGEST_SHOWN = 20_000
 """The number of characters above which a step's text is cut in the middle, without `--whole`."""
@@ -59,12 +59,12 @@ def show(request: ShowRun) -> int:
         from gistpoint.tui.commands.profiles import print_profile
 
         print_profile(document, as_json=request.json)
-        return doubted(document)
+        return warn_if_doubtful(document)
     if request.step is not None and not document.ensure(request.step - 1):
         count = document.step_count
         raise UserError(f"{request.recorded} has {plural(count, 'step')}: there is no step {request.step}.")
     _print(document, request)
-    return doubted(document)
+    return warn_if_doubtful(document)
 
 
 def _print(document: RunDocument, request: ShowRun) -> None:
@@ -92,10 +92,13 @@ def _print_times(request: ShowRun) -> int:
 
     other = request.profile or request.step is not None or not request.times
     if other or (request.csv and request.json):
-        raise UserError("The times of a run are one output.", hint="Give --times, or --times --csv, alone.")
+        raise UserError(
+            "The times of a run are printed alone, as text, CSV or JSON.",
+            hint="Give --times, --times --csv or --times --json, and nothing else.",
+        )
     document = settled_document(open_named(request.recorded))
     print_times(document, as_json=request.json, as_csv=request.csv)
-    return doubted(document)
+    return warn_if_doubtful(document)
 
 
 def _step_number(text: str) -> int:

@@ -45,7 +45,7 @@ def solve(request: SolveRequest) -> int:
 
 
 def _require_same(request: SolveRequest, resumed: AttemptSummary) -> None:
-    """Raise `UserError` if a request gives an attempt that is resumed another role or participant."""
+    """Raise `UserError` if a request would change the role or the participant of a resumed attempt."""
     role, participant = request.role, request.participant
     # attempts at the public demo are never baselines
     roles = {None, resumed.role} | ({Role.BASELINE.value} if resumed.role == Role.DEMO else set())

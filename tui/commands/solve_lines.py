@@ -116,7 +116,7 @@ def _require_code_in_its_place(tool: Tool, arguments: Mapping[str, str]) -> None
 
     The tool would refuse the call, and a refused call has a cost.
     """
-    code = next((a.name for a in tool.arguments if a.kind is ArgumentKind.CODE), "")
+    code = next((argument.name for argument in tool.arguments if argument.kind is ArgumentKind.CODE), "")
     misplaced = [value for name, value in arguments.items() if name != code and value.startswith("@")]
     given = arguments.get(code, "")
     if code and misplaced and not given.startswith("@") and not any(map(str.isspace, given)):

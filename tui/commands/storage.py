@@ -1,4 +1,4 @@
-"""`gistpoint admin paths`, `cache`, `clean`, `backup` and `restore`: where data are, and how to keep them."""
+"""`gistpoint admin paths`, `cache`, `clean`, `backup` and `restore`: where data is stored, and its backup."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gistpoint import __version__
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.requests import Count, Request
 from gistpoint.core.text import plural
-from gistpoint.tui.commands.arguments import JSON, JsonWanted
+from gistpoint.tui.commands.arguments import JSON, JsonRequest
 from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gistpoint.sandbox.housekeeping import StoredItem
 
 
-def paths(shown: JsonWanted) -> int:
+def paths(request: JsonRequest) -> int:
     """Print the paths of all data, without creating any. Return the exit code."""
     locations = Locations.of_user()
     places = {
@@ -37,7 +37,7 @@ def paths(shown: JsonWanted) -> int:
         "cache": locations.cache,
         "environments": locations.environments,
     }
-    if shown.json:
+    if request.json:
         print_json("gistpoint.paths/1", {name: str(path) for name, path in places.items()})
     else:
         print_table(["what", "where"], [[name, str(path)] for name, path in places.items()])
@@ -47,17 +47,17 @@ def paths(shown: JsonWanted) -> int:
 _MIB, _DAY_S = 1 << 20, 24 * 3600
 
 
-def listing(shown: JsonWanted) -> int:
+def listing(request: JsonRequest) -> int:
     """Print the contents of the cache. Return the exit code."""
     from gistpoint.sandbox import housekeeping
 
     locations = Locations.of_user()
-    _print(shown, housekeeping.kept(locations.cache, _homes(locations)), "kept")
+    _print(request, housekeeping.kept(locations.cache, _homes(locations)), "kept")
     return DONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CleanCache(JsonWanted):
+class CleanCache(JsonRequest):
     """A request to empty the cache, or to remove what was not used for `unused` days."""
 
     unused: Count | None = None
@@ -76,9 +76,9 @@ def _homes(locations: Locations) -> list[Path]:
     return list(dict.fromkeys([locations.data, locations.config]))
 
 
-def _print(shown: JsonWanted, items: Sequence[StoredItem], word: str) -> None:
+def _print(request: JsonRequest, items: Sequence[StoredItem], word: str) -> None:
     total = sum(item.size for item in items)
-    if shown.json:
+    if request.json:
         print_json("gistpoint.cache/1", {word: [asdict(item) for item in items], "bytes": total})
         return
     if items:
@@ -104,7 +104,7 @@ def backup(request: MakeBackup) -> int:
         made = make_backup(Locations.of_user(), target, __version__, work.run, with_key=request.with_key)
     print_text(f"{target}: {plural(made.files, 'file')}, {made.bytes / _MIB:.1f} MiB, written and checked.")
     if made.left_out:
-        print_text(f"Not in it: {plural(made.left_out, 'file')} that are links or vanished meanwhile.")
+        print_text(f"Left out: {plural(made.left_out, 'file')}: links, or files that vanished meanwhile.")
     if made.with_key:
         print_text("It contains the key of this machine: whoever has it can forge records. Keep it safe.")
     else:
@@ -160,13 +160,13 @@ RESTORE = CliCommand(
     ),
 )
 _SHOWN = OptionTable({"json": JSON})
-PATHS = CliCommand(JsonWanted, paths, _SHOWN)
-LIST = CliCommand(JsonWanted, listing, _SHOWN)
+PATHS = CliCommand(JsonRequest, paths, _SHOWN)
+LIST = CliCommand(JsonRequest, listing, _SHOWN)
 CLEAN = CliCommand(
     CleanCache,
     clean,
     {
-        "unused": option("remove only what was not used for so many days", metavar="DAYS"),
+        "unused": option("remove only what has not been used for this many days", metavar="DAYS"),
         "json": JSON,
     },
 )

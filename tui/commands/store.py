@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.readable import stamp
 from gistpoint.core.requests import Request
 from gistpoint.core.text import plural, visible_line
@@ -20,7 +20,7 @@ from gistpoint.sessions.team.address import (
     chosen_address,
     parse_address,
 )
-from gistpoint.tui.commands.arguments import JSON, JsonWanted, NoChoice
+from gistpoint.tui.commands.arguments import JSON, EmptyRequest, JsonRequest
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
@@ -56,7 +56,7 @@ class UseStore(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SyncStore(JsonWanted):
+class SyncStore(JsonRequest):
     """A request to send and fetch everything; with `deleted`, also fetch tasks deleted on this machine."""
 
     deleted: bool = False
@@ -90,7 +90,7 @@ def use(request: UseStore) -> int:
     return DONE
 
 
-def init(_: NoChoice) -> int:
+def init(_: EmptyRequest) -> int:
     """Make the schema and the roles. Return 1 if somebody else has to make the roles."""
     from gistpoint.sessions.team.connecting import REVISION, engine_of, reaching, require_extra, upgrade
 
@@ -120,7 +120,7 @@ def init(_: NoChoice) -> int:
     return NEGATIVE
 
 
-def status(request: JsonWanted) -> int:
+def status(request: JsonRequest) -> int:
     """Print the state of the store. Return 1 if it does not answer."""
     locations = Locations.of_user()
     address = chosen_address(locations.config)
@@ -217,7 +217,7 @@ def sync(request: SyncStore) -> int:
     return NEGATIVE if done.alarms else DONE
 
 
-def check(request: JsonWanted) -> int:
+def check(request: JsonRequest) -> int:
     """Print all differences between the files and the store. Return 1 if there is one.
 
     Raises `TeamStoreError` if the user may only read the store.
@@ -255,7 +255,7 @@ USE = CliCommand(
     ),
 )
 INIT = CliCommand(
-    NoChoice,
+    EmptyRequest,
     init,
     OptionTable(),
     about=(
@@ -265,7 +265,7 @@ INIT = CliCommand(
     ),
 )
 STATUS = CliCommand(
-    JsonWanted,
+    JsonRequest,
     status,
     {"json": JSON},
     about=(
@@ -286,7 +286,7 @@ SYNC = CliCommand(
     ),
 )
 CHECK = CliCommand(
-    JsonWanted,
+    JsonRequest,
     check,
     {"json": JSON},
     about=(

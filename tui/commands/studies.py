@@ -24,7 +24,7 @@ from gistpoint.sessions.studies.course import (
     preregistration,
 )
 from gistpoint.sessions.studies.folder import StudyFolder
-from gistpoint.tui.commands.arguments import JSON, JsonWanted, NoChoice
+from gistpoint.tui.commands.arguments import JSON, EmptyRequest, JsonRequest
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.options import (
     CliCommand,
@@ -61,8 +61,8 @@ class NamedStudy(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyShown(NamedStudy):
-    """A request about a study, whose output is JSON if `json` is set."""
+class StudyRequest(NamedStudy):
+    """A request about a study. With `json`, the output is JSON."""
 
     json: bool = False
 
@@ -95,24 +95,24 @@ class StudyCommand(Generic[R]):
         parser.description = self._about
         add_options(parser, NamedStudy, _NAMED)
         add_options(parser, self._request, self._options)
-        add_options(parser, JsonWanted, self._json)
+        add_options(parser, JsonRequest, self._json)
         return self.run
 
     def run(self, given: argparse.Namespace) -> int:
         """Open the study, carry out the request that parsed options describe, and return the exit code."""
         study = open_study(request_of(NamedStudy, _NAMED, given).study)
-        as_json = request_of(JsonWanted, self._json, given).json
+        as_json = request_of(JsonRequest, self._json, given).json
         return self._run(study, request_of(self._request, self._options, given), as_json)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewStudyShown(StudyShown):
+class NewStudyRequest(StudyRequest):
     """A request to make a study in the folder `study`."""
 
     new: NewStudy
 
 
-def new(request: NewStudyShown) -> int:
+def new(request: NewStudyRequest) -> int:
     """Make the folder of a study, and print how to continue. Return the exit code."""
     new_study(path_of(request.study), Locations.of_user(), request.new)
     study = open_study(request.study)
@@ -130,7 +130,7 @@ def new(request: NewStudyShown) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyCheck(StudyShown):
+class StudyCheck(StudyRequest):
     """A request to check a study or, with `prereg`, to describe it for a pre-registration."""
 
     prereg: bool = False
@@ -180,7 +180,7 @@ def check(request: StudyCheck) -> int:
     return DONE if good else NEGATIVE
 
 
-def opening(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
+def opening(study: StudyFolder, _: EmptyRequest, as_json: bool) -> int:
     """Open a study for participants. Return the exit code."""
     open_for_people(study)
     if as_json:
@@ -217,7 +217,7 @@ def amend(study: StudyFolder, request: AmendStudy, as_json: bool) -> int:
     return DONE
 
 
-def close(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
+def close(study: StudyFolder, _: EmptyRequest, as_json: bool) -> int:
     """Close a study. Return the exit code."""
     close_study(study)
     if as_json:
@@ -228,7 +228,7 @@ def close(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
 
 
 NEW = CliCommand(
-    NewStudyShown,
+    NewStudyRequest,
     new,
     {
         "study": argument("DIR", "the folder to make; its name becomes the study's id"),
@@ -241,8 +241,7 @@ NEW = CliCommand(
                 ),
                 "template": option(
                     "the design: one condition; with and without a chat assistant; gists with and"
-                    " without running"
-                    " code; three budgets (default: {default})"
+                    " without running code; three budgets; that of the Breakpoint paper (default: {default})"
                 ),
             }
         ),
@@ -274,7 +273,7 @@ CHECK = CliCommand(
     ),
 )
 OPEN = StudyCommand(
-    NoChoice,
+    EmptyRequest,
     opening,
     about=(
         "Freezes the declaration: its hash is recorded in the log and with every attempt. Declare"
@@ -296,5 +295,7 @@ AMEND = StudyCommand(
     ),
 )
 CLOSE = StudyCommand(
-    NoChoice, close, about="Ends a study: nobody can continue it, and the organiser's screens show results."
+    EmptyRequest,
+    close,
+    about="Ends a study: nobody can continue it, and the organiser's screens show results.",
 )

@@ -27,18 +27,18 @@ from gistpoint.sessions.studies.settling import (
     record_runs_read,
 )
 from gistpoint.sessions.studies.solvers import SolverRuns
-from gistpoint.tui.commands.arguments import JSON, NoChoice
+from gistpoint.tui.commands.arguments import JSON, EmptyRequest
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, Option, OptionTable, argument, option
 from gistpoint.tui.commands.output import make_folder, print_json, print_table, print_text, write_whole
 from gistpoint.tui.commands.progress import ProgressLine, long_work
-from gistpoint.tui.commands.studies import STUDY, StudyCommand, StudyShown
+from gistpoint.tui.commands.studies import STUDY, StudyCommand, StudyRequest
 from gistpoint.tui.study_opening import open_study
 
 _TIME = re.compile(r"(?:(?:(\d{1,9}):)?(\d{1,9}):)?(\d{1,9}(?:\.\d{1,3})?)")
 
 
-def solvers(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
+def solvers(study: StudyFolder, _: EmptyRequest, as_json: bool) -> int:
     """Print the runs of the declared models, and record that they were read.
 
     Return 1 if a model has no run that counts.
@@ -109,7 +109,7 @@ def _result(row: AttemptRow | None) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CorrectAttempt(StudyShown):
+class CorrectAttempt(StudyRequest):
     """A request to count a span of an attempt's time as another activity."""
 
     settled: SettleAttempt
@@ -168,7 +168,7 @@ def export(study: StudyFolder, request: ExportStudy, as_json: bool) -> int:
     """Export a study to a folder. Return the exit code."""
     with long_work(quiet=as_json, kept="The same command writes every file again.", asks_token=False) as work:
         done = export_study(study, request, _write, work.run)
-        make_folder(path_of(request.output))  # even if no format has a file
+        make_folder(path_of(request.output))  # exists afterwards even if no format has a file
     simulated = study.study.simulated
     if as_json:
         values = {"simulated": simulated, "files": done.files, "problems": list(done.problems)}
@@ -214,7 +214,7 @@ def _formats(text: str) -> ExportFormats:
 
 
 SOLVERS = StudyCommand(
-    NoChoice,
+    EmptyRequest,
     solvers,
     about=(
         "Lists the runs named by [[solver]] in study.toml: the task of each, or why it has none, and"

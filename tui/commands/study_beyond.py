@@ -31,16 +31,16 @@ from gistpoint.sessions.studies.repairs import (
 from gistpoint.sessions.studies.writers import checked_code
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.confirming import asked_row, asked_words, is_odd
+from gistpoint.tui.commands.confirming import needs_attention, outcome_row, outcome_words
 from gistpoint.tui.commands.options import CliCommand, OptionTable, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, require_terminal
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.commands.studies import STUDY, UNBLIND, NamedStudy, StudyShown
+from gistpoint.tui.commands.studies import STUDY, UNBLIND, NamedStudy, StudyRequest
 from gistpoint.tui.study_opening import open_study
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepairComparison(StudyShown):
+class RepairComparison(StudyRequest):
     """A request to compare the passing repairs of a study with the originals."""
 
     repairs: CompareRepairs
@@ -82,7 +82,7 @@ def compare(request: RepairComparison) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConfirmStudy(StudyShown):
+class ConfirmStudy(StudyRequest):
     """A request to confirm the passes of a study."""
 
     isolation: IsolationChoice
@@ -108,14 +108,14 @@ def confirm(request: ConfirmStudy) -> int:
         for one in confirm_study(build_services(request.isolation), folder, waiting.here, work.run):
             found.append(one)
             if not request.json:
-                print_text(f"{one.attempt_id}: {asked_words(one)}")
+                print_text(f"{one.attempt_id}: {outcome_words(one)}")
     if request.json:
-        rows = [asked_row(one) for one in found]
+        rows = [outcome_row(one) for one in found]
         values = {"study": folder.study.id, "attempts": rows, "elsewhere": list(waiting.elsewhere)}
         print_json("gistpoint.study-confirm/1", values)
     else:
         _print_waiting(waiting)
-    return NEGATIVE if waiting.elsewhere or any(map(is_odd, found)) else DONE
+    return NEGATIVE if waiting.elsewhere or any(map(needs_attention, found)) else DONE
 
 
 def _confirm_unseen(request: ConfirmStudy, folder: StudyFolder) -> int:
@@ -177,9 +177,8 @@ def read_changes(request: BlindReading) -> int:
 
     def shown(item: ReadingItem) -> ShownChange:
         failing = tuple(failure.id for failure in item.task.brief.failing)
-        return ShownChange(
-            item.task.source.name, failing, item.repair.change(SourceTree.open(item.task.tree_path))
-        )
+        files = item.repair.change(SourceTree.open(item.task.tree_path))
+        return ShownChange(item.task.source.name, failing, files, f"{folder.study.id} {item.repair.key}")
 
     def keep(place: int, answer: MergeAnswer) -> None:
         record_reading(folder, reader, items[place], answer.decision, answer.why)
@@ -187,7 +186,7 @@ def read_changes(request: BlindReading) -> int:
     changes = [shown(item) for item in items]
 
     def first() -> BlindReadingScreen:
-        return BlindReadingScreen(changes, answers, keep)
+        return BlindReadingScreen(changes, answers, keep, reader=reader)
 
     return OneScreenApp(Locations.of_user(), "screens/study/reading.tcss", first).run_to_exit_code()
 

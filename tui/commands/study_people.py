@@ -43,7 +43,8 @@ from gistpoint.tui.study_opening import is_shared
 def enrol(study: StudyFolder, request: EnrolPeople, as_json: bool) -> int:
     """Enrol one participant or several, and return the exit code.
 
-    If their codes can't be printed, the error names the command that lists them.
+    Raises `StudyError` if they can't be enrolled. It is also raised if they were enrolled, but their codes
+    can't be printed: the hint then names the command that lists the codes.
     """
     people = enrol_people(study, request)
     try:
@@ -130,7 +131,7 @@ class PayPeople(Request):
 
 
 def _require_one_form(output: str | None, *, as_json: bool) -> None:
-    """Raise `StudyError` if a file is named, which gets no JSON."""
+    """Raise `StudyError` if both a file and JSON are requested."""
     if as_json and output is not None:
         raise StudyError("JSON is printed, and not written to a file.", hint="Leave out --json, or -o.")
 
@@ -138,7 +139,7 @@ def _require_one_form(output: str | None, *, as_json: bool) -> None:
 def pay(study: StudyFolder, request: PayPeople, as_json: bool) -> int:
     """Print or write the minutes, the completion and the pay of each participant, without results.
 
-    Return the exit code. Raises `StudyError` for a file and JSON.
+    Return the exit code. Raises `StudyError` if both a file and JSON are requested.
     """
     _require_one_form(request.output, as_json=as_json)
     hidden = outcomes_hidden(study, unblind=False)
@@ -171,7 +172,7 @@ class CopyConsent(Request):
 def consent(study: StudyFolder, request: CopyConsent, as_json: bool) -> int:
     """Print a copy of the consent, or write it to a file. Return the exit code.
 
-    Raises `StudyError` for a file and JSON.
+    Raises `StudyError` if both a file and JSON are requested.
     """
     _require_one_form(request.output, as_json=as_json)
     text = copy_for(study, request.code)

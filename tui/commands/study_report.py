@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gistpoint.core.analysis.findings import FindingsTable, Number
+from gistpoint.core.analysis.findings import Number
 from gistpoint.core.analysis.printing import NOTHING, number_words, shortfall_words, value_words
 from gistpoint.core.analysis.running import RanAnalysis
 from gistpoint.core.errors import UserError
@@ -21,7 +21,7 @@ from gistpoint.sessions.studies.analysing import AnalyseStudy, analyse_study, re
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import option
-from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
+from gistpoint.tui.commands.output import print_json, print_table, print_text, warn_unless_html, write_whole
 from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.commands.studies import UNBLIND, StudyCommand
 
@@ -64,6 +64,7 @@ def report(study: StudyFolder, request: ReportPage, as_json: bool) -> int:
     require_page()
     made = _analysed(study, AnalyseStudy(unblind=request.unblind), quiet=as_json)
     target = page_name(study.root, request.output, simulated=made.simulated)
+    warn_unless_html(target)
     others = _other_files(target)
     # Stopped by the token, since an interrupt raised while a figure is drawn can be lost in a callback.
     with long_work(quiet=as_json, kept="Nothing was written.") as work:
@@ -121,17 +122,13 @@ def _print_analysis(ran: RanAnalysis, *, simulated: bool) -> None:
         print_text(f"  FAILED: {ran.failed}")
     for words in shortfall_words(findings.not_estimated):
         print_text(f"  {words}")
-    for table in findings.tables or ([_of_numbers(findings.numbers.items())] if findings.numbers else []):
+    for table in findings.printed_tables:
         print_text(f"  {mark}{table.title}")
         print_table(table.columns, ([_cell(cell) for cell in row] for row in table.rows))
         if table.note:
             print_text(f"  {table.note}")
     for note in findings.notes:
         print_text(f"  - {note}")
-
-
-def _of_numbers(numbers: Iterable[tuple[str, Number]]) -> FindingsTable:
-    return FindingsTable("Estimates", ("key", "estimate"), tuple(numbers))
 
 
 def _cell(cell: Number | float | int | str | None) -> str:

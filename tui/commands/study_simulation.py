@@ -22,7 +22,7 @@ from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import CliCommand, Option, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
-from gistpoint.tui.commands.studies import StudyCommand, StudyShown
+from gistpoint.tui.commands.studies import StudyCommand, StudyRequest
 
 
 def simulate(study: StudyFolder, request: SimulateStudy, as_json: bool) -> int:
@@ -34,7 +34,7 @@ def simulate(study: StudyFolder, request: SimulateStudy, as_json: bool) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DemoStudy(StudyShown):
+class DemoStudy(StudyRequest):
     """A request to write the demo's study into a folder."""
 
     study: str = "demo-study"
@@ -166,8 +166,8 @@ POWER = StudyCommand(
         "effect": option("the difference in rates, or ratio of times, to be detected", metavar="D"),
         "rate": _number("--rate", "the share solved (default: {default}, which makes the interval widest)"),
         "ability": _number("--ability", "standard deviation of persons, in logits"),
-        "task": _number("--task", "standard deviation of tasks, logits"),
-        "sigma": _number("--sigma", "of the logarithm of a person's time"),
+        "task": _number("--task", "standard deviation of tasks, in logits"),
+        "sigma": _number("--sigma", "standard deviation of the logarithm of a person's time"),
         "repeats": option("runs of a model at each task (default: {default})", metavar="K"),
     },
     about=(

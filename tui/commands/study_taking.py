@@ -81,7 +81,7 @@ def app_of(folder: StudyFolder, code: str, *, again: str = "") -> StudyApp:
         part,
         services,
         command,
-        sandbox_ready=lambda: _works(demand),
+        sandbox_ready=lambda: _can_isolate(demand),
         chat_models=_chat_models(folder.study, services),
         # A participant in a browser has no access to files on this machine.
         copies=None if again else Path.cwd(),
@@ -106,8 +106,8 @@ def chat_model_names(study: Study) -> tuple[str, ...]:
     return tuple(sorted(set(chats)))
 
 
-def _works(demand: str | None) -> bool:
-    """Return whether the demanded sandbox works here; if none is demanded, whether any backend isolates."""
+def _can_isolate(demand: str | None) -> bool:
+    """Return whether the required sandbox works here; if none is required, whether any backend isolates."""
     from gistpoint.sandbox.ladder import choose
 
     try:

@@ -15,7 +15,7 @@ from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import CliCommand, argument
 from gistpoint.tui.commands.output import print_json, print_text
-from gistpoint.tui.commands.studies import StudyShown
+from gistpoint.tui.commands.studies import StudyRequest
 from gistpoint.tui.study_opening import open_study
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.address import StoreAddress
 
 
-def sharing(request: StudyShown) -> int:
+def sharing(request: StudyRequest) -> int:
     """Put a study on the team's store. Return the exit code.
 
     Raises `StudyError` if no store is chosen.
@@ -82,7 +82,7 @@ def _address_of(study: StudyFolder) -> StoreAddress:
 
 
 SHARE = CliCommand(
-    StudyShown,
+    StudyRequest,
     sharing,
     {"study": argument("DIR", "the study's folder"), "json": JSON},
     about=(

@@ -20,7 +20,7 @@ from gistpoint.tui.commands.progress import long_work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportCall(ImportRecords):
+class ImportRequest(ImportRecords):
     """A request to import records; with `pending`, the records that wait are only listed."""
 
     pending: bool = False
@@ -28,7 +28,7 @@ class ImportCall(ImportRecords):
     isolation: IsolationChoice = field(default_factory=IsolationChoice)
 
 
-def import_records(request: ImportCall) -> int:
+def import_records(request: ImportRequest) -> int:
     """Import the records that are not stored yet, and print a row for each.
 
     With `pending`, only list the records that wait. Return 1 if a record was refused or has to wait. Raises
@@ -98,7 +98,7 @@ def _print_pending(ledger: ImportLedger, *, as_json: bool) -> int:
 
 
 IMPORT = CliCommand(
-    ImportCall,
+    ImportRequest,
     import_records,
     {
         "data_set": argument("", "the data set whose format the records have"),
@@ -107,7 +107,7 @@ IMPORT = CliCommand(
             "TOML file with the locations of repositories, and what their suites need", metavar="FILE.toml"
         ),
         "only": option("only records whose repository, file or function contains this text", metavar="TEXT"),
-        "pending": option("list the records that wait for their repository"),
+        "pending": option("list the records whose repository is not available yet"),
         "min_failing": option("number of failing tests that a task needs (default: {default})", metavar="N"),
         "json": JSON,
         "isolation": ISOLATION,

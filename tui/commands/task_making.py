@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from gistpoint import __version__
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.corruption.rounds import LoopSettings
 from gistpoint.core.errors import CancelledError, InfrastructureError, UserError
 from gistpoint.core.generation import pipeline
@@ -28,6 +27,7 @@ from gistpoint.core.kinds.confirming import confirmable_words
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.metrics.table import Cell
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.requests import IsolationChoice
@@ -57,7 +57,7 @@ from gistpoint.tui.commands.watched_work import watched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewTaskCall(NewTask):
+class NewTaskRequest(NewTask):
     """A request to make a task."""
 
     plain: bool = False
@@ -70,7 +70,7 @@ def _opening(isolation: IsolationChoice) -> partial[tuple[ChatModel, LoopSetting
     return partial(open_model, exposed=partial(runs_as_user, isolation))
 
 
-def new(request: NewTaskCall) -> int:
+def new(request: NewTaskRequest) -> int:
     """Make a task. The last line on standard output is its id. Return the exit code."""
     settings, model = request.settings(_opening(request.isolation))
     from gistpoint.sandbox.pools import SandboxHarness
@@ -105,7 +105,7 @@ def new(request: NewTaskCall) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GenerateCall(GenerateTasks):
+class GenerateRequest(GenerateTasks):
     """A request to make sets of tasks; with `list`, the candidates are only printed."""
 
     json: bool = False
@@ -115,7 +115,7 @@ class GenerateCall(GenerateTasks):
     called: tuple[str, ...] = ()
 
 
-def generate(request: GenerateCall) -> int:
+def generate(request: GenerateRequest) -> int:
     """Make tasks from all sources, and print their ids and tables; with `list`, only print the candidates.
 
     Return 1 if a source yielded fewer tasks than requested. Raises `CancelledError`, or the `UserError` that
@@ -173,7 +173,7 @@ def generate(request: GenerateCall) -> int:
     return DONE if results and all(result.kept >= count for result in results) else NEGATIVE
 
 
-def _planned(request: GenerateCall) -> tuple[Batch, CampaignSettings, int]:
+def _planned(request: GenerateRequest) -> tuple[Batch, CampaignSettings, int]:
     """Return the sources, the settings and the number of tasks per source, before any costly work."""
     # Only code that a model writes could look for the key of an endpoint (decision 122).
     exposed = partial(runs_as_user, request.isolation) if request.model.model else lambda: False
@@ -186,7 +186,7 @@ def _planned(request: GenerateCall) -> tuple[Batch, CampaignSettings, int]:
     return replace(batch, sources=tuple(settled)), settings, count
 
 
-def _submissions(request: GenerateCall) -> tuple[pipeline.SubmissionsOf, tuple[str, ...]]:
+def _submissions(request: GenerateRequest) -> tuple[pipeline.SubmissionsOf, tuple[str, ...]]:
     """Return the function that collects failed submissions, and the ids of the studies that it reads.
 
     Raises `StudyError` if a study can't be read, or does not ask its participants for consent to this.
@@ -211,7 +211,7 @@ def _submissions(request: GenerateCall) -> tuple[pipeline.SubmissionsOf, tuple[s
     return partial(submissions_in, suppliers), tuple(sorted({study.study.id for study in studies}))
 
 
-def _spending(request: GenerateCall, settings: CampaignSettings, batch: Batch) -> SetSpending | None:
+def _spending(request: GenerateRequest, settings: CampaignSettings, batch: Batch) -> SetSpending | None:
     """Return the record of the spending on models for the set; None without a model."""
     if not (settings.model or settings.reader):
         return None
@@ -368,7 +368,7 @@ _ONE = OptionTable(
     }
 )
 NEW = CliCommand(
-    NewTaskCall,
+    NewTaskRequest,
     new,
     _ONE,
     about=(
@@ -431,7 +431,7 @@ _SET = OptionTable(
     }
 )
 GENERATE = CliCommand(
-    GenerateCall,
+    GenerateRequest,
     generate,
     _SET,
     about=(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain, islice
 from math import nan
 from typing import Any
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import AttemptError, TaskError, UserError
 from gistpoint.core.generation.intake import BaselineDifference, differences, record_baseline
 from gistpoint.core.generation.verdicts import READER
@@ -19,6 +19,7 @@ from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_of, render_brief
 from gistpoint.core.kinds.titles import author_title, titled_id
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.documents import write_baseline
@@ -34,11 +35,11 @@ from gistpoint.sessions.services import is_our_demo
 from gistpoint.sessions.task_documents import TASKS_INDEX
 from gistpoint.sessions.tasks import BrokenTask, TaskStore, repeated
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
-from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, OptionTable, option
 from gistpoint.tui.commands.output import print_json, print_records, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
+from gistpoint.tui.commands.stores import attempt_store
 from gistpoint.tui.tables import Column, parse_query
 from gistpoint.tui.titles import mode_words
 
@@ -90,35 +91,58 @@ def listing(request: ListTasks) -> int:
     """Print the stored tasks with their sources, as a view for organisers. Return the exit code."""
     rates = _glance_rates()
     columns = (*COLUMNS, CONFIRMABLE, *([_rate_column(rates)] if rates or request.where else []))
-    fits = parse_query(_BLANKS.sub(r"\1", request.where), columns).matches
-    entries = list(_store().tasks())
-    tasks = list(filter(fits, [entry for entry in entries if isinstance(entry, Task)]))
-    broken = [entry for entry in entries if isinstance(entry, BrokenTask)]
+    found = _Found(_store(), parse_query(_SPACED_OPERATOR.sub(r"\1", request.where), columns).matches)
     if request.json:
+        tasks = list(found)
         same = {id: earlier.id for id, earlier in repeated(tasks).items()}
         json_rows = [{**_row(task, rates), **_figured(task), "same_as": same.get(task.id)} for task in tasks]
-        problems = [{"folder": item.folder.name, "problem": item.problem} for item in broken]
+        problems = [{"folder": item.folder.name, "problem": item.problem} for item in found.broken]
         print_json("gistpoint.tasks/1", {"tasks": json_rows, "broken": problems})
         return DONE
     if request.ids:
-        print("".join(f"{task.id}\n" for task in tasks), end="")
-    elif not entries:
-        print("There are no tasks yet. `gistpoint demo` adds four; `gistpoint task new SOURCE` makes one.")
+        for task in found:
+            print(task.id)
     else:
-        _print_tasks(columns, tasks)
-    for item in broken:
+        _print_tasks(columns, found)
+    for item in found.broken:
         print(visible_line(f"{item.folder.name}: {item.problem}"), file=sys.stderr)
     return DONE
 
 
-def _print_tasks(columns: Sequence[Column[Task]], tasks: list[Task]) -> None:
-    print_records(columns, tasks)
-    for id, earlier in repeated(tasks).items():
+class _Found:
+    """The stored tasks that match a query; iterating over them also collects those that can't be read."""
+
+    def __init__(self, store: TaskStore, matches: Callable[[Task], bool]) -> None:
+        self._store, self._matches = store, matches
+        self.tasks: list[Task] = []
+        self.broken: list[BrokenTask] = []
+        self.any = False
+        """Whether there is any task, even if it does not match."""
+
+    def __iter__(self) -> Iterator[Task]:
+        for entry in self._store.tasks():
+            self.any = True
+            if isinstance(entry, BrokenTask):
+                self.broken.append(entry)
+            elif self._matches(entry):
+                self.tasks.append(entry)
+                yield entry
+
+
+def _print_tasks(columns: Sequence[Column[Task]], found: _Found) -> None:
+    """Print the tasks; without a terminal, print each as soon as it has been read."""
+    rows = iter(found)
+    first = list(islice(rows, 1))
+    if not found.any:
+        print("There are no tasks yet. `gistpoint demo` adds four; `gistpoint task new SOURCE` makes one.")
+        return
+    print_records(columns, chain(first, rows))
+    for id, earlier in repeated(found.tasks).items():
         print(f"{id[:12]} is the same task as {earlier.short_id}, under another id.")
 
 
-_BLANKS = re.compile(r"\s*(<=|>=|<|>|=)\s*")
-"""Blanks around a comparison operator, which the syntax of queries doesn't allow."""
+_SPACED_OPERATOR = re.compile(r"\s*(<=|>=|<|>|=)\s*")
+"""A comparison operator with the spaces around it, which the syntax of queries doesn't allow."""
 
 
 def _glance_rates() -> Mapping[str, float]:
@@ -157,7 +181,7 @@ def _row(task: Task, rates: Mapping[str, float]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedTask(Request):
-    """A request about a task, whose output is JSON if `json` is set."""
+    """A request about a task. With `json`, the output is JSON."""
 
     task: str
     json: bool = False
@@ -179,7 +203,7 @@ def show(request: NamedTask) -> int:
             },
         )
     else:
-        print(f"{titled_id(task)}, called {word_name(task.id)} before its solvers", file=sys.stderr)
+        print(f"{titled_id(task)}, shown to its solvers as {word_name(task.id)}", file=sys.stderr)
         print_text(render_brief(task))
         if words := confirmable_words(task):
             print(f"passes can be confirmed: {words}", file=sys.stderr)
@@ -305,12 +329,12 @@ def baseline(request: RecordBaseline) -> int:
     if request.json:
         rows = {
             name: {
-                "only_here": sorted(d.only_here),
-                "only_there": sorted(d.only_there),
-                "failing_only_here": sorted(d.failing_only_here),
-                "failing_only_there": sorted(d.failing_only_there),
+                "only_here": sorted(difference.only_here),
+                "only_there": sorted(difference.only_there),
+                "failing_only_here": sorted(difference.failing_only_here),
+                "failing_only_there": sorted(difference.failing_only_there),
             }
-            for name, d in found.items()
+            for name, difference in found.items()
         }
         print_json(
             "gistpoint.baseline/1",

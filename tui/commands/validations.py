@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.locations import Locations
 from gistpoint.core.login import login_name
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.text import plural, visible_line
 from gistpoint.object_graph import build_services, live_annotations
@@ -92,7 +92,7 @@ class ShowValidations(Request):
 def state(request: ShowValidations) -> int:
     """Print a row for each task, all annotations, or the agreement of two validators. Return the exit code.
 
-    Raises `UserError` if there are no validations under a name, or if an export is to show the agreement.
+    Raises `UserError` if a name has no validations, or if both an export and the agreement are requested.
     """
     if request.export and request.agreement:
         raise UserError(

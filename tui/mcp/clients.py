@@ -34,7 +34,8 @@ def configuration(client: str, words: Sequence[str], url: str, tests_s: float) -
     standard streams. `tests_s` is the time limit of the tests, in seconds.
     """
     program = shutil.which("gistpoint")
-    command = [program] if program else [sys.executable, "-m", "gistpoint"]
+    # A client starts the command in its project's folder: `-P` keeps Python from importing modules there.
+    command = [program] if program else [sys.executable, "-P", "-m", "gistpoint"]
     environment = {name: os.environ[name] for name in ("GISTPOINT_HOME",) if os.environ.get(name)}
     return _FORMS[client](Server([*command, *words], environment, url, round(tests_s) + _MARGIN_S))
 
@@ -68,7 +69,7 @@ def _codex(server: Server) -> str:
     if server.environment and not server.url:
         lines += [
             f"[mcp_servers.{NAME}.env]",
-            *(f"{k} = {json.dumps(v)}" for k, v in server.environment.items()),
+            *(f"{name} = {json.dumps(value)}" for name, value in server.environment.items()),
         ]
     return "\n".join(lines) + "\n"
 

@@ -54,7 +54,7 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """Answers a request for the verdict, once, to whoever has its token, which differs from the solver's."""
+    """Answers one request for the verdict, from a client with a token that the solver does not have."""
 
     server: AttemptServer
     token: str
@@ -84,7 +84,7 @@ class Guard:
         *,
         shared: bool = False,
     ) -> None:
-        """`shared` is whether several clients of the token's holder are served at once, under a lease."""
+        """`shared` means that several clients with the token are served at once, under a lease."""
         self._app, self._token, self._connections = app, token.encode(), connections
         self._verdicts = verdicts
         self._shared = shared
@@ -96,11 +96,11 @@ class Guard:
         if scope["type"] == "lifespan":
             return await self._app(scope, receive, send)
         peer = scope.get("client")
-        self._connections.asked(peer)
+        self._connections.head_received(peer)
         headers = {name.decode("latin-1").lower(): value for name, value in scope.get("headers", ())}
         is_for_verdict = scope["type"] == "http" and scope["path"] == VERDICT_PATH
         if is_for_verdict and self._verdicts is not None:
-            with self._connections.keeping(peer):
+            with self._connections.exempting(peer):
                 answer = await self._verdicts.answer(scope["method"], headers)
                 return await answer(scope, receive, send)
         if scope["type"] != "http" or not hmac.compare_digest(
@@ -109,7 +109,7 @@ class Guard:
             refused = PlainTextResponse("The token is missing or wrong.", 401, {"WWW-Authenticate": "Bearer"})
             return await refused(scope, receive, send)
         kind = _kind(headers)
-        if self._taken(kind):
+        if self._is_taken(kind):
             return await _BUSY(scope, receive, send)
 
         async def watched(message: Message) -> None:
@@ -124,13 +124,13 @@ class Guard:
 
         self._under_way += 1
         try:
-            with self._connections.keeping(peer):
+            with self._connections.exempting(peer):
                 await self._app(scope, receive, watched)
         finally:
             self._under_way -= 1
             self._last = time.monotonic()
 
-    def _taken(self, kind: str) -> bool:
+    def _is_taken(self, kind: str) -> bool:
         """Return whether a client of the other kind has the session.
 
         The SDK refuses a second opened session.
@@ -206,7 +206,7 @@ def build_app(
         transport_security=security,
     )
     verdicts = Verdicts(server, verdict_token) if verdict_token else None
-    # Not `or`: without a connection, `connections` has the length 0 and is false.
+    # Not `or`: `connections` is false while it has no connection, since its length is 0.
     known = Connections() if connections is None else connections
     return Guard(app, token, known, verdicts, shared=leased)
 
@@ -243,7 +243,7 @@ def _serve(place: ServerAddress, token: str, served: ServedAttempt, verdict_toke
         log_level="warning",
         access_log=False,
         backlog=BACKLOG,
-        # A connection is identified by its own address, never by one in a header.
+        # A connection is identified by the address of its socket, never by one in a header.
         proxy_headers=False,
     )
 

@@ -196,7 +196,7 @@ async def _reporting(ctx: Context) -> AsyncIterator[OnProgress]:
     async def report() -> None:
         for number in count(1):
             await anyio.sleep(PROGRESS_S)
-            await ctx.session.report_progress(number, message=_words(latest[-1]))
+            await ctx.session.report_progress(number, message=_progress_words(latest[-1]))
 
     async with anyio.create_task_group() as reports:
         reports.start_soon(report)
@@ -214,7 +214,7 @@ def _client(ctx: Context) -> Mapping[str, Any]:
     return {"client": {"name": info.name[:_REPORTED], "version": info.version[:_REPORTED]}, **reported}
 
 
-def _words(progress: RunProgress) -> str:
+def _progress_words(progress: RunProgress) -> str:
     """Describe the progress of a call, without anything that its answer would not reveal."""
     words = " ".join(part for part in (progress.step, progress.phase) if part) or "waiting"
     return f"{words}, {progress.done} of {progress.total}" if progress.total else words

@@ -92,7 +92,7 @@ async def _converse(server: Any, stream: SocketStream) -> None:
             try:
                 await server.run(incoming, outgoing, server.create_initialization_options())
             except* (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                pass  # the program is gone
+                pass  # the agent has ended
 
 
 async def _messages(stream: SocketStream) -> AsyncIterator[str]:

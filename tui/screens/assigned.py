@@ -57,7 +57,7 @@ class AssignedTask:
         if ending is None:
             return "… begun"
         result = self.attempt.result
-        return f"{signs.GOOD} done" if result is AttemptResult.SOLVED else end_words(ending, result)
+        return f"{signs.GOOD} done" if result is AttemptResult.SOLVED else end_words(ending.reason, result)
 
     @property
     def words(self) -> str:
@@ -123,7 +123,7 @@ class AssignedScreen(BaseScreen[None]):
     table = query_one(AssignedTable)
     words = query_one("#assigned-words", Plain)
 
-    class Asked(Message):
+    class TaskRequested(Message):
         """A request to the app to open a task: to begin it, to continue it, or to show its result."""
 
         def __init__(self, row: AssignedTask) -> None:
@@ -160,14 +160,14 @@ class AssignedScreen(BaseScreen[None]):
         framed(self.table, "Tasks", f"{sum(row.ended for row in rows)} of {len(rows)} done")
         self._show_words()
 
-    def say(self, words: str) -> None:
+    def show_text(self, words: str) -> None:
         """Replace the description below the table with text."""
         self.words.update(words)
 
     @on(RecordList.Moved)
     def _show_words(self) -> None:
         if self.table.chosen is not None:
-            self.say(self.table.chosen.words)
+            self.show_text(self.table.chosen.words)
 
     @on(RecordList.Chosen)
     def choose(self, event: RecordList.Chosen) -> None:
@@ -178,4 +178,4 @@ class AssignedScreen(BaseScreen[None]):
     def action_open(self) -> None:
         """Ask the app to open the task under the cursor."""
         if self.table.chosen is not None:
-            self.post_message(self.Asked(self.table.chosen))
+            self.post_message(self.TaskRequested(self.table.chosen))

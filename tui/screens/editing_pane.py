@@ -42,7 +42,7 @@ class EditingPane(Vertical):
 
     keep: Callable[[str, str], None] | None = None
     """Saves the text of a buffer by its name. Called from a thread while an external editor is open."""
-    came_back: Callable[[], None] | None = None
+    on_return: Callable[[], None] | None = None
     """Called after an external editor is closed; until then, the app gets no keys."""
 
     def __init__(self, *, id: str = "editor") -> None:
@@ -80,7 +80,7 @@ class EditingPane(Vertical):
         """Return a buffer's name as displayed."""
         return name
 
-    def may_leave(self) -> bool:
+    def may_use_external_editor(self) -> bool:
         """Return whether the external editor is allowed."""
         return True
 
@@ -147,14 +147,14 @@ class EditingPane(Vertical):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the external editor only if it is allowed and there is a terminal for it."""
-        return action != "external_editor" or (self.may_leave() and not self.app.is_web)
+        return action != "external_editor" or (self.may_use_external_editor() and not self.app.is_web)
 
     def action_external_editor(self) -> None:
         """Open the code in `$EDITOR`; the clock counts the time as editing.
 
         The editor also counts as used if it started but failed, because its saves are kept.
         """
-        if not self.buffer or not self.may_leave():
+        if not self.buffer or not self.may_use_external_editor():
             self.app.bell()
             return
         try:
@@ -163,8 +163,8 @@ class EditingPane(Vertical):
         except UserError as error:
             started = not isinstance(error, EditorNotStartedError)
             show_error(self.app, error)
-        if self.came_back is not None:
-            self.came_back()
+        if self.on_return is not None:
+            self.on_return()
         if started:
             self.post_message(AffordanceTaken("external_editor"))
 

@@ -23,6 +23,7 @@ from textual.widgets import Input, Markdown, TextArea
 from gistpoint.core.text import visible_line
 from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
+from gistpoint.tui.bindings.key import Key
 from gistpoint.tui.keys import KEYS, SCOPE_WORDS, KeyScope, bindings_of, shown_key, shown_keys
 from gistpoint.tui.possible import possible_now
 from gistpoint.tui.widgets.frames import framed
@@ -95,13 +96,13 @@ def _never_here(screen: Screen[object]) -> set[tuple[KeyScope, str]]:
         for pressed, active in screen.active_bindings.items()
         if active.node is screen and active.binding.id
     }
-    never: set[tuple[KeyScope, str]] = set()
-    for scope in {key.scope for key in KEYS if key.id in own}:
-        for key in (key for key in KEYS if key.scope is scope):
-            means_another = all(used.get(name, key.id) != key.id for name in key.keys.split(","))
-            if key.id not in own or means_another:
-                never.add((scope, key.action))
-    return never
+
+    def means_another(key: Key) -> bool:
+        return all(used.get(pressed, key.id) != key.id for pressed in key.keys.split(","))
+
+    scopes = {key.scope for key in KEYS if key.id in own}
+    candidates = (key for key in KEYS if key.scope in scopes)
+    return {(key.scope, key.action) for key in candidates if key.id not in own or means_another(key)}
 
 
 _TYPED_IN: Mapping[str, type[Widget]] = {

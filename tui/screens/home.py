@@ -1,7 +1,7 @@
 """The home screen: a list of tasks or of all attempts, details of the chosen one, and a filter.
 
-It is drawn before the engine is imported: its rows and text come from `home_rows` and `home_detail`, which
-import the engine and are imported when they are first used.
+It is drawn before the engine is imported: its rows and text come from `home_reader`, `home_rows` and
+`home_detail`, which import the engine and are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ from gistpoint.tui.widgets.table import Table
 
 if TYPE_CHECKING:
     from gistpoint.sessions.services import Services
-    from gistpoint.tui.home_rows import AttemptEntry, HomeReader, HomeRows, TaskRow
+    from gistpoint.tui.home_reader import Details, HomeReader
+    from gistpoint.tui.home_rows import AttemptEntry, HomeRows, TaskRow
 
-_LOOK_S = 5.0
+_POLL_S = 5.0
 """Seconds between two checks of the attempts that are open in other programs."""
 SIDE_BY_SIDE = 150
 """The width in cells from which the details are next to the list rather than below it.
@@ -75,13 +76,13 @@ class Detail(LineList):
     def __init__(self) -> None:
         super().__init__(id="home-detail")
 
-    def leads(self, index: int) -> bool:
+    def is_link(self, index: int) -> bool:
         """Return True: Enter opens something on every line."""
         return True
 
-    def ground(self, index: int) -> str:
+    def row_style(self, index: int) -> str:
         """Return the background of a line, which marks the cursor only while the list has the focus."""
-        return super().ground(index) if self.has_focus else ""
+        return super().row_style(index) if self.has_focus else ""
 
     @property
     def chosen(self) -> str:
@@ -103,28 +104,28 @@ class HomeScreen(BaseScreen[None]):
     detail = query_one(Detail)
     header = query_one(HeaderBar)
 
-    class StartAsked(Message):
+    class StartRequested(Message):
         """A request to the app for a new attempt at a task."""
 
         def __init__(self, task_id: str) -> None:
             super().__init__()
             self.task_id = task_id
 
-    class OpenAsked(Message):
+    class OpenRequested(Message):
         """A request to the app to resume an attempt, or to show its result if it has ended."""
 
         def __init__(self, attempt_id: str) -> None:
             super().__init__()
             self.attempt_id = attempt_id
 
-    class ReviewAsked(Message):
+    class ReviewRequested(Message):
         """A request to the app to show the record of an attempt step by step."""
 
         def __init__(self, attempt_id: str) -> None:
             super().__init__()
             self.attempt_id = attempt_id
 
-    class TourAsked(Message):
+    class TourRequested(Message):
         """A request to the app for the tour."""
 
     def __init__(self, services: Callable[[], Services]) -> None:
@@ -136,10 +137,13 @@ class HomeScreen(BaseScreen[None]):
         self._services = services
         self._jobs = Jobs(self, "home")
         self._query = ""
-        self._unusable: QueryError | None = None
+        self._query_error: QueryError | None = None
         """The error in the filter's query; None if the query is valid."""
         self._isolation: HeaderField | None = None
         self._reader: HomeReader | None = None
+        self._readers = Jobs(self, "home details")
+        self._detailed: tuple[TaskRow | AttemptEntry, Details] | None = None
+        """The row whose details were loaded last, with them."""
         self._described = ""
         """The key of the row whose details are shown."""
         self.rows: HomeRows | None = None
@@ -158,7 +162,7 @@ class HomeScreen(BaseScreen[None]):
 
     def on_mount(self) -> None:
         """Start checking the attempts that are open in other programs."""
-        self.set_interval(_LOOK_S, self._look_again)
+        self.set_interval(_POLL_S, self._poll)
 
     def on_screen_resume(self) -> None:
         """Reload whenever the screen is on top again, after it has been drawn."""
@@ -167,6 +171,7 @@ class HomeScreen(BaseScreen[None]):
     def on_unmount(self) -> None:
         """Stop reading."""
         self._jobs.stop()
+        self._readers.stop()
 
     def on_resize(self, event: events.Resize) -> None:
         """Put the details next to the list, or below it in a narrow terminal."""
@@ -175,7 +180,7 @@ class HomeScreen(BaseScreen[None]):
 
     # Loading rows
 
-    def _look_again(self) -> None:
+    def _poll(self) -> None:
         """Reload the attempts that are open in other programs, and show the state of the store."""
         rows, reader = self.rows, self._reader
         if rows is None or reader is None or not rows.complete or not self.is_current:
@@ -193,17 +198,17 @@ class HomeScreen(BaseScreen[None]):
         """Load all rows again, and determine the isolation if it is not known yet."""
 
         def read(job: Job) -> HomeRows:
-            from gistpoint.tui.home_rows import HomeReader
+            from gistpoint.tui.home_reader import HomeReader
 
             if self._reader is None:
                 self._reader = HomeReader(self._services())
 
-            def given(rows: HomeRows) -> None:
+            def on_rows(rows: HomeRows) -> None:
                 job.cancel.check()
                 job.hand(self._show_first, rows)
 
             unread = self.rows is None or not self.rows.complete
-            return self._reader.read(given if unread else None, job.cancel.check)
+            return self._reader.read(on_rows if unread else None, job.cancel.check)
 
         self._jobs.do(read, self._show, failed=self._failed, key="home")
         if self._isolation is None:
@@ -222,8 +227,6 @@ class HomeScreen(BaseScreen[None]):
     def _show(self, rows: HomeRows) -> None:
         from gistpoint.tui.home_rows import TASK_COLUMNS
 
-        if rows is self.rows:  # shown earlier, before the cells of their attempts were made
-            return
         if self.rows is None:
             self.tasks.columns = TASK_COLUMNS
         self.header.show(fields=self._fields())
@@ -299,10 +302,10 @@ class HomeScreen(BaseScreen[None]):
     def arranged(self, event: Table.Arranged) -> None:
         """Show the number of rows and their order in the frame, or the error in the query."""
         if event.table is self._table:
-            if self._unusable is None:
+            if self._query_error is None:
                 self._update_frame(event.table)
             else:
-                framed(event.table, self._unusable.message, self._unusable.hint)
+                framed(event.table, self._query_error.message, self._query_error.hint)
             self._describe()
 
     def _update_frame(self, table: Table[Any]) -> None:
@@ -332,16 +335,37 @@ class HomeScreen(BaseScreen[None]):
         """Show the details of the row under the cursor, or why there is none."""
         if self.rows is None or not self.is_mounted:
             return
+        from gistpoint.tui.home_reader import Details
         from gistpoint.tui.screens.home_detail import described
 
         table, width = self._table, max(30, self.detail.room)
-        description = described(
-            self.rows, table.chosen, self._services().clock.utc_ms(), width, filtered=bool(table.records)
-        )
+        chosen, details = table.chosen, Details()
+        if chosen is not None:
+            if self._detailed is None or self._detailed[0] is not chosen:
+                self._load_details(chosen)
+                return
+            details = self._detailed[1]
+        now_ms, filtered = self._services().clock.utc_ms(), bool(table.records)
+        description = described(self.rows, chosen, details, now_ms, width, filtered=filtered)
         framed(self.detail, description.title, description.note)
-        key = table.chosen.key if table.chosen is not None else ""
+        key = chosen.key if chosen is not None else ""
         self.detail.show(description.lines, keep_place=key == self._described)
         self._described = key
+
+    def _load_details(self, row: TaskRow | AttemptEntry) -> None:
+        """Load the details of a row in a thread, and show them; until then, the former ones stay."""
+
+        def read(_: Job) -> Details:
+            from gistpoint.tui.home_reader import details_of
+
+            return details_of(self._services(), row)
+
+        def show(details: Details) -> None:
+            self._detailed = row, details
+            if self._table.chosen is row:
+                self._describe()
+
+        self._readers.do(read, show, key="details")
 
     # The filter
 
@@ -363,11 +387,11 @@ class HomeScreen(BaseScreen[None]):
         self._narrow(event.value)
 
     def _narrow(self, query: str) -> None:
-        table, self._unusable = self._table, None
+        table, self._query_error = self._table, None
         try:
             table.narrow(query)
         except QueryError as error:
-            self._unusable = error
+            self._query_error = error
             table.show_none()
 
     @on(Input.Submitted, "#filter")
@@ -389,14 +413,14 @@ class HomeScreen(BaseScreen[None]):
         """Ask the app to start the task, to resume the attempt, or to show its result."""
         event.stop()
         if event.records is self.detail and self.detail.chosen:
-            self.post_message(self.OpenAsked(self.detail.chosen))
+            self.post_message(self.OpenRequested(self.detail.chosen))
             return
         # another list may have become visible since the key was pressed
         table = event.records if isinstance(event.records, TaskTable | AttemptTable) else self._table
         chosen = table.chosen
         if chosen is not None:
             self.post_message(
-                self.OpenAsked(chosen.opens) if chosen.opens else self.StartAsked(chosen.task_id)
+                self.OpenRequested(chosen.opens) if chosen.opens else self.StartRequested(chosen.task_id)
             )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -415,7 +439,7 @@ class HomeScreen(BaseScreen[None]):
         if chosen is None or not chosen.task_id:
             self.app.bell()
         else:
-            self.post_message(self.StartAsked(chosen.task_id))
+            self.post_message(self.StartRequested(chosen.task_id))
 
     def action_resume(self) -> None:
         """Resume the chosen attempt, or the newest unfinished one of the chosen task or of all tasks."""
@@ -423,16 +447,20 @@ class HomeScreen(BaseScreen[None]):
         summary = chosen.unfinished if chosen is not None else None
         if summary is None and self._table is self.tasks and self.rows is not None:
             found = (row.unfinished for row in self.rows.tasks)
-            summary = max(filter(None, found), key=lambda s: s.started_utc_ms, default=None)
+            summary = max(filter(None, found), key=lambda summary: summary.started_utc_ms, default=None)
         if summary is None:
             self.app.notify("There is no unfinished attempt here.")
         else:
-            self.post_message(self.OpenAsked(summary.attempt_id))
+            self.post_message(self.OpenRequested(summary.attempt_id))
 
     def next_untried(self, task_id: str) -> str:
-        """Return the id of the next untried task after `task_id`, wrapping around; empty if there is none."""
-        ids = [row.task_id for row in self.tasks.records]
-        untried = {row.task_id for row in self.tasks.records if row.last is None} - {task_id}
+        """Return the id of the next untried task after `task_id`, wrapping around; empty if there is none.
+
+        There is none before the tasks are listed: an attempt can end while home is still being opened.
+        """
+        records = [row for table in self.query(TaskTable) for row in table.records]
+        ids = [row.task_id for row in records]
+        untried = {row.task_id for row in records if row.last is None} - {task_id}
         start = ids.index(task_id) + 1 if task_id in ids else 0
         return next((id for id in [*ids[start:], *ids[:start]] if id in untried), "")
 
@@ -440,12 +468,16 @@ class HomeScreen(BaseScreen[None]):
         """Show the record of the chosen attempt, or of the chosen task's newest attempt that has ended."""
         chosen = self._table.chosen
         wanted = self.detail.chosen if self.detail.has_focus else ""
-        ended = (s for s in (chosen.readable if chosen is not None else ()) if wanted in ("", s.attempt_id))
+        ended = (
+            summary
+            for summary in (chosen.readable if chosen is not None else ())
+            if wanted in ("", summary.attempt_id)
+        )
         summary = next(ended, None)
         if summary is None:
             self.app.notify("Choose an attempt that has ended: only such a record can be read.")
         else:
-            self.post_message(self.ReviewAsked(summary.attempt_id))
+            self.post_message(self.ReviewRequested(summary.attempt_id))
 
     def action_copy_id(self) -> None:
         """Copy the id of the chosen task or attempt."""
@@ -457,7 +489,7 @@ class HomeScreen(BaseScreen[None]):
 
     def action_tour(self) -> None:
         """Ask for the tour."""
-        self.post_message(self.TourAsked())
+        self.post_message(self.TourRequested())
 
     def action_sort(self) -> None:
         """Sort the list by its next column."""
@@ -465,4 +497,4 @@ class HomeScreen(BaseScreen[None]):
 
     def action_reverse(self) -> None:
         """Reverse the order of the list."""
-        self._table.turn_round()
+        self._table.reverse_order()

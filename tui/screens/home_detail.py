@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.readable import duration, when
-from gistpoint.core.tasks.names import word_name
+from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural
-from gistpoint.sessions.attempt_summary import AttemptSummary
+from gistpoint.sessions.attempt_summary import ListedAttempt
 from gistpoint.tui import signs
 from gistpoint.tui.attempt_charts import score_cell, score_lines, time_lines
+from gistpoint.tui.home_reader import Details
 from gistpoint.tui.home_rows import (
     STYLES,
     AttemptEntry,
@@ -22,11 +23,11 @@ from gistpoint.tui.home_rows import (
     sign_of,
     standing_words,
     unit_of,
+    used_words,
     who,
 )
 from gistpoint.tui.test_names import ending
-from gistpoint.tui.titles import mode_words
-from gistpoint.tui.view_models import pass_words, used_words
+from gistpoint.tui.view_models import pass_words
 from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line, folded, line
 
 NO_TASKS = """There are no tasks yet. From the shell:
@@ -42,43 +43,44 @@ Then press . here."""
 NO_ATTEMPTS = "There are no attempts yet: choose a task (F2) and press Enter."
 FIRST_TIME = "First time here? T starts a two-minute tour; nothing is counted."
 _SHOWN = 5
-"""The maximum number of the user's own attempts, and of failing tests, that are listed."""
+"""The maximum number of the user's own attempts that are listed."""
+_TESTS_SHOWN = 20
+"""The maximum number of failing tests that are listed; they come last, and the pane can be scrolled."""
 
 
-def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
+def task_lines(row: TaskRow, details: Details, now_ms: int, width: int) -> list[Line]:
     """Return the lines with the details of a task.
 
     The names of the failing tests are hidden until the user has attempted the task, unless it is a demo. The
     lines for the user's own attempts link to them. `width` is in cells.
     """
-    task = row.task
-    numbers = [
-        f"{plural(task.suite.tests, 'test')}, {len(task.brief.failing)} fail",
-        f"suite {task.suite.seconds:.1f} s",
-    ]
-    if not task.suite.tests:
+    task, whole = row.task, details.task
+    numbers = [f"{plural(task.tests, 'test')}, {task.failing} fail", f"suite {task.seconds:.1f} s"]
+    if not task.tests:
         numbers = []
     found = [
-        *folded(kind_of(task).asks(task), width, "bold", indent=" "),
-        *folded(" · ".join([mode_words(task), *numbers, budget_words(task)]), width, MUTED, indent=" "),
+        *folded("" if whole is None else kind_of(whole).asks(whole), width, "bold", indent=" "),
+        *folded(" · ".join([task.shown_mode, *numbers, budget_words(task)]), width, MUTED, indent=" "),
         *folded(_next_words(row), width, "$text-primary", indent=" "),
     ]
     if row.mine:
         found += [Line(), line(" Your attempts", HEADING)]
-        begun = [when(summary.started_utc_ms, now_ms) for summary in row.mine[:_SHOWN]]
-        found += [_attempt(s, w.ljust(max(map(len, begun)))) for s, w in zip(row.mine, begun, strict=False)]
+        begun = [when(attempt.started_utc_ms, now_ms) for attempt in row.mine[:_SHOWN]]
+        found += [
+            _attempt(attempt, words.ljust(max(map(len, begun))))
+            for attempt, words in zip(row.mine, begun, strict=False)
+        ]
         if len(row.mine) > _SHOWN:
             found.append(line(f"  and {len(row.mine) - _SHOWN} more: F3 lists all attempts", MUTED))
     if row.others:
         found.append(
             line(f"  {row.others} by others (models, participants, played demos): F3 lists them", MUTED)
         )
-    charted = next((summary.state for summary in row.mine if summary.state.counted_submissions), None)
-    if charted is not None:
-        found += score_lines(charted)
-    if row.last is not None:
-        found += time_lines(row.last.state, width, "Time of the last attempt")
-    return [*found, *_failing(row, width)]
+    if row.charted is not None and (charted := details.attempts.get(row.charted.attempt_id)):
+        found += score_lines(charted.state)
+    if row.last is not None and (last := details.attempts.get(row.last.attempt_id)):
+        found += time_lines(last.state, width, "Time of the last attempt")
+    return [*found, *([] if whole is None else _failing(whole, row, width))]
 
 
 def _next_words(row: TaskRow) -> str:
@@ -92,19 +94,18 @@ def _next_words(row: TaskRow) -> str:
     return f"Enter starts the task and the clock{free}"
 
 
-def _attempt(summary: AttemptSummary, begun: str) -> Line:
-    state = summary.state
-    score = "" if state.last is None else f"  {score_cell(state.last)}"
+def _attempt(attempt: ListedAttempt, begun: str) -> Line:
+    score = "" if attempt.last_score is None else f"  {score_cell(attempt.last_score)}"
     pieces = (
         (f" {begun}", ""),
-        (f"{duration(state.clock.active):>7}  {used_words(state):>13}  ", MUTED),
-        (f"{standing_words(summary)}{score}", STYLES[sign_of(summary)]),
+        (f"{duration(attempt.active_ms):>7}  {used_words(attempt):>13}  ", MUTED),
+        (f"{standing_words(attempt)}{score}", STYLES[sign_of(attempt)]),
     )
-    return Line(pieces, link=summary.attempt_id)
+    return Line(pieces, link=attempt.attempt_id)
 
 
-def _failing(row: TaskRow, width: int) -> Iterator[Line]:
-    failing = row.task.brief.failing
+def _failing(task: Task, row: TaskRow, width: int) -> Iterator[Line]:
+    failing = task.brief.failing
     if not failing:
         return
     yield Line()
@@ -113,7 +114,7 @@ def _failing(row: TaskRow, width: int) -> Iterator[Line]:
         yield line("  the brief names the tests once you have started", MUTED)
         return
     tests = Counter(failure.id.partition("[")[0] for failure in failing)
-    for test, times in list(tests.items())[:_SHOWN]:
+    for test, times in list(tests.items())[:_TESTS_SHOWN]:
         count = f" ×{times}" if times > 1 else ""
         yield Line(
             (
@@ -122,27 +123,28 @@ def _failing(row: TaskRow, width: int) -> Iterator[Line]:
                 (count, MUTED),
             )
         )
-    if len(tests) > _SHOWN:
-        yield line(f"  and {len(tests) - _SHOWN} more", MUTED)
+    if len(tests) > _TESTS_SHOWN:
+        yield line(f"  and {len(tests) - _TESTS_SHOWN} more", MUTED)
 
 
-def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
+def attempt_lines(entry: AttemptEntry, details: Details, width: int) -> list[Line]:
     """Return the lines with the details of an attempt. `width` is in cells."""
-    summary, state = entry.attempt, entry.attempt.state
-    best, last = state.best, state.last
+    attempt, whole = entry.attempt, details.attempts.get(entry.key)
+    state = None if whole is None else whole.state
+    best, last = attempt.best_score, attempt.last_score
     scores = [] if last is None else [f"last {score_cell(last)}"]
-    if best is not None and best is not last:
+    if state is not None and state.best is not state.last:
         scores.append(f"best {score_cell(best)}")
     unit = "call" if entry.task is None else unit_of(entry.task)
     rows: Sequence[tuple[str, str, str]] = (
-        ("Result", " · ".join([standing_words(summary), *scores]), STYLES[sign_of(summary)]),
-        ("Pass", pass_words(state), ""),
-        ("By", f"{who(entry)} ({summary.actor}), role {summary.role}" if summary.role else who(entry), ""),
-        ("Began", when(summary.started_utc_ms, entry.now_ms), ""),
-        ("Worked", f"{duration(state.clock.active)}, {used_words(state)} {unit}s", ""),
-        ("Mode", summary.mode if entry.task is None else mode_words(entry.task), ""),
+        ("Result", " · ".join([standing_words(attempt), *scores]), STYLES[sign_of(attempt)]),
+        ("Pass", "" if state is None else pass_words(state), ""),
+        ("By", f"{who(entry)} ({attempt.begun_by}), role {attempt.role}" if attempt.role else who(entry), ""),
+        ("Began", when(attempt.started_utc_ms, entry.now_ms), ""),
+        ("Worked", f"{duration(attempt.active_ms)}, {used_words(attempt)} {unit}s", ""),
+        ("Mode", attempt.mode if entry.task is None else entry.task.shown_mode, ""),
         ("Task", entry.title if entry.task is not None else f"{entry.title}, which no longer exists", ""),
-        ("Problem", summary.problem, STYLES["!"]),
+        ("Problem", attempt.problem, STYLES["!"]),
     )
     found: list[Line] = []
     for name, value, style in rows:
@@ -150,11 +152,11 @@ def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
             first, *rest = folded(value, width - 11, style, indent="")
             found.append(Line(((f" {name:<10}", MUTED), *first.pieces)))
             found += [Line(((" " * 11, ""), *more.pieces)) for more in rest]
-    return [*found, *score_lines(state), *time_lines(state, width, "Time")]
+    return found if state is None else [*found, *score_lines(state), *time_lines(state, width, "Time")]
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class RowDetails:
     """The details of a row: the title and the note of their frame, and the lines."""
 
     title: str
@@ -163,21 +165,27 @@ class Described:
 
 
 def described(
-    rows: HomeRows, chosen: TaskRow | AttemptEntry | None, now_ms: int, width: int, *, filtered: bool
-) -> Described:
+    rows: HomeRows,
+    chosen: TaskRow | AttemptEntry | None,
+    details: Details,
+    now_ms: int,
+    width: int,
+    *,
+    filtered: bool,
+) -> RowDetails:
     """Return the details of the chosen row, or the reason why there is none.
 
     `now_ms` is the current time in milliseconds since the epoch. `filtered` is set if the list has any rows,
     so that only the filter can have hidden all of them.
     """
     if isinstance(chosen, AttemptEntry):
-        return Described(chosen.title, f"{chosen.key} · y copies", attempt_lines(chosen, width))
+        return RowDetails(chosen.title, f"{chosen.key} · y copies", attempt_lines(chosen, details, width))
     new_here = rows.complete and not rows.toured and not any(row.mine for row in rows.tasks)
     lines = folded(FIRST_TIME, width, "bold $text-warning", indent=" ") if new_here else []
     if chosen is not None:
-        lines += task_lines(chosen, now_ms, width)
-        # Users who have never attempted anything have no use for an id.
-        note = f"{word_name(chosen.task.id)} · {chosen.task.short_id} · y copies"
-        return Described(chosen.title, "" if new_here else note, lines)
+        lines += task_lines(chosen, details, now_ms, width)
+        # Users who have never attempted anything have no use for the id.
+        note = f"{chosen.task.name} · {chosen.task.short_id} · y copies"
+        return RowDetails(chosen.title, "" if new_here else note, lines)
     reason = "No row matches the filter." if filtered else NO_ATTEMPTS if rows.tasks else NO_TASKS
-    return Described("", "", [*lines, *folded(reason, width, indent=" ")])
+    return RowDetails("", "", [*lines, *folded(reason, width, indent=" ")])

@@ -32,10 +32,10 @@ class OpeningScreen(BaseScreen[None]):
     HELP_PAGE = "opening"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
-    def __init__(self, came_back: Callable[[], object], cancel: Callable[[], object]) -> None:
-        """`came_back` is called when this screen is on top again, `cancel` on Escape."""
+    def __init__(self, on_return: Callable[[], object], cancel: Callable[[], object]) -> None:
+        """`on_return` is called when this screen is on top again, `cancel` on Escape."""
         super().__init__()
-        self._came_back, self._cancel = came_back, cancel
+        self._on_return, self._cancel = on_return, cancel
         self._shown = False
 
     def compose(self) -> ComposeResult:
@@ -52,9 +52,9 @@ class OpeningScreen(BaseScreen[None]):
         for header in self.query(HeaderBar):
             header.show(name=title, words=mode)
 
-    def say(self, words: str) -> None:
+    def show_step(self, words: str) -> None:
         """Show the current step of the opening."""
-        for line in self.query("#opening-words").results(Plain):  # none before the screen is mounted
+        for line in self.query("#opening-words").results(Plain):  # empty before the screen is mounted
             line.update(f"{words} …", layout=False)
 
     def action_cancel(self) -> None:
@@ -62,9 +62,9 @@ class OpeningScreen(BaseScreen[None]):
         self._cancel()
 
     def on_screen_resume(self) -> None:
-        """Call `came_back`, except when the screen is shown for the first time."""
+        """Call `on_return`, except when the screen is shown for the first time."""
         if self._shown and self.app.screen is self:
-            self._came_back()
+            self._on_return()
         self._shown = True
 
 
@@ -86,9 +86,9 @@ class OpeningDialog(Dialog[None]):
         """Return no buttons, because Enter could press a button by accident."""
         return []
 
-    def say(self, words: str) -> None:
+    def show_step(self, words: str) -> None:
         """Show the current step of the opening."""
-        for line in self.query("#opening-words").results(Plain):  # none before the dialog is mounted
+        for line in self.query("#opening-words").results(Plain):  # empty before the dialog is mounted
             line.update(f"{words} …   Esc cancels")
 
     def action_cancel(self) -> None:

@@ -128,7 +128,7 @@ class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
 
     @property
     def title_in_help(self) -> str:
-        """The content of the list: commands or themes."""
+        """The title of the list, which says what it contains: commands or themes."""
         return self._title
 
     def compose(self) -> ComposeResult:

@@ -50,12 +50,12 @@ AfterSummary = Literal["review", "task"]
 Rows = list[tuple[str, str]]
 AskConfirmation = Callable[[RunContext], AskedPass]
 """A function that confirms a pass and returns the outcome. Called in a thread."""
-_NAMES = 30
+_NAME_WIDTH = 30
 """The width, in cells, of the names of values."""
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedPart:
     """A part of the answer, as the solver left it and as expected."""
 
     label: str
@@ -66,7 +66,11 @@ class Compared:
 
 def headline(state: AttemptState, accepted: bool | None = None) -> str:
     """Return the result in a few words. `accepted` is the reviewers' decision on a pass, if there is one."""
-    return "… not ended" if state.ending is None else end_words(state.ending, attempt_result(state, accepted))
+    return (
+        "… not ended"
+        if state.ending is None
+        else end_words(state.ending.reason, attempt_result(state, accepted))
+    )
 
 
 def headline_fields(state: AttemptState) -> list[HeaderField]:
@@ -79,19 +83,23 @@ def headline_fields(state: AttemptState) -> list[HeaderField]:
     return [HeaderField("", score), HeaderField("working time", duration(state.clock.active))]
 
 
-def compared(parts: Iterable[ExpectedText], state: AttemptState) -> tuple[Compared, ...]:
+def compared(parts: Iterable[ExpectedText], state: AttemptState) -> tuple[ComparedPart, ...]:
     """Return each part of the answer along with the solver's text for it."""
     return tuple(_compared(part, state) for part in parts)
 
 
-def _compared(part: ExpectedText, state: AttemptState) -> Compared:
-    submitted = [s.replacement.code for s in state.submissions if s.replacement.name == part.name]
+def _compared(part: ExpectedText, state: AttemptState) -> ComparedPart:
+    submitted = [
+        submission.replacement.code
+        for submission in state.submissions
+        if submission.replacement.name == part.name
+    ]
     mark = f"{signs.GOOD} changed" if submitted else f"{signs.BAD} not changed"
     yours = submitted[-1] if submitted else part.given
     whose = "as you last wrote it" if submitted else "as it was given to you, because you never replaced it"
     yours, true = _compared_text(yours), _compared_text(part.right)
     legend = f"- {whose}   + as it should be" if yours != true else "as you last wrote it, which is correct"
-    return Compared(f"{mark}  {part.name}", yours, true, f"{part.name}:  {legend}")
+    return ComparedPart(f"{mark}  {part.name}", yours, true, f"{part.name}:  {legend}")
 
 
 def _compared_text(code: str) -> str:
@@ -115,9 +123,9 @@ def result_lines(
     for title, rows in groups:
         found += [*([Line()] if found else []), line(f" {title}", HEADING)]
         for name, value in rows:
-            first, *rest = folded(value, width - _NAMES, indent="") or [Line()]
-            found.append(Line(((f"  {name:<{_NAMES - 3}} ", MUTED), *first.pieces)))
-            found += [Line(((" " * _NAMES, ""), *more.pieces)) for more in rest]
+            first, *rest = folded(value, width - _NAME_WIDTH, indent="") or [Line()]
+            found.append(Line(((f"  {name:<{_NAME_WIDTH - 3}} ", MUTED), *first.pieces)))
+            found += [Line(((" " * _NAME_WIDTH, ""), *more.pieces)) for more in rest]
     found += time_lines(state, width, "Time", apart=True)
     found += budget_lines(state)
     found += score_lines(state)
@@ -177,7 +185,7 @@ def _end(state: AttemptState, accepted: bool | None) -> Rows:
     ending = state.ending
     if ending is None:
         return []
-    rows = [("End reason", end_words(ending, attempt_result(state, accepted)))]
+    rows = [("End reason", end_words(ending.reason, attempt_result(state, accepted)))]
     if ending.code:
         rows.append(("Why", ending.code.replace("_", " ")))
     if ending.text:
@@ -245,7 +253,7 @@ class ResultPage(LineList):
         groups = [(title, [*rows, ("Next", next_words(self.offered))]), *rest]
         self.show(result_lines(self._state, groups, max(40, width - 2), self._accepted))
 
-    def ground(self, index: int) -> str:
+    def row_style(self, index: int) -> str:
         """Return an empty string: no line is marked, because none can be chosen here."""
         return ""
 

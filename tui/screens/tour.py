@@ -131,9 +131,10 @@ class Tour:
 
     @classmethod
     def begin(cls, services: Services, opening: Opening) -> Tour:
-        """Begin the practice attempt. Raises `CancelledError` if the user cancels the opening.
+        """Begin the practice attempt, and return its tour.
 
-        Raises `UserError` if the code can't be isolated or the task can't be unpacked.
+        Raises `CancelledError` if the user cancels the opening, and `UserError` if the code can't be isolated
+        or the task can't be unpacked.
         """
         folder = Path(tempfile.mkdtemp(prefix="gistpoint-tour-"))
         try:

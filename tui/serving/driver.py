@@ -18,7 +18,7 @@ MOST_WAITING = 128
 """The number of input messages that are posted before the app has to handle them."""
 MOST_PASTED = 256 * 1024
 """A paste that has not ended after this many characters is dropped."""
-_LOOK_AGAIN_S = 1.0
+_CHECK_S = 1.0
 
 
 class _Question:
@@ -59,9 +59,9 @@ class ServedDriver(WebDriver):
         question = _Question()
         asked = self._app.call_later(self._pass_on, question)
         while asked and self._app.is_running and not self.exit_event.is_set():
-            if question.handled.wait(_LOOK_AGAIN_S):
+            if question.handled.wait(_CHECK_S):
                 return
-            # A removed widget never answers. A busy one does: asking it again would add to its messages.
+            # Ask another widget only if this one was removed: a busy one answers later.
             if question.target is not None and not question.target.is_running:
                 question = _Question()
                 asked = self._app.call_later(self._pass_on, question)
@@ -83,7 +83,7 @@ class ServedDriver(WebDriver):
             pass
         finally:
             self._input_reader.close()
-            # without input nothing else could end the program
+            # the program no longer gets input, so nothing else could end it
             if not self.exit_event.is_set():
                 os.kill(os.getpid(), signal.SIGTERM)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import read_regular, read_toml
 from gistpoint.core.logs import replace_file, wait_for
@@ -66,7 +67,7 @@ class LinkBook:
         Raises `LinksError` if the file can't be read, or if another version wrote it.
         """
         try:
-            found = msgspec.json.decode(read_regular(self._path), type=_File)
+            found = msgspec.json.decode(read_regular(self._path), type=decodable(_File))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, RecursionError) as error:

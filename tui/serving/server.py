@@ -35,11 +35,11 @@ from gistpoint.tui.serving.links import Assigned, LinkBook
 from gistpoint.tui.serving.session import ParticipantSession, envelope
 
 QUIET_S = 60.0
-"""Seconds until a complaint of the same kind is logged again, with the number suppressed in between."""
+"""Seconds until a warning of the same kind is logged again, with the number of those suppressed meanwhile."""
 
 
 @contextmanager
-def complaints_to(log: Callable[[str], None]) -> Iterator[None]:
+def warnings_to(log: Callable[[str], None]) -> Iterator[None]:
     """Pass the warnings and errors of aiohttp's loggers to `log`, and nowhere else, within the context."""
     logger, handler = logging.getLogger("aiohttp"), _Complaints(log)
     passed_on, logger.propagate = logger.propagate, False
@@ -182,7 +182,7 @@ class ParticipantServer(Server):
     @web.middleware
     async def _admit(self, request: web.Request, handler: Callable[..., object]) -> web.StreamResponse:
         """Refuse requests for another host name or an overlong path, and set the headers of every answer."""
-        self._connections.asked(peer_of(request.transport))
+        self._connections.head_received(peer_of(request.transport))
         try:
             if request.host not in self._hosts:
                 raise web.HTTPMisdirectedRequest(text="This server does not have that name.")
@@ -274,9 +274,10 @@ class ParticipantServer(Server):
     # Windows
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """Connect a window to its participant's program. An older window of the participant is closed.
+        """Connect a window to its participant's program until either ends, and return the socket.
 
-        Raises `web.HTTPException` for a wrong cookie, and for a request from another site.
+        An older window of the participant is closed. Raises `web.HTTPException` for a wrong cookie, and for a
+        request from another site.
         """
         token, who = self._by_cookie(request)
         if request.headers.get("Origin") not in self._origins:
@@ -290,7 +291,7 @@ class ParticipantServer(Server):
             return socket
         watch = asyncio.create_task(self._watch(who, got, token))
         try:
-            with self._connections.keeping(peer):
+            with self._connections.exempting(peer):
                 await got.session.start(_number(request, "width", 80), _number(request, "height", 24))
                 await _first_of(self._listen(got), got.left.wait(), got.session.ended.wait())
                 await self._farewell(socket, peer, got.session.last_words)
@@ -409,11 +410,11 @@ class ParticipantServer(Server):
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
-        # the access log would contain the tokens
+        # No access log, which would contain the tokens.
         runner = web.AppRunner(
             await self._make_app(), access_log=None, handle_signals=False, shutdown_timeout=FAREWELL_S
         )
-        with complaints_to(self._log):
+        with warnings_to(self._log):
             await runner.setup()
             try:
                 async with self._listening(runner) as address:
@@ -424,7 +425,7 @@ class ParticipantServer(Server):
 
     @asynccontextmanager
     async def _listening(self, runner: web.AppRunner) -> AsyncIterator[str]:
-        """Listen within the context, whose value is the address for browsers.
+        """Listen within the context, and yield the address for browsers.
 
         Raises `UserError` if the certificate or the address can't be used.
         """

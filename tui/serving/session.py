@@ -18,11 +18,11 @@ from functools import partial
 from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
-END_S = 5.0
+QUIT_S = 5.0
 """Seconds that a program may take to quit when asked."""
-INSIST_S = 2.0
+KILL_S = 2.0
 """Seconds that a program may take to end after SIGTERM, and again after SIGKILL."""
-LOOK_S = 0.05
+POLL_S = 0.05
 MOST_UNREAD_BYTES = 64 * 1024
 """The maximum number of bytes kept for a program that does not read them, besides those in its pipe.
 
@@ -101,7 +101,7 @@ class ParticipantSession(AppService):
         )
         self._arguments, self._log = arguments, log
         self._focused = self._drawn = False
-        self._complaints: asyncio.Task[bytes] | None = None
+        self._errors: asyncio.Task[bytes] | None = None
         self.ended = asyncio.Event()
         """Set once the program has ended or no longer draws."""
         self.last_words = ""
@@ -128,14 +128,14 @@ class ParticipantSession(AppService):
             stdout=PIPE,
             stderr=PIPE,
             env=environment_of_session(os.environ, width, height),
-            # Ctrl+C at the server's terminal must reach only the server, which ends its sessions itself
+            # Ctrl+C at the server's terminal must reach only the server, which ends its sessions itself.
             start_new_session=True,
         )
         assert process.stdin is not None
         assert process.stderr is not None
         process.stdin.transport.set_write_buffer_limits(high=MOST_UNREAD_BYTES - _SLICE_BYTES)
         self._stdin = process.stdin
-        self._complaints = asyncio.create_task(_tail(process.stderr))
+        self._errors = asyncio.create_task(_tail(process.stderr))
         return process
 
     async def send_bytes(self, data: bytes) -> bool:
@@ -156,22 +156,22 @@ class ParticipantSession(AppService):
         assert process.stdout is not None
         drawing = asyncio.create_task(self._draw(process.stdout))
         try:
-            # a process that the program left behind may hold its output open
+            # A process that the program has started, and that still runs, may keep the output open.
             await _until(lambda: drawing.done() or process.returncode is not None)
-            await asyncio.wait({drawing}, timeout=INSIST_S)
+            await asyncio.wait({drawing}, timeout=KILL_S)
         finally:
             drawing.cancel()
             await asyncio.wait({drawing})
-        await self._ends_within(INSIST_S)
+        await self._ends_within(KILL_S)
         if process.returncode:
-            words = await self._log_complaints()
+            words = await self._log_errors()
             self.last_words = _sentence(words) if process.returncode == _USER_ERROR else _UNEXPECTED
         self.ended.set()
 
     async def _draw(self, stdout: asyncio.StreamReader) -> None:
-        # A line that never ends raises ValueError.
+        # `readline` raises ValueError for a line that is too long.
         with suppress(asyncio.IncompleteReadError, ConnectionError, ValueError):
-            # the driver announces that it has started
+            # The driver prints this line once it has started.
             while await stdout.readline() != b"__GANGLION__\n":
                 if stdout.at_eof():
                     return
@@ -197,7 +197,7 @@ class ParticipantSession(AppService):
     async def stop(self) -> None:
         """Ask the program to quit, which saves everything. If it does not, terminate it, then kill it.
 
-        Takes no longer than `END_S` and `INSIST_S` allow, whatever the program, its children and the window
+        Takes no longer than `QUIT_S` and `KILL_S` allow, whatever the program, its children and the window
         do (decision 117).
         """
         process, drawing = self._process, self._task
@@ -206,25 +206,25 @@ class ParticipantSession(AppService):
         drawing.cancel()
         await asyncio.wait({drawing})
         assert process.stdout is not None
-        # The output is still read, since a program that can't write can't quit.
+        # The output has to be read, since a program that can't write can't quit.
         unseen = asyncio.create_task(_tail(process.stdout))
         await self._make_it_end(process)
         unseen.cancel()
-        await self._log_complaints()
+        await self._log_errors()
         process._transport.close()  # type: ignore[attr-defined] # or its children may keep our pipes open
 
     async def _make_it_end(self, process: Process) -> None:
-        # Behind input that the program has not read, the message would have to wait.
+        # While input is waiting to be read, the message would have to wait as well.
         if not self.stdin.transport.get_write_buffer_size():
             self._write_meta("quit")
-            if await self._ends_within(END_S):
+            if await self._ends_within(QUIT_S):
                 return
-        # the program leads a process group, so its children end too
+        # The program leads a process group, so this also ends its children.
         kill = partial(os.killpg, process.pid, signal.SIGKILL)
-        for insist in (process.terminate, kill):
+        for force in (process.terminate, kill):
             with suppress(ProcessLookupError):
-                insist()
-            if await self._ends_within(INSIST_S):
+                force()
+            if await self._ends_within(KILL_S):
                 return
 
     async def _ends_within(self, seconds: float) -> bool:
@@ -234,12 +234,12 @@ class ParticipantSession(AppService):
             await asyncio.wait_for(_until(lambda: process.returncode is not None), seconds)
         return process.returncode is not None
 
-    async def _log_complaints(self) -> str:
+    async def _log_errors(self) -> str:
         """Log what the program has written to standard error, and return it; empty after the first time."""
-        task, self._complaints = self._complaints, None
+        task, self._errors = self._errors, None
         if task is None:
             return ""
-        _, open_still = await asyncio.wait({task}, timeout=INSIST_S)
+        _, open_still = await asyncio.wait({task}, timeout=KILL_S)
         if open_still:
             task.cancel()
         words = (await task).decode("utf-8", "replace").strip()
@@ -254,7 +254,7 @@ async def _until(met: Callable[[], bool]) -> None:
     Processes are polled, since asyncio's own wait lasts until their pipes are closed.
     """
     while not met():
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
 
 
 async def _tail(stream: asyncio.StreamReader) -> bytes:

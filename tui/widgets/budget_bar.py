@@ -27,9 +27,9 @@ GLYPHS = {
 
 _GAP, _GAP_TO_BADGE = 1, 2
 _STEP = 8
-_FEW = 8
+_MOST_PIPS = 8
 """The maximum number of pips that people can count at a glance."""
-_LOW = 0.25
+_LOW_SHARE = 0.25
 """The remaining share up to which a budget is drawn as running out."""
 
 
@@ -56,8 +56,8 @@ _FITS = (
     _Fit(_ALL, nouns=True, pips=_ALL, activity=True),
     _Fit(_ALL, nouns=False, pips=_ALL, activity=True),
     _Fit(_ALL, nouns=False, pips=_ALL, activity=False),
-    _Fit(_ALL, nouns=False, pips=_FEW, activity=True),
-    _Fit(_ALL, nouns=False, pips=_FEW, activity=False),
+    _Fit(_ALL, nouns=False, pips=_MOST_PIPS, activity=True),
+    _Fit(_ALL, nouns=False, pips=_MOST_PIPS, activity=False),
     _Fit(_ALL, nouns=False, pips=0, activity=False),
     _Fit(12, nouns=False, pips=0, activity=False),
     _Fit(0, nouns=False, pips=0, activity=False),
@@ -125,18 +125,19 @@ class BudgetBar(OneLine):
     def _budgets(self, fit: _Fit) -> Content:
         parts: list[str | Content | tuple[str, str | Style]] = []
         for sign, noun, left, of in _budgets(self._state):
-            low = "$text-error" if left == 0 else "$text-warning" if left <= of * _LOW else ""
+            warning = _warning_style(left, of)
             word = f"{noun}{'' if left == 1 else 's'} left" if fit.nouns else "left"
-            parts += ["  ", f"{sign} ", (f"{left} {word}", f"bold {low}")]
+            parts += ["  ", f"{sign} ", (f"{left} {word}", f"bold {warning}")]
             if of <= fit.pips:
-                parts += [" ", (pips(left, of), low or "$text-primary")]
+                parts += [" ", (pips(left, of), warning or "$text-primary")]
         return Content.assemble(*parts)
 
     def _time(self, fit: _Fit) -> Content:
         state, clock = self._state, self._clock
         paused = clock.running is ClockActivity.PAUSED and not state.ended
         sign, word = (signs.ENDED, "ended") if state.ended else (GLYPHS[clock.running], clock.running.value)
-        activity = f"{sign} {word} " if fit.activity or paused or state.ended else f"{sign} "
+        is_named = fit.activity or paused or state.ended
+        activity = f"{sign} {word} " if is_named else f"{sign} "
         return Content.assemble((activity, "bold reverse" if paused else "$foreground 60%"), *self._times())
 
     def _times(self) -> list[tuple[str, str]]:
@@ -148,7 +149,7 @@ class BudgetBar(OneLine):
 
     def _time_left(self, ms: int) -> tuple[str, str]:
         limit = self._state.budgets.time_limit_s or 0
-        return f" ({duration(ms)} left)", "bold $text-error" if ms <= limit * 1000 * _LOW else ""
+        return f" ({duration(ms)} left)", "bold $text-error" if ms <= limit * 1000 * _LOW_SHARE else ""
 
     def _badge(self, backend: BackendRecord) -> Content:
         if backend.isolated:
@@ -157,12 +158,23 @@ class BudgetBar(OneLine):
 
     def _explanation(self, backend: BackendRecord) -> Content:
         clock = self._clock
-        times = "  ".join(f"{a.value} {duration(clock.of(a))}" for a in ClockActivity if clock.of(a))
+        times = "  ".join(
+            f"{activity.value} {duration(clock.of(activity))}"
+            for activity in ClockActivity
+            if clock.of(activity)
+        )
         if backend.isolated:
             where = f"Tests run isolated by {backend.name} {backend.version}".rstrip()
         else:
             where = f"Tests run WITHOUT isolation ({backend.name}): code under test can reach your files"
         return plain_line(f"{where}.  {times}")
+
+
+def _warning_style(left: int, total: int) -> str:
+    """Return the style of a budget that is used up or running out; empty for any other."""
+    if left == 0:
+        return "$text-error"
+    return "$text-warning" if left <= total * _LOW_SHARE else ""
 
 
 def _budgets(state: AttemptState) -> list[tuple[str, str, int, int]]:

@@ -25,7 +25,7 @@ CodeSpan: TypeAlias = tuple[int, int, str]
 
 LONGEST_LINE = 20_000
 """The length of a line, in characters, above which it gets no colours and no matching brackets."""
-_REACH = 1_000
+_MOST_SEARCHED = 1_000
 """The maximum number of lines that are searched for a matching bracket."""
 
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
@@ -65,7 +65,7 @@ class CodeDocument(Document):
         """The delimiter and kind of the string open at the start of each line, for the lines read so far."""
 
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
-        """Replace a part of the text."""
+        """Replace a part of the text. Return the end of the new part, and the text that it replaces."""
         top, bottom = sorted((start[0], end[0]))
         old_lines = self._lines[top : bottom + 1]
         result = super().replace_range(start, end, text)
@@ -89,20 +89,22 @@ class CodeDocument(Document):
 
     def spans(self, row: int) -> tuple[CodeSpan, ...]:
         """Return the highlighted spans of a line. Later spans override earlier ones."""
-        return (*_words(self._lines[row]), *self._quoted(row))
+        return (*_word_spans(self._lines[row]), *self._quoted(row))
 
     def partner(self, place: Location) -> Location | None:
         """Return the position of the bracket matching the one at `place`; None if none is found nearby."""
         row, column = place
         bracket = self._lines[row][column : column + 1]
         forward = bracket in _PAIRS
-        if not (forward or bracket in _PAIRS.values()) or place not in self._brackets(row):
+        is_bracket = forward or bracket in _PAIRS.values()
+        if not is_bracket or place not in self._brackets(row):
             return None
         waiting: list[str] = []
-        last = min(row + _REACH, len(self._lines)) if forward else max(row - _REACH, -1)
+        last = min(row + _MOST_SEARCHED, len(self._lines)) if forward else max(row - _MOST_SEARCHED, -1)
         for at in range(row, last, 1 if forward else -1):
             for found in self._brackets(at)[:: 1 if forward else -1]:
-                if at == row and (found[1] < column if forward else found[1] > column):
+                is_outside = found[1] < column if forward else found[1] > column
+                if at == row and is_outside:
                     continue
                 here = self._lines[at][found[1]]
                 if (here in _PAIRS) == forward:
@@ -173,7 +175,7 @@ class UnfoldedLines(WrappedDocument):
 
 
 @lru_cache(maxsize=1_024)
-def _words(line: str) -> tuple[CodeSpan, ...]:
+def _word_spans(line: str) -> tuple[CodeSpan, ...]:
     found = _WORDS.finditer(line) if len(line) <= LONGEST_LINE else ()
     return tuple((*match.span(match.lastgroup), match.lastgroup) for match in found if match.lastgroup)
 

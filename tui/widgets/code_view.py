@@ -16,6 +16,7 @@ from textual.reactive import reactive
 from textual.worker import get_current_worker
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.folding import places_of
 from gistpoint.tui import signs
 from gistpoint.tui.widgets.line_view import LineView, Span
 from gistpoint.tui.widgets.syntax import ANSI_STYLES, KINDS, STYLES, LineTokens, tokens_by_line
@@ -50,22 +51,11 @@ def find_all(text: str, pattern: str, *, regex: bool = False) -> Matches:
         return found
     if regex:
         _find_regex(text, pattern, found)
-    elif text.isascii() and pattern.isascii():
-        _find_ascii(text.lower(), pattern.lower(), found)
     else:
-        for match in re.finditer(re.escape(pattern), text, re.IGNORECASE):
-            found.starts.append(match.start())
-            found.ends.append(match.end())
+        for start, end in places_of(pattern, text):
+            found.starts.append(start)
+            found.ends.append(end)
     return found
-
-
-def _find_ascii(text: str, pattern: str, found: Matches) -> None:
-    length = len(pattern)
-    place = text.find(pattern)
-    while place >= 0:
-        found.starts.append(place)
-        found.ends.append(place + length)
-        place = text.find(pattern, place + length)
 
 
 def _find_regex(text: str, pattern: str, found: Matches) -> None:
@@ -94,7 +84,7 @@ ANSI_MATCH = "bold underline ansi_black on ansi_yellow"
 CURRENT_MATCH = "bold reverse $text-warning"
 _DOTTED = re.compile(r"\w+(?:\.\w+)*")
 _REST = re.compile(r"\w*")
-"""The part of a word from a place on."""
+"""Matches the part of a word after a position in it."""
 _MARKED = 500
 """Fewer than twice this number of matches are marked in the scroll bar, which has fewer rows than that."""
 
@@ -221,7 +211,8 @@ class CodeView(LineView):
             for place in range(0, len(tokens), 3):
                 first, last, kind = tokens[place : place + 3]
                 style = styles.get(KINDS[kind])
-                if style is not None and last > start and first < end:
+                overlaps = last > start and first < end
+                if style is not None and overlaps:
                     found.append((max(first, start), min(last, end), self.overlay(style)))
         if self._matches:
             found.extend(self._match_spans(line, start, end))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from typing import ClassVar, Literal
 
 from textual import events, on
@@ -110,20 +111,18 @@ def _brief(lines: list[PaneLine]) -> list[PaneLine]:
 
 
 def _title(diff: FileDiff) -> str:
-    renamed = (
-        f"{diff.old_path} {signs.LEADS} "
-        if diff.old_path and diff.new_path and diff.old_path != diff.new_path
-        else ""
-    )
-    made = " (new)" if diff.old_path is None else " (deleted)" if diff.new_path is None else ""
-    what = (
-        "binary"
-        if diff.binary
-        else f"+{diff.added} -{diff.removed}"
-        if diff.added or diff.removed
-        else "no differences"
-    )
-    return f"{renamed}{diff.path}{made}  {what}".strip()
+    is_renamed = diff.old_path and diff.new_path and diff.old_path != diff.new_path
+    former = f"{diff.old_path} {signs.LEADS} " if is_renamed else ""
+    state = ""
+    if diff.old_path is None:
+        state = " (new)"
+    elif diff.new_path is None:
+        state = " (deleted)"
+    if diff.binary:
+        size = "binary"
+    else:
+        size = f"+{diff.added} -{diff.removed}" if diff.added or diff.removed else "no differences"
+    return f"{former}{diff.path}{state}  {size}".strip()
 
 
 def _text(line: DiffLine | None) -> str:
@@ -160,7 +159,7 @@ class DiffPane(CodeView):
             super().__init__()
             self.pane = pane
 
-    class WrapWanted(Message):
+    class WrapRequested(Message):
         """A request to switch between wrapping and scrolling on both sides."""
 
     def __init__(self, side: Side, *, classes: str | None = None) -> None:
@@ -184,7 +183,8 @@ class DiffPane(CodeView):
     def starts_of_changes(self) -> list[int]:
         """The indexes of the lines at which changes begin."""
         changed = [self._is_change(index) for index in range(len(self._pane_lines))]
-        return [i for i, now in enumerate(changed) if now and not (i and changed[i - 1])]
+        begins = [now and not before for before, now in pairwise([False, *changed])]
+        return [index for index, is_start in enumerate(begins) if is_start]
 
     def _is_change(self, index: int) -> bool:
         pane_line = self._pane_lines[index]
@@ -214,7 +214,7 @@ class DiffPane(CodeView):
 
     def action_toggle_wrap(self) -> None:
         """Ask to switch between wrapping and scrolling on both sides."""
-        self.post_message(self.WrapWanted())
+        self.post_message(self.WrapRequested())
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Report that the pane was scrolled, so that the other side follows."""
@@ -445,9 +445,11 @@ class DiffView(Horizontal):
 
     def _splits(self, width: int) -> bool:
         # Rows align only if no line is wrapped.
-        longest = max((len(line.text) for f in self._files for h in f.hunks for line in h.lines), default=0)
+        if width < SIDE_BY_SIDE_WIDTH or self._wrap:
+            return False
         room = LONGEST_ROW if self._wrap is False else width // 2 - _GUTTER
-        return width >= SIDE_BY_SIDE_WIDTH and not self._wrap and longest <= room
+        hunks = chain.from_iterable(file.hunks for file in self._files)
+        return all(len(line.text) <= room for hunk in hunks for line in hunk.lines)
 
     def _lay_out(self) -> None:
         split = self._splits(self.size.width)
@@ -486,8 +488,8 @@ class DiffView(Horizontal):
             other = self._right if message.view is self._left else self._left
             other.cursor_line = message.line
 
-    @on(DiffPane.WrapWanted)
-    def _toggle_wrap(self, message: DiffPane.WrapWanted) -> None:
+    @on(DiffPane.WrapRequested)
+    def _toggle_wrap(self, message: DiffPane.WrapRequested) -> None:
         message.stop()
         self._wrap = not (self._left.wrap if self._wrap is None else self._wrap)
         self._lay_out()

@@ -20,10 +20,10 @@ from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 
-_LONG = 1_000_000
+_LONG_TEXT = 1_000_000
 """The length, in characters, above which text is searched only after a pause in typing."""
 _PAUSE_S = 0.15
-_WORDS = "words"
+_QUERY = "words"
 """The name of the query among the drafts."""
 _TYPING = f"Enter keeps it  {signs.UP_KEY} {signs.DOWN_KEY} others  Esc ends"
 _READING = "n next  N before  Esc ends"
@@ -50,7 +50,7 @@ class FindBar(Horizontal):
     FindBar Plain { width: auto; height: 1; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "step(-1)", "Match before", show=False, id="find.before"),
+        Binding("up", "step(-1)", "Previous match", show=False, id="find.before"),
         Binding("down", "step(1)", "Next match", show=False, id="find.after"),
         Binding("escape", "end_search", "End the search", show=False, id="find.end"),
     ]
@@ -85,7 +85,7 @@ class FindBar(Horizontal):
         self.watch(view, "has_focus", self._text_left, init=False)
         view.finding = True
         self.display = True
-        given_up = "" if view.pattern else self._drafts.read().get(_WORDS, "")
+        given_up = "" if view.pattern else self._drafts.read().get(_QUERY, "")
         with self.prevent(Input.Changed):
             self.words.value = view.pattern or given_up
         self.words.focus()
@@ -95,18 +95,21 @@ class FindBar(Horizontal):
 
     @property
     def _drafts(self) -> DraftPlace:
-        """The place of the query's draft, which is offered again after Escape has ended the search."""
-        return cast("BaseScreen[object]", self.screen).draft("find")
+        """The place of the query's draft, which is offered again after Escape has ended the search.
+
+        The end of the program deletes it: a query is a word, which is typed in a second.
+        """
+        return cast("BaseScreen[object]", self.screen).draft("find", lasting=False)
 
     @on(Input.Changed)
     def typed(self, event: Input.Changed) -> None:
         """Search from where the cursor was when the bar was opened; in long text, after a pause in typing."""
         event.stop()
-        self._drafts.write({_WORDS: event.value})
+        self._drafts.write({_QUERY: event.value})
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
-        if len(self._view.text) > _LONG:
+        if len(self._view.text) > _LONG_TEXT:
             self._timer = self.set_timer(_PAUSE_S, self._search)
         else:
             self._search()

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from textual.geometry import Region
     from textual.widget import Widget as Base
 else:
-    Base = object  # Textual takes the styles from the first base class that is a widget
+    Base = object  # not `Widget`: Textual takes the styles of the first base class that is one
 
 
 class Fitted(Base):

@@ -63,9 +63,14 @@ class QuestionField(Vertical):
         raise NotImplementedError
 
     @property
-    def answered(self) -> bool:
-        """Whether the question was answered or declined."""
+    def begun(self) -> bool:
+        """Whether there is input, valid or not."""
         raise NotImplementedError
+
+    @property
+    def answered(self) -> bool:
+        """Whether the question was declined or has a valid answer."""
+        return self.begun and not self.fault
 
     @property
     def value(self) -> Any:
@@ -133,7 +138,7 @@ class OptionsField(QuestionField):
         return [self.options]
 
     @property
-    def answered(self) -> bool:
+    def begun(self) -> bool:
         """Whether an option is chosen."""
         return bool(self.options.chosen)
 
@@ -172,7 +177,7 @@ class NumberField(QuestionField):
         return [Horizontal(self.line, Plain(unit, classes="question-unit"), classes="question-row")]
 
     @property
-    def answered(self) -> bool:
+    def begun(self) -> bool:
         """Whether the field contains text."""
         return bool(self.line.value.strip())
 
@@ -194,7 +199,7 @@ class NumberField(QuestionField):
     def fault(self) -> str:
         """The reason why the answer is invalid, in a sentence; for an ambiguous number, how to write it."""
         if _GROUPED.fullmatch(self.line.value.strip()):
-            return "Write the number without a sign between thousands, such as 1000 or 1.5."
+            return "Write the number without a thousands separator, such as 1000 or 1.5."
         return super().fault
 
     @property
@@ -217,14 +222,14 @@ class WordsField(QuestionField):
         return [self.area]
 
     @property
-    def answered(self) -> bool:
+    def begun(self) -> bool:
         """Whether the area contains text."""
         return bool(self.area.text.strip())
 
     @property
     def value(self) -> Any:
         """The text; None if it is blank."""
-        return self.area.text if self.answered else None
+        return self.area.text if self.begun else None
 
     @property
     def draft(self) -> Any:
@@ -309,7 +314,7 @@ class QuestionForm(VerticalScroll, can_focus=False):
 
     @property
     def answered(self) -> int:
-        """The number of questions that were answered or declined."""
+        """The number of questions that were declined or have a valid answer."""
         return sum(field.answered for field in self.fields)
 
     @property

@@ -25,9 +25,9 @@ def framed(widget: Framed, title: str | Content = "", note: str | Content = "") 
     widget.ALLOW_MAXIMIZE = True  # type: ignore[misc]  # Textual's switch is a class variable
     title = plain_line(title) if isinstance(title, str) else title
     note = plain_line(note) if isinstance(note, str) else note
-    if not _same(widget.border_title, title):
+    if not _is_shown(widget.border_title, title):
         widget.border_title = title
-    if not _same(widget.border_subtitle, note):
+    if not _is_shown(widget.border_subtitle, note):
         widget.border_subtitle = note
     return widget
 
@@ -38,6 +38,6 @@ def pane_around(widget: Widget | None) -> Widget | None:
     return next((node for node in around if isinstance(node, Widget) and node.has_class(PANE)), None)
 
 
-def _same(shown: str | None, wanted: Content) -> bool:
+def _is_shown(shown: str | None, wanted: Content) -> bool:
     """Return whether a title is already shown. Textual returns a title as markup, whatever was set."""
     return (shown or "") == wanted.markup

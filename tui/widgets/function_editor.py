@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import ClassVar
 
 from rich.style import Style as RichStyle
@@ -26,81 +25,21 @@ from textual.widgets.text_area import Selection, TextAreaTheme
 from gistpoint.core.code.parsing import Fault
 from gistpoint.core.code.snippet import fault_of
 from gistpoint.core.diffs import compute
-from gistpoint.core.text import visible
 from gistpoint.tui.external_editor import edited_externally
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.widgets.code_document import CodeDocument, UnfoldedLines
 from gistpoint.tui.widgets.code_rows import CodeRow, NumberedRow, RowStyles, draw, numbered
-from gistpoint.tui.widgets.python_typing import blanks_back, commented, level_of, moved, moved_back, new_line
-from gistpoint.tui.widgets.syntax import ANSI_STYLES, STYLES
-from gistpoint.tui.widgets.writing_area import WritingArea
-
-_CANDIDATES = (
-    *range(0x300),
-    0x61C,
-    0x180E,
-    *range(0x2000, 0x2070),
-    *range(0xD800, 0xE000),
-    0xFEFF,
-    *range(0xFFF0, 0x10000),
-    *range(0xE0000, 0xE0080),
+from gistpoint.tui.widgets.python_typing import (
+    backspace_length,
+    commented,
+    indented,
+    level_of,
+    new_line,
+    outdented,
 )
-_SPAN = 0x1000
-_AREAS = (*range(0xF0000, 0xFF000, _SPAN), *range(0x100000, 0x10F000, _SPAN))
-
-
-@cache
-def _dangerous() -> str:
-    return "".join(chr(code) for code in _CANDIDATES if chr(code) == "\r" or visible(chr(code)) != chr(code))
-
-
-@cache
-def _pattern() -> re.Pattern[str]:
-    return re.compile(f"[{re.escape(_dangerous())}]")
-
-
-def needs_seal(text: str) -> bool:
-    """Return whether an editor would interpret or lose a character of text with plain newlines."""
-    return not text.isprintable() and bool(_pattern().search(text))
-
-
-class TextSeal:
-    """A mapping of the characters that an editor would interpret or lose to private-use characters.
-
-    An editor that splits lines at form feeds, or encodes lone surrogates, would change the loaded text.
-    `open` reverts `close` for text without characters of the private-use area in question.
-    """
-
-    def __init__(self, text: str = "") -> None:
-        """Choose a private-use area, if possible one that `text` doesn't use.
-
-        Carriage returns are kept if all line endings have one.
-        """
-        regular = "\r" not in text or text.count("\r") == text.count("\r\n") == text.count("\n")
-        self._kept = "\r" if regular else ""
-        self.needed = bool(_pattern().search(text.replace("\r", "") if regular else text))
-        used = {ord(character) & ~(_SPAN - 1) for character in set(text) if ord(character) >= _AREAS[0]}
-        self._area = next((area for area in _AREAS if area not in used), _AREAS[-1])
-        self._close = {
-            ord(c): self._area + place
-            for place, c in enumerate(_dangerous())
-            if not (c == "\r" and self._kept)
-        }
-        self._open = {sealed: raw for raw, sealed in self._close.items()}
-        self._show = {sealed: visible(chr(raw)) for raw, sealed in self._close.items()}
-
-    def close(self, text: str) -> str:
-        """Return text in which each dangerous character is replaced with a private-use one."""
-        return text.translate(self._close) if self.needed else text
-
-    def open(self, text: str) -> str:
-        """Return the original of a string that `close` returned."""
-        return text.translate(self._open) if self.needed else text
-
-    def shown(self, text: str) -> str:
-        """Return sealed text for display, with one character for each of the original's."""
-        return visible(text.translate(self._show) if self.needed else text)
-
+from gistpoint.tui.widgets.syntax import ANSI_STYLES, STYLES
+from gistpoint.tui.widgets.text_seal import TextSeal, needs_seal
+from gistpoint.tui.widgets.writing_area import WritingArea
 
 _Rows = list[NumberedRow | None]
 """The visible rows from the top; None after the end of the text."""
@@ -341,7 +280,7 @@ class FunctionEditor(WritingArea):
     def _check_after(self, seconds: float) -> None:
         text, start, check, begun = self._posted, self.start, self.check, 0.0
 
-        def look(_job: object) -> CodeState:
+        def check_text(_job: object) -> CodeState:
             nonlocal begun
             begun = time.monotonic()
             changed = compute(text if start is None else start, text, context=0)
@@ -353,7 +292,9 @@ class FunctionEditor(WritingArea):
             self.refresh()
             self.post_message(self.Checked(self, text))
 
-        self._jobs.do(look, take, key="check", delay=max(seconds, _REST * self._seconds if seconds else 0))
+        self._jobs.do(
+            check_text, take, key="check", delay=max(seconds, _REST * self._seconds if seconds else 0)
+        )
 
     # Typing
 
@@ -370,7 +311,7 @@ class FunctionEditor(WritingArea):
             blanks = level if level == "\t" else " " * (len(level) - column % len(level))
             self._replace_via_keyboard(blanks, *self.selection)
         else:
-            self._change_lines(lambda lines: moved(lines, level_of(self.document.lines)))
+            self._change_lines(lambda lines: indented(lines, level_of(self.document.lines)))
 
     def _new_line(self) -> None:
         (top, left), (bottom, right) = sorted(self.selection)
@@ -387,7 +328,7 @@ class FunctionEditor(WritingArea):
         """Delete the selection; if there is none, a level of the indent before the cursor, or a character."""
         row, column = self.cursor_location
         head = self.document.get_line(row)[:column]
-        blanks = blanks_back(head, level_of(self.document.lines)) if head and not head.strip() else 1
+        blanks = backspace_length(head, level_of(self.document.lines)) if head and not head.strip() else 1
         if self.selection.is_empty and blanks > 1:
             self._delete_via_keyboard((row, column - blanks), (row, column))
         else:
@@ -395,7 +336,7 @@ class FunctionEditor(WritingArea):
 
     def action_outdent(self) -> None:
         """Remove a level of indentation from the selected lines."""
-        self._change_lines(lambda lines: moved_back(lines, level_of(self.document.lines)))
+        self._change_lines(lambda lines: outdented(lines, level_of(self.document.lines)))
 
     def action_undo(self) -> None:
         """Undo the last step, or report that there is none. Steps of earlier sessions can't be undone."""
@@ -491,7 +432,10 @@ class FunctionEditor(WritingArea):
         kinds = ANSI_STYLES if self.app.native_ansi_color else STYLES
         name = f"gistpoint {self.app.theme}"
         styles = {kind: (self.visual_style + Style.parse(style)).rich_style for kind, style in kinds.items()}
-        bare = {kind: RichStyle(color=s.color, bold=s.bold, italic=s.italic) for kind, s in styles.items()}
+        bare = {
+            kind: RichStyle(color=style.color, bold=style.bold, italic=style.italic)
+            for kind, style in styles.items()
+        }
         self.register_theme(TextAreaTheme(name, syntax_styles=bare))
         self.theme = name
 
@@ -544,13 +488,14 @@ class FunctionEditor(WritingArea):
         if self._place_now() != self._drawn_as:
             self._drawn_as = self._place_now()
             self._strips.clear()
-        # the text area's own method would look up its styles again
+        # Not `TextArea.render_lines`, which looks up all styles again.
         return ScrollView.render_lines(self, crop)
 
     def render_line(self, y: int) -> Strip:
         """Draw a row. Equal rows are drawn once."""
         line, looks = self.scroll_offset.y + y, self._styles_now()
-        if self.placeholder and self.document.line_count == 1 and not self.document.get_line(0):
+        is_empty = self.document.line_count == 1 and not self.document.get_line(0)
+        if self.placeholder and is_empty:
             return super().render_line(y)
         if line >= self.document.line_count:
             return Strip.blank(self.size.width, looks.base)

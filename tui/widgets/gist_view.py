@@ -60,13 +60,13 @@ def marks_of(lines: Iterable[LineEvidence]) -> dict[int, LineEvidence]:
     return marks
 
 
-def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
+def carried_over(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
     """Return the marks on the lines that `before` and `after` share, by their line numbers in `after`."""
     if before == after:
         return dict(marks)
     old, new = before.split("\n"), after.split("\n")
-    head = _same(old, new)
-    tail = _same(old[head:][::-1], new[head:][::-1])
+    head = _common_start(old, new)
+    tail = _common_start(old[head:][::-1], new[head:][::-1])
     matcher = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail])
     moved = {head + a + n: head + b + n for a, b, size in matcher.get_matching_blocks() for n in range(size)}
     moved |= {n: n for n in range(head)} | {len(old) - n: len(new) - n for n in range(1, tail + 1)}
@@ -74,7 +74,7 @@ def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
     return {moved[line]: evidence for line, evidence in marks.items() if line in moved}
 
 
-def _same(one: list[str], other: list[str]) -> int:
+def _common_start(one: list[str], other: list[str]) -> int:
     """Return the number of equal lines at the start of two lists."""
     return next(
         (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
@@ -219,7 +219,7 @@ class GistView(CodeView):
         Binding("enter", "original", "Original line", show=False, id="gist.original_line"),
     ]
 
-    class OriginalAsked(Message):
+    class OriginalRequested(Message):
         """A request to show the original of the line at the cursor.
 
         `evidence` is None if the line has none.
@@ -249,7 +249,7 @@ class GistView(CodeView):
 
     def action_original(self) -> None:
         """Ask to show the original of the line at the cursor."""
-        self.post_message(self.OriginalAsked(self.evidence.get(self.cursor_index + 1)))
+        self.post_message(self.OriginalRequested(self.evidence.get(self.cursor_index + 1)))
 
 
 class ScoredGist(Vertical):
@@ -324,8 +324,8 @@ class ScoredGist(Vertical):
             evidence = self.gist.evidence.get(self.gist.cursor_index + 1)
             self.legend.update(words_of(evidence) if evidence is not None else LEGEND)
 
-    @on(GistView.OriginalAsked)
-    def original_asked(self, message: GistView.OriginalAsked) -> None:
+    @on(GistView.OriginalRequested)
+    def original_requested(self, message: GistView.OriginalRequested) -> None:
         """Show the original of a line, if it has one."""
         message.stop()
         place = message.evidence.original if message.evidence is not None else None

@@ -28,7 +28,7 @@ WAYS_OUT = ("leave", "leave_program", "back", "home", "cancel")
 """The actions that leave a view."""
 _AT_THE_END = (*WAYS_OUT, "help")
 """The actions whose keys stay at the right end of the line."""
-_WRITTEN = {"slash": "/", "backslash": "\\", "at": "@", "minus": "-", "plus": "+", "underscore": "_"}
+_TYPED_CHARACTERS = {"slash": "/", "backslash": "\\", "at": "@", "minus": "-", "plus": "+", "underscore": "_"}
 """The characters of keys for which Textual reports none, so that a field seems not to use them."""
 
 
@@ -43,7 +43,7 @@ class ShownKey(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The width in cells, with a blank on both sides of the key and one after the name."""
+        """The width in cells, with a space on both sides of the key and one after the name."""
         return cell_len(self.display) + cell_len(self.name) + (3 if self.name else 2)
 
 
@@ -59,6 +59,7 @@ def _pressed_by_enter(focused: Widget | None) -> str:
 class KeyBar(Widget):
     """The keys that work now, in the order of the bindings. A click on a key presses it.
 
+    A screen's `key_names` replaces the names of actions; an action with the name None is left out.
     The keys that leave a view and the key for help are always at the right end. A screen shows at most
     `MOST_KEYS`; the help lists all. No key is cut: the mouse wheel, or a click on the symbol for more, shows
     the keys that don't fit.
@@ -104,18 +105,7 @@ class KeyBar(Widget):
     def _bindings_changed(self, screen: Screen[object]) -> None:
         if not self.app.app_focus or not self.is_attached or screen is not self.screen:
             return
-        found: dict[str, ShownKey] = {}
-        focused = screen.focused
-        if pressed := _pressed_by_enter(focused):
-            found["enter"] = ShownKey("enter", "Enter", pressed, "", True)
-        for _, binding, enabled, tooltip in screen.active_bindings.values():
-            written = focused is not None and focused.check_consume_key(
-                binding.key, _WRITTEN.get(binding.key)
-            )
-            if binding.show and binding.action not in found and not written:
-                display = visible_line(self.app.get_key_display(binding))
-                name = getattr(screen, "key_names", {}).get(binding.action, binding.description)
-                found[binding.action] = ShownKey(binding.key, display, name, tooltip, enabled)
+        found = self._keys_of(screen)
         fixed = tuple(found[action] for action in _AT_THE_END if action in found)
         keys = tuple(key for action, key in found.items() if action not in _AT_THE_END)
         keys = keys[: max(0, getattr(screen, "MOST_KEYS", _MOST) - len(fixed))]
@@ -124,6 +114,24 @@ class KeyBar(Widget):
             self._first = 0
             self._hover(None)
             self.refresh()
+
+    def _keys_of(self, screen: Screen[object]) -> dict[str, ShownKey]:
+        """Return the keys to show on a screen, by their actions."""
+        found: dict[str, ShownKey] = {}
+        focused = screen.focused
+        if pressed := _pressed_by_enter(focused):
+            found["enter"] = ShownKey("enter", "Enter", pressed, "", True)
+        for _, binding, enabled, tooltip in screen.active_bindings.values():
+            is_typed = focused is not None and focused.check_consume_key(
+                binding.key, _TYPED_CHARACTERS.get(binding.key)
+            )
+            is_shown = binding.show and binding.action not in found and not is_typed
+            if is_shown:
+                display = visible_line(self.app.get_key_display(binding))
+                name = getattr(screen, "key_names", {}).get(binding.action, binding.description)
+                if name is not None:
+                    found[binding.action] = ShownKey(binding.key, display, name, tooltip, enabled)
+        return found
 
     @property
     def _room(self) -> int:
@@ -145,21 +153,21 @@ class KeyBar(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Draw the keys that fit."""
-        ground = self.rich_style
+        background = self.rich_style
         if y:
-            return Strip.blank(self.size.width, ground)
+            return Strip.blank(self.size.width, background)
         seen = self._in_sight
         left = self._drawn(seen, self._first)
         if self._more and self._room:
-            left = Strip([*left.extend_cell_length(self._room - 1, ground), Segment(_MORE, ground)])
+            left = Strip([*left.extend_cell_length(self._room - 1, background), Segment(_MORE, background)])
         right = self._drawn(self._fixed, len(self._keys))
-        return Strip.join([left.extend_cell_length(self._room, ground), right]).crop(0, self.size.width)
+        return Strip.join([left.extend_cell_length(self._room, background), right]).crop(0, self.size.width)
 
     def _drawn(self, keys: Sequence[ShownKey], first: int) -> Strip:
         """Return drawn keys, the first of which has the index `first` in `shown`."""
-        ground = self.rich_style
-        key_style = ground + self.get_component_rich_style("key-bar--key")
-        name_style = ground + self.get_component_rich_style("key-bar--name")
+        background = self.rich_style
+        key_style = background + self.get_component_rich_style("key-bar--key")
+        name_style = background + self.get_component_rich_style("key-bar--name")
         hover_style = self.get_component_rich_style("key-bar--hover")
         pieces: list[Segment] = []
         for number, key in enumerate(keys, first):

@@ -61,6 +61,9 @@ class KnowledgeTree(Tree[TreeEntry]):
         Binding("j", "cursor_down", "Down", show=False, id="tree.down"),
     ]
 
+    enter_words = "Open"
+    """The effect of Enter, for the line of keys."""
+
     class _OnPlace(Message):
         def __init__(self, tree: KnowledgeTree) -> None:
             super().__init__()
@@ -164,8 +167,8 @@ class KnowledgeTree(Tree[TreeEntry]):
     def _add_file(self, node: TreeNode[TreeEntry], place: TreeEntry, opened: set[TreeEntry]) -> None:
         prefix = f"{place.name}::"
         functions = sorted(
-            (f for name, f in self._knowledge.functions.items() if name.startswith(prefix)),
-            key=lambda f: f.start,
+            (function for name, function in self._knowledge.functions.items() if name.startswith(prefix)),
+            key=lambda function: function.start,
         )
         child = node.add(self._label(place), place, expand=place in opened, allow_expand=bool(functions))
         for function in functions:
@@ -173,7 +176,7 @@ class KnowledgeTree(Tree[TreeEntry]):
             child.add_leaf(self._label(leaf, function.name.removeprefix(prefix)), leaf)
 
     def _return_to(self, place: TreeEntry) -> None:
-        # New nodes have no line numbers until `last_line` is read, which counts the lines.
+        # New nodes get their line numbers only when `last_line` is read.
         if self.last_line < 0:
             return
         for node in _walk(self.root):
@@ -201,11 +204,12 @@ class KnowledgeTree(Tree[TreeEntry]):
     def render_label(self, node: TreeNode[TreeEntry], base_style: RichStyle, style: RichStyle) -> Text:
         """Return the label of a node; if it is unknown and at the cursor, with the price of opening it."""
         label = super().render_label(node, base_style, style)
-        if node.data is None or self._known(node.data) is not None or node is not self.cursor_node:
+        is_free = node.data is None or self._known(node.data) is not None
+        if is_free or node is not self.cursor_node:
             return label
         price = f"  −1 {self._use}"
         if self._row_width(node, len(price)) > self.size.width:
-            price = _PRICE  # the line above the console shows the unit
+            price = _PRICE  # without the unit, which the line above the console shows
         return Text.assemble(label, Text(price, style=style + Style.parse("italic").rich_style))
 
     def _row_width(self, node: TreeNode[TreeEntry], price: int) -> int:
@@ -223,18 +227,19 @@ class KnowledgeTree(Tree[TreeEntry]):
         return max(rows, default=0) + self.styles.scrollbar_size_vertical
 
     async def _on_click(self, event: events.Click) -> None:
-        """Select a node that is free of charge.
+        """Select the clicked node.
 
-        The first click on a node with a price only moves the cursor there.
+        The first click on a node that has a price only moves the cursor there.
         """
         at = event.style.meta.get("line", -1)
         node = self.get_node_at_line(at)
         pointed, self._pointed = self._pointed, node.data if node is not None else None
-        spends = self._pointed is not None and self._known(self._pointed) is None
-        if spends and pointed != self._pointed and not event.style.meta.get("toggle"):
+        has_price = self._pointed is not None and self._known(self._pointed) is None
+        is_first_click = pointed != self._pointed
+        if has_price and is_first_click and not event.style.meta.get("toggle"):
             event.prevent_default()
             if at == self.cursor_line and node is not None:
-                self.post_message(Tree.NodeHighlighted(node))  # its handler shows the price
+                self.post_message(Tree.NodeHighlighted(node))  # whose handler shows the price
             self.cursor_line = at
 
     @on(Tree.NodeSelected)

@@ -96,16 +96,16 @@ class LineList(RecordList):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer Enter only on a line with a link."""
         if action == "choose":
-            return self.leads(self.cursor)
+            return self.is_link(self.cursor)
         return super().check_action(action, parameters)
 
     def watch_cursor(self, old: int, new: int) -> None:
         """Move the cursor, and update the offered keys."""
         super().watch_cursor(old, new)
-        if self.leads(old) != self.leads(new):
+        if self.is_link(old) != self.is_link(new):
             self.refresh_bindings()
 
-    def leads(self, index: int) -> bool:
+    def is_link(self, index: int) -> bool:
         """Return whether Enter on a line opens something."""
         return index < len(self.lines) and bool(self.lines[index].link)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, ClassVar
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -74,9 +74,6 @@ class LineView(LineCanvas):
     """
 
     ALLOW_SELECT = True
-    DEFAULT_CSS = """
-    LineView:focus { background-tint: $foreground 3%; }
-    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "cursor_rows(-1)", "Up", show=False, id="view.up"),
@@ -204,7 +201,7 @@ class LineView(LineCanvas):
         if not self.size:
             self.virtual_size = size
         elif size != self.virtual_size:
-            # like setting the reactive, but without a new layout unless a scroll bar appears or disappears
+            # Unlike setting `virtual_size`, this lays out again only if a scroll bar appears or disappears.
             self.set_reactive(_VIRTUAL_SIZE, size)
             self._scroll_update(size)
 
@@ -493,11 +490,13 @@ class LineView(LineCanvas):
     def action_cursor_word(self, direction: int) -> None:
         """Move the cursor to the next or previous start of a word in its line, or to that end of the line."""
         line, column = self.lines[self.cursor_index], self.cursor_column
-        starts = [i for i, c in enumerate(line) if _in_word(c) and not (i and _in_word(line[i - 1]))]
+        is_in_word = [_in_word(character) for character in line]
+        begins_word = [now and not before for before, now in pairwise([False, *is_in_word])]
+        starts = [start for start, begins in enumerate(begins_word) if begins]
         if direction > 0:
-            self._move_to_column(min((s for s in starts if s > column), default=len(line)))
+            self._move_to_column(min((start for start in starts if start > column), default=len(line)))
         else:
-            self._move_to_column(max((s for s in starts if s < column), default=0))
+            self._move_to_column(max((start for start in starts if start < column), default=0))
 
     def action_cursor_edge(self, direction: int) -> None:
         """Move the cursor to the end of its line; backwards, to its indent, and from there to its start."""
@@ -529,8 +528,7 @@ class LineView(LineCanvas):
 
         A cursor that was placed before the width was known is shown.
         """
-        # read first, because wrapping the lines again may limit the offset, and thereby record a different
-        # position
+        # Read first, because wrapping the lines again may limit the offset, and thus record another position.
         top, seen = self._top, self._cursor_seen
         if self.wrap:
             self._fold()
@@ -541,7 +539,7 @@ class LineView(LineCanvas):
         self.place(self.scroll_offset.x, self.rows.row_of(line, column))
         if seen:
             self._show_cursor()
-        self._top, self._cursor_seen = top, seen  # a larger size shows again what a smaller one hid
+        self._top, self._cursor_seen = top, seen  # kept, so that a larger size restores the position
 
     def _row_under(self, offset: Offset) -> int:
         return min(self.scroll_offset.y + offset.y, len(self.rows) - 1)

@@ -33,7 +33,7 @@ _OUTPUT = re.compile(
     r"|^\w*(?:Error|Exception|Failed)\b|^(?:assert|python|pytest) "
 )
 """Matches a line of a program's output or of a command; such lines are not changed."""
-_HEAD = 3
+_HEAD_LINES = 3
 """The number of lines at the start of a block that show whether it is code, output or prose."""
 _BEGINS = re.compile(r"\s*(?:[-*+\N{BULLET}:@>#|=~]|\d+[.)]\s|\w[\w ,*]*:(?:\s|$))")
 """Matches a line that begins an entry of a list, a field or a table."""
@@ -88,8 +88,8 @@ def _block(block: list[tuple[int, str]], language: str) -> list[DrawnLine]:
     Only code gets colours. Prose that was wrapped at a fixed width is wrapped to the view's width instead.
     """
     texts = [text for _, text in block]
-    code = bool(language) or any(_CODE_LINE.match(text) for text in texts[:_HEAD])
-    if code or any(_OUTPUT.search(text) for text in texts[:_HEAD]):
+    code = bool(language) or any(_CODE_LINE.match(text) for text in texts[:_HEAD_LINES])
+    if code or any(_OUTPUT.search(text) for text in texts[:_HEAD_LINES]):
         return [DrawnLine(f"{_CODE}{text}", number, code=code) for number, text in block]
     found: list[DrawnLine] = []
     for number, text in block:
@@ -108,7 +108,8 @@ def _continues(paragraph: str, before: str, line: str) -> bool:
     A short line ends a paragraph; a different margin or the symbol of a list begins one. The output of a
     program is never continued.
     """
-    if not line.strip() or _OUTPUT.search(before) or _OUTPUT.search(line):
+    is_output = _OUTPUT.search(before) or _OUTPUT.search(line)
+    if is_output or not line.strip():
         return False
     full = len(before.rstrip()) >= _FULL_LINE
     margin, further = (len(text) - len(text.lstrip()) for text in (paragraph, line))

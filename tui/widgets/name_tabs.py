@@ -51,30 +51,32 @@ class NameTabs(Widget):
 
     @property
     def _tabs(self) -> list[tuple[str, str]]:
-        """The names as they are drawn, by key: two blanks apart, or one blank if they don't fit otherwise."""
-        wide = sum(cell_len(name) + 2 for name in self._names.values()) <= self.size.width
+        """The names as they are drawn, by key: two spaces apart, or one space if they don't fit otherwise."""
+        has_room = sum(cell_len(name) + 2 for name in self._names.values()) <= self.size.width
+        end = " " if has_room else ""
         tabs = [
-            (key, f"[{name}]" if key == self.current else f" {name} " if wide else f" {name}")
+            (key, f"[{name}]" if key == self.current else f" {name}{end}")
             for key, name in self._names.items()
         ]
+
+        def width(tabs: list[tuple[str, str]]) -> int:
+            return sum(cell_len(words) for _, words in tabs)
+
         at = next((place for place, (key, _) in enumerate(tabs) if key == self.current), 0)
         first = 0
-        while (
-            first < at
-            and sum(cell_len(words) for _, words in tabs[first : at + 1]) + bool(first) > self.size.width
-        ):
+        while first < at and width(tabs[first : at + 1]) + bool(first) > self.size.width:
             first += 1
         return [(tabs[first - 1][0], _BEFORE), *tabs[first:]] if first else tabs
 
     def render_line(self, y: int) -> Strip:
         """Draw the names."""
-        ground = self.rich_style
-        current = ground + self.get_component_rich_style("name-tabs--current")
-        pieces = [Segment(words, current if key == self.current else ground) for key, words in self._tabs]
-        return Strip(pieces if not y else []).adjust_cell_length(self.size.width, ground)
+        background = self.rich_style
+        current = background + self.get_component_rich_style("name-tabs--current")
+        pieces = [Segment(words, current if key == self.current else background) for key, words in self._tabs]
+        return Strip(pieces if not y else []).adjust_cell_length(self.size.width, background)
 
     def places(self) -> list[tuple[str, int]]:
-        """Return the key of each visible name but the current one, with the column of the blank before it."""
+        """Return the key of each visible name but the current one, with the column of the space before it."""
         found, at = [], 0
         for key, words in self._tabs:
             if key != self.current and words != _BEFORE and at < self.size.width:

@@ -42,6 +42,11 @@ class OneLine(Widget):
         line = self.line()
         return line.pad_right(max(0, self.content_size.width - line.cell_length))
 
+    def on_resize(self) -> None:
+        """Draw the end again: it keeps its own width, so Textual would keep what it showed."""
+        for part in self.query(LineEnd):
+            part.refresh()
+
     def redraw(self) -> None:
         """Draw the line again, or only its end if nothing else has changed."""
         before, self._drawn = self._drawn, self.render()
@@ -71,7 +76,7 @@ class LineEnd(Widget):
 
 
 def split(line: Content, cells: int = END) -> tuple[Content, Content]:
-    """Return a line without its last cells, and these cells; half a wide character becomes a blank."""
+    """Return a line without its last cells, and these cells; half a wide character becomes a space."""
     text = line.plain
     place = max(0, len(text) - cells)
     while cell_len(text[place:]) > cells:

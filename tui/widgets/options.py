@@ -31,7 +31,7 @@ class Options(Widget, can_focus=True):
     Options { height: auto; width: 1fr; padding: 0 0 0 3; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,left", "move(-1)", "Before", show=False, id="form.before"),
+        Binding("up,left", "move(-1)", "Previous", show=False, id="form.before"),
         Binding("down,right", "move(1)", "After", show=False, id="form.after"),
         Binding("space,enter", "choose", "Choose", show=False, id="form.choose"),
     ]

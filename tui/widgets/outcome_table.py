@@ -18,7 +18,7 @@ from gistpoint.core.query_grammar import QueryError
 from gistpoint.core.text import plural
 from gistpoint.tui import signs
 from gistpoint.tui.tables import Column
-from gistpoint.tui.test_names import spelled_out
+from gistpoint.tui.test_names import unescaped
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
@@ -46,8 +46,8 @@ COLUMNS: tuple[Column[TestResult], ...] = (
     ),
     Column(
         "test",
-        lambda result: spelled_out(result.id),
-        text=lambda result: f"{result.id} {spelled_out(result.id)}",
+        lambda result: unescaped(result.id),
+        text=lambda result: f"{result.id} {unescaped(result.id)}",
     ),
 )
 
@@ -163,7 +163,9 @@ class OutcomeTable(Vertical):
 
     def _summary(self) -> str:
         counts = Counter(result.outcome for result in self._results)
-        parts = [f"{GLYPHS[o][0]} {counts[o]} {o}" for o in Outcome if counts[o]]
+        parts = [
+            f"{GLYPHS[outcome][0]} {counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]
+        ]
         shown = "" if len(self.shown) == len(self._results) else f"showing {len(self.shown)} of "
         return f"{shown}{plural(len(self._results), 'test')}" + "".join(f"  {part}" for part in parts)
 
@@ -177,4 +179,4 @@ class OutcomeTable(Vertical):
         self.set_class(failing, "-failure")
         view = self.query_one(TextView)
         if result is not None and failing and view.text != result.message:
-            view.load(result.message, title=spelled_out(result.id))
+            view.load(result.message, title=unescaped(result.id))

@@ -111,15 +111,17 @@ class Pages(Vertical):
 
         If even the titles alone don't fit, tabs on the left are left out until the current one fits.
         """
+
+        def length(tabs: list[tuple[str, str]]) -> int:
+            return sum(len(words) + 2 for _, words in tabs)
+
         pages = [page for page in self._tabs if page not in self._hidden or page == self.current]
         for with_keys in (True, False):
             tabs = [(page, " ".join(self._tabs[page][not with_keys :]).strip()) for page in pages]
-            if sum(len(words) + 2 for _, words in tabs) - 2 <= width:
+            if length(tabs) - 2 <= width:
                 break
         last, first = pages.index(self.current) + 1, 0
-        while (
-            first < last - 1 and sum(len(words) + 2 for _, words in tabs[first:last]) + len(BEFORE) >= width
-        ):
+        while first < last - 1 and length(tabs[first:last]) + len(BEFORE) >= width:
             first += 1
         if first:
             tabs = [(pages[first - 1], BEFORE), *tabs[first:]]

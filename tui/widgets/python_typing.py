@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 LEVEL = 4
-"""The number of blanks in a level of indentation, unless the text shows another, and the cells of a tab."""
+"""The number of spaces in a level of indentation, unless the text shows another, and the cells of a tab."""
 
 _LOOKED_AT = 1_000
 """The maximum number of lines that are read to find the indentation of text."""
@@ -30,7 +30,7 @@ _DEFINES = re.compile(r"\s*(?:(?:async\s+)?def|class)\b")
 
 
 class NewLine(NamedTuple):
-    """The text that Enter inserts, in place of the blanks around the cursor."""
+    """The text that Enter inserts, in place of the spaces around the cursor."""
 
     before: int
     """The number of characters removed before the cursor."""
@@ -42,11 +42,13 @@ class NewLine(NamedTuple):
 
 
 def level_of(lines: Sequence[str]) -> str:
-    """Return a level of indentation in the style of the text: a tab or some blanks."""
+    """Return a level of indentation in the style of the text: a tab or some spaces."""
     above = ""
     for line in lines[:_LOOKED_AT]:
         here, outer = _indent(line), _indent(above)
-        if above.rstrip().endswith(":") and line.strip() and here.startswith(outer) and here != outer:
+        begins_block = above.rstrip().endswith(":") and bool(line.strip())
+        is_deeper = here.startswith(outer) and here != outer
+        if begins_block and is_deeper:
             return "\t" if here[len(outer)] == "\t" else here[len(outer) :]
         if line.startswith("\t"):
             return "\t"
@@ -66,7 +68,7 @@ def new_line(lines: Sequence[str], row: int, column: int) -> NewLine:
     if not head.strip():
         return NewLine(column, 0 if rest else len(tail), f"\n{head}")
     first = next((above for above in range(row, 0, -1) if _DEFINES.match(lines[above])), 0)
-    at = _read("\n".join([*lines[first:row], head]))
+    at = _tokenize("\n".join([*lines[first:row], head]))
     if at.in_string:
         return NewLine(0, 0, f"\n{indent}")
     before, after = len(head) - len(head.rstrip(" \t")), len(tail) - len(rest)
@@ -84,23 +86,21 @@ def new_line(lines: Sequence[str], row: int, column: int) -> NewLine:
     return NewLine(before, after, f"\n{outer}")
 
 
-def blanks_back(head: str, level: str) -> int:
+def backspace_length(head: str, level: str) -> int:
     """Return how many characters Backspace removes from `head`: in an indent, up to the previous level."""
     return (len(head) - 1) % len(level) + 1 if head and not head.strip(" ") else 1
 
 
-def moved(lines: Sequence[str], level: str) -> list[str]:
+def indented(lines: Sequence[str], level: str) -> list[str]:
     """Return lines indented by one more level. Blank lines are unchanged."""
     return [f"{level}{line}" if line.strip() else line for line in lines]
 
 
-def moved_back(lines: Sequence[str], level: str) -> list[str]:
+def outdented(lines: Sequence[str], level: str) -> list[str]:
     """Return lines indented by one level less, as far as possible."""
     most = LEVEL if level == "\t" else len(level)
-    return [
-        line[1:] if line.startswith("\t") else line[min(most, len(line) - len(line.lstrip(" "))) :]
-        for line in lines
-    ]
+    a_level = re.compile(rf"\t| {{0,{most}}}")
+    return [a_level.sub("", line, count=1) for line in lines]
 
 
 def commented(lines: Sequence[str]) -> list[str]:
@@ -117,7 +117,7 @@ def _indent(line: str) -> str:
 
 
 @dataclass(slots=True)
-class _Read:
+class _TokenizerState:
     """The state of the tokenizer at the end of some Python code."""
 
     in_string: bool = False
@@ -129,10 +129,10 @@ class _Read:
     """The last statement, from its first line, without a comment at the end."""
 
 
-def _read(text: str) -> _Read:
+def _tokenize(text: str) -> _TokenizerState:
     brackets: list[re.Match[str]] = []
     folded: list[tuple[int, int]] = []
-    found, end = _Read(), len(text)
+    found, end = _TokenizerState(), len(text)
     for match in _TOKENS.finditer(text):
         kind, start = match.lastgroup, match.start()
         if match["comment"] is not None:
@@ -155,7 +155,7 @@ def _read(text: str) -> _Read:
     return found
 
 
-def _in_bracket(at: _Read, head: str, rest: str, level: str) -> tuple[str, int]:
+def _in_bracket(at: _TokenizerState, head: str, rest: str, level: str) -> tuple[str, int]:
     """Return the text that Enter inserts in brackets, and how many of its characters follow the cursor."""
     outer, opened_here = _indent(at.opened_by), at.opened_by == head
     if not rest.startswith(_CLOSES[at.bracket]):

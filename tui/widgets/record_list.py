@@ -79,7 +79,7 @@ class RecordList(LineCanvas):
         """Return the heading, as wide as the rows."""
         return Strip([])
 
-    def ground(self, index: int) -> str:
+    def row_style(self, index: int) -> str:
         """Return the style that marks the row at the cursor, even without colours; empty for other rows."""
         if index != self.cursor:
             return ""
@@ -136,12 +136,12 @@ class RecordList(LineCanvas):
         if row >= self.row_count:
             return Strip.blank(width, self.style(""))
         index = self.index_at(row)
-        ground = self.ground(index)
+        row_style = self.row_style(index)
         segments = [
-            Segment(visible_line(text), self.style(f"{style} {ground}".strip()))
+            Segment(visible_line(text), self.style(f"{style} {row_style}".strip()))
             for text, style in self.row(index, left + width)
         ]
-        return Strip(segments).crop_extend(left, left + width, self.style(ground))
+        return Strip(segments).crop_extend(left, left + width, self.style(row_style))
 
     # The cursor
 
@@ -200,7 +200,8 @@ class RecordList(LineCanvas):
         """Move the cursor to the clicked row; a second click on the row, at any time later, chooses it."""
         offset = event.get_content_offset(self)
         row = self.scroll_offset.y + offset.y - self.HEAD if offset is not None else -1
-        if offset is not None and offset.y >= self.HEAD and row < self.row_count:
+        is_on_row = offset is not None and offset.y >= self.HEAD and row < self.row_count
+        if is_on_row:
             index = self.index_at(row)
             again = index == self._clicked == self.cursor
             self.cursor = index

@@ -64,7 +64,7 @@ LineTokens: TypeAlias = "array[int]"
 
 _QUICK: set[str] = set()
 
-_BREATH = 0.002
+_YIELD_S = 0.002
 """Seconds of lexing after which the thread gives the event loop a chance to run."""
 
 
@@ -82,7 +82,7 @@ def tokens_by_line(
         return
     starts, last = lines.starts, len(lines) - 1
     line, current, chunk = 0, array("L"), []
-    breath = time.monotonic() + _BREATH
+    breath = time.monotonic() + _YIELD_S
     for start, token_type, value in lexer.get_tokens_unprocessed(lines.text):
         end = start + len(value)
         kind = _kind(token_type)
@@ -98,7 +98,7 @@ def tokens_by_line(
             if stopped():
                 return
             time.sleep(0.0005)
-            breath = time.monotonic() + _BREATH
+            breath = time.monotonic() + _YIELD_S
     chunk.append(_bounded(current))
     yield chunk
 

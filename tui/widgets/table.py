@@ -1,13 +1,15 @@
 """A table of any number of records, with columns, sorting, groups and a filter.
 
 All cells are literal text. Unlike Textual's `DataTable`, it draws only the visible rows, and measures
-each record once (decision 59).
+each record once (decision 59). A long list is filtered and sorted in a thread, and a sample of its rows
+decides the widths of the columns (decision 219).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 from operator import is_
 from typing import Any, ClassVar, Generic, NamedTuple
@@ -22,14 +24,15 @@ from gistpoint.core.queries import ContentTerm, QueryField, RowQuery
 from gistpoint.core.query_grammar import KeptQueries
 from gistpoint.core.text import shortened, visible_line
 from gistpoint.tui import signs
+from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.tables import (
     Column,
     Heading,
     Laid,
     Row,
     arranged,
+    informative_columns,
     parse_query,
-    telling,
     widths_in,
 )
 from gistpoint.tui.widgets.fitted import Fitted
@@ -37,6 +40,8 @@ from gistpoint.tui.widgets.record_list import Piece, RecordList, fitted_cells
 
 _LONGEST = 500
 """The number of characters in a cell that are measured. No terminal is wider."""
+_SAMPLED = 500
+"""The number of rows up to which all are measured; of a longer list, these are the first ones and others."""
 _MARK = "bold underline $text-warning"
 """The style of emphasised parts in a cell, which is visible without colours."""
 _LONGEST_WORD = 24
@@ -58,6 +63,14 @@ class Measured(NamedTuple, Generic[Row]):
     widths: tuple[int, ...]
 
 
+class Arrangement(NamedTuple):
+    """Rows in order, those below a heading with the names of their groups, and the row of the cursor."""
+
+    rows: list[Any]
+    grouped: dict[int, str]
+    cursor: int
+
+
 class Table(Fitted, RecordList, Generic[Row]):
     """Records in rows and columns. A click on a heading sorts by it; a second click reverses the order."""
 
@@ -72,6 +85,8 @@ class Table(Fitted, RecordList, Generic[Row]):
     """The number of cells between two columns."""
     SIDEWAYS: ClassVar[bool] = False
     """Whether rows that are too wide scroll sideways; otherwise columns are cut or left out."""
+    MANY: ClassVar[int] = 2_000
+    """The number of records from which they are filtered and sorted in a thread."""
     STRIPED: ClassVar[bool] = False
     """Whether every second row has another background."""
 
@@ -91,6 +106,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         """`key` returns the identity of a record, which stays the same when records are loaded again."""
         super().__init__(id=id)
         self.columns, self._key = tuple(columns), key
+        self._jobs = Jobs(self, "rows")
         self.records: Sequence[Row] = ()
         """All records, including those that don't match the query."""
         self.rows: list[Row | Heading] = []
@@ -102,12 +118,12 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.reverse = False
         self.group: Column[Row] | None = None
         self._all_folded = False
-        self._turned: set[str] = set()
+        self._toggled_groups: set[str] = set()
         """The groups that are folded although most are not, or vice versa."""
         self.query_now: RowQuery[Row] = RowQuery()
         """The query that the displayed records match."""
-        self._grouped: set[int] = set()
-        """The rows below a heading, by their index. A group of one row has no heading."""
+        self._grouped: dict[int, str] = {}
+        """The groups of the rows below a heading, by the row's index. A group of one row has no heading."""
         self._measured_columns: Sequence[Column[Row]] = ()
         self._measured: dict[int, Measured[Row]] = {}
         """The text of each record's cells with their widths, by the record's `id`.
@@ -157,7 +173,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.records = list(records)
         self.rearrange(at)
 
-    def renew(self, records: Iterable[Row]) -> None:
+    def update_records(self, records: Iterable[Row]) -> None:
         """Show new versions of the records, each in its row, even if it no longer matches the query."""
         self.records = list(records)
         known = {self._key(row): row for row in self.records}
@@ -192,23 +208,41 @@ class Table(Fitted, RecordList, Generic[Row]):
         group = self.chosen_group
         if at is None and self.chosen is not None:
             at = self._key(self.chosen)
+        arrange = partial(self._arrange, at, group.group if group is not None else None)
+        if len(self.records) < self.MANY:
+            self._jobs.cancel()
+            self._show_arranged(arrange(lambda: None))
+        else:
+            self._jobs.do(lambda job: arrange(job.cancel.check), self._show_arranged, key="rows")
+
+    def _arrange(self, at: object, group: str | None, check: Callable[[], object]) -> Arrangement:
+        """Return the rows to display, possibly in a thread; see `rearrange`."""
+        toggled_groups, all_folded = frozenset(self._toggled_groups), self._all_folded
         rows = arranged(
             self.records,
             self.query_now,
             self.column,
             reverse=self.reverse,
             group=self.group,
-            folded=lambda name: (name in self._turned) is not self._all_folded,
+            folded=lambda name: (name in toggled_groups) is not all_folded,
+            check=check,
         )
-        self.rows, self._grouped = rows, _below_headings(rows)
-        self._draw(self._place(at, group.group if group is not None else None))
+        return Arrangement(rows, _below_headings(rows), self._place(rows, at, group))
+
+    def _show_arranged(self, found: Arrangement) -> None:
+        self.rows, self._grouped = found.rows, found.grouped
+        self._draw(found.cursor)
         self.post_message(self.Arranged(self))
 
-    def _place(self, at: object, group: str | None) -> int:
+    def on_unmount(self) -> None:
+        """Stop the thread."""
+        self._jobs.stop()
+
+    def _place(self, rows: Sequence[Row | Heading], at: object, group: str | None) -> int:
         """Return the row of the record with the key `at`, otherwise of its group or of the first record."""
         first: int | None = None
         heading: int | None = None
-        for n, row in enumerate(self.rows):
+        for n, row in enumerate(rows):
             if isinstance(row, Heading):
                 hides_record = row.folded and at is not None and at in map(self._key, row.rows)
                 is_first_of_group = row.group == group and heading is None
@@ -226,20 +260,20 @@ class Table(Fitted, RecordList, Generic[Row]):
         """Group by a column, or don't group. All groups are folded alike again."""
         self.group = column
         self._summaries.clear()
-        self._turned.clear()
+        self._toggled_groups.clear()
         self.rearrange()
 
     def fold(self, *, folded: bool) -> None:
         """Fold or unfold the group at the cursor."""
         heading = self.chosen_group
         if heading is not None and heading.folded is not folded:
-            self._turned ^= {heading.group}
+            self._toggled_groups ^= {heading.group}
             self.rearrange()
 
     def fold_all(self) -> None:
         """Fold or unfold all groups."""
         self._all_folded = not self._all_folded
-        self._turned.clear()
+        self._toggled_groups.clear()
         self.rearrange()
 
     # Order
@@ -256,16 +290,16 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.column = column
         self.rearrange()
 
-    def turn_round(self) -> None:
+    def reverse_order(self) -> None:
         """Reverse the order."""
         self.reverse = not self.reverse
         self.rearrange()
 
     def pick(self) -> None:
         """Pick or unpick the row, or all rows below the heading, at the cursor, and move to the next row."""
-        heading = self.chosen_group
-        rows = [self.chosen] if self.chosen is not None else heading.rows if heading is not None else []
-        keys = [self._key(row) for row in rows]
+        heading, record = self.chosen_group, self.chosen
+        below = heading.rows if heading is not None else []
+        keys = [self._key(row) for row in (below if record is None else [record])]
         new = [key for key in keys if key not in self.picked]
         self.picked = [*self.picked, *new] if new else [key for key in self.picked if key not in keys]
         if keys:
@@ -298,7 +332,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return self.MARGIN + sum(widths) - self.GAP // 2
 
     def _laid_out(self, width: int) -> list[Laid[Row]]:
-        """Return the visible columns with their widths, which follow the contents of all rows."""
+        """Return the visible columns with their widths, which follow the contents of the measured rows."""
         if self._laid is None or self._laid[0] != width:
             self._laid = width, self._lay_out(width)
         return self._laid[1]
@@ -317,12 +351,18 @@ class Table(Fitted, RecordList, Generic[Row]):
 
     def _wanted(self) -> list[Laid[Row]]:
         """Return the columns worth showing, with the widths of their longest cells."""
-        measured = self._measure(self.shown)
+        measured = self._measure(_sample(self.shown))
         none: Sequence[tuple[Any, ...]] = [()] * len(self.columns)
         texts = list(zip(*(one.texts for one in measured), strict=True)) or none
-        widths = list(zip(*(one.widths for one in measured), strict=True)) or none
+        widths = [*zip(*(one.widths for one in measured), strict=True)] or [*none]
         headings = [self._summary(row) for row in self.rows if isinstance(row, Heading)]
-        needed = {*telling(self.columns, texts), self.column, self.group}
+        needed = {*informative_columns(self.columns, texts), self.column, self.group}
+        if self.group is not None and headings:
+            at = self.columns.index(self.group)
+            widths[at] = tuple(self._unrepeated_widths(measured, at))
+            has_only_repeats = not any(widths[at])
+            if has_only_repeats:
+                needed.discard(self.group)
         wanted: list[Laid[Row]] = []
         for n, column in enumerate(self.columns):
             if column in needed:
@@ -330,6 +370,12 @@ class Table(Fitted, RecordList, Generic[Row]):
                 widest = max([max(widths[n], default=0), *of_headings])
                 wanted.append((column, self._width_of(column, widest, first=not wanted)))
         return [laid for laid in wanted if laid[1]]
+
+    def _unrepeated_widths(self, measured: Iterable[Measured[Row]], n: int) -> list[int]:
+        """Return the widths of the cells in column `n`, the grouping one, that differ from their heading."""
+        headings = [row for row in self.rows if isinstance(row, Heading)]
+        group_of = {id(row): heading.group for heading in headings for row in heading.rows}
+        return [one.widths[n] for one in measured if one.texts[n] != group_of.get(id(one.row))]
 
     def _width_of(self, column: Column[Row], widest: int, *, first: bool) -> int:
         """Return the width that a column needs for its widest text; the first also shows names of groups."""
@@ -384,9 +430,9 @@ class Table(Fitted, RecordList, Generic[Row]):
             text += fitted_cells(title, cells, right=column.right) + " " * self.GAP
         return Strip([Segment(text, style)]).extend_cell_length(width, style)
 
-    def ground(self, index: int) -> str:
+    def row_style(self, index: int) -> str:
         """Return the background style of a row; empty if it has none."""
-        return super().ground(index) or ("on $foreground 3%" if self.STRIPED and index % 2 == 0 else "")
+        return super().row_style(index) or ("on $foreground 3%" if self.STRIPED and index % 2 == 0 else "")
 
     def row(self, index: int, width: int) -> list[Piece]:
         """Return the cells of a row, or the heading of a group."""
@@ -411,7 +457,8 @@ class Table(Fitted, RecordList, Generic[Row]):
                 pieces += _marked(column.shown(row), column.marks(row), cells + sum(free), style)
                 pieces.append((" " * self.GAP, style))
                 continue
-            text = self._cell(column, column.shown(row), cells - len(indent))
+            repeats = column is self.group and self._grouped.get(index) == column.shown(row)
+            text = self._cell(column, "" if repeats else column.shown(row), cells - len(indent))
             pieces.append((indent + text + " " * self.GAP, style))
             indent = ""
         return pieces
@@ -455,6 +502,14 @@ class Table(Fitted, RecordList, Generic[Row]):
         return [(text, "bold $text-primary")]
 
 
+def _sample(rows: Sequence[Row]) -> Sequence[Row]:
+    """Return all rows, or some of a long list: half of the sample are the first ones, half evenly spread."""
+    if len(rows) <= _SAMPLED:
+        return rows
+    half = _SAMPLED // 2
+    return [*rows[:half], *(rows[half + n * (len(rows) - half) // half] for n in range(half))]
+
+
 def _marked(text: str, spans: Sequence[tuple[int, int]], cells: int, style: str) -> list[Piece]:
     """Return a cell with emphasised parts, cut around the first one if it is too long."""
     shown, shift = _excerpt(visible_line(text), spans[0] if spans else (0, 0), cells)
@@ -476,7 +531,7 @@ def _excerpt(text: str, span: tuple[int, int], cells: int) -> tuple[str, int]:
     start = 0
     if span[1] >= cells:
         start = max(0, span[0] - cells // 3)
-        if text.isascii():  # otherwise, it is unknown how many characters fill the cell
+        if text.isascii():  # only then is the number of characters that fill the cell known
             start = min(start, len(text) - cells + 1)
         start = text.find(" ", start, span[0]) + 1 or start
     shift = start - 1 if start else 0
@@ -495,10 +550,10 @@ def _ended_at_a_word(cut: str, whole: str, least: int) -> str:
     return cut[:gap] if gap >= 0 else cut
 
 
-def _below_headings(rows: Sequence[object]) -> set[int]:
-    """Return the indexes of the rows that belong to a heading above them."""
-    found: set[int] = set()
+def _below_headings(rows: Sequence[object]) -> dict[int, str]:
+    """Return the groups of the rows that have a heading above them, by the index of the row."""
+    found: dict[int, str] = {}
     for n, row in enumerate(rows):
         if isinstance(row, Heading) and not row.folded:
-            found.update(range(n + 1, n + 1 + len(row.rows)))
+            found.update(dict.fromkeys(range(n + 1, n + 1 + len(row.rows)), row.group))
     return found

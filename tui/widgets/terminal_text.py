@@ -77,7 +77,8 @@ def terminal_lines(text: str) -> list[TerminalLine]:
     pen = _Pen()
     for raw in text.split("\n"):
         raw = raw.removesuffix("\r")
-        if "\x1b" not in raw and "\r" not in raw and "\b" not in raw and pen.look == TextStyle():
+        has_controls = "\x1b" in raw or "\r" in raw or "\b" in raw
+        if not has_controls and pen.look == TextStyle():
             lines.append(TerminalLine(raw))
             continue
         pen.cells, pen.place = [], 0

@@ -29,14 +29,14 @@ _WIDE = (
 )
 """A pattern of characters that may take two cells. It is compiled for the first text that isn't ASCII."""
 
-_EXACT = 20_000
+_LONGEST_MEASURED = 20_000
 """The length, in characters, above which a line with tabs or beyond ASCII is not measured when wrapped.
 
 Measuring it would take too long, so it is wrapped at a quarter of the width.
 """
 
 
-_BY_WORDS = 1_000_000
+_LONGEST_BY_WORDS = 1_000_000
 """The length of a line, in characters, above which it is wrapped without regard to words."""
 
 
@@ -156,8 +156,10 @@ def _breaks(line: str, width: int | None) -> list[int]:
         return list(range(0, len(line), LONGEST_ROW)) or [0]
     width = max(TAB, width)
     if _narrow(line):
-        return _word_breaks(line, width) if len(line) <= _BY_WORDS else list(range(0, len(line), width))
-    if len(line) > _EXACT:
+        return (
+            _word_breaks(line, width) if len(line) <= _LONGEST_BY_WORDS else list(range(0, len(line), width))
+        )
+    if len(line) > _LONGEST_MEASURED:
         return list(range(0, len(line), max(1, width // TAB)))
     columns, used = [0], 0
     for column, character in enumerate(visible(line)):
@@ -170,7 +172,7 @@ def _breaks(line: str, width: int | None) -> list[int]:
 
 
 def _word_breaks(line: str, width: int) -> list[int]:
-    """Return where to break a line: after a blank in the second half of a row, otherwise at its end."""
+    """Return where to break a line: after a space in the second half of a row, otherwise at its end."""
     breaks, start = [0], 0
     while start + width < len(line):
         blank = line.rfind(" ", start + width // 2, start + width)
@@ -182,14 +184,14 @@ def _word_breaks(line: str, width: int) -> list[int]:
 def _cells(character: str, used: int) -> int:
     if character == "\t":
         return TAB - used % TAB
-    # in terminals with Unicode's emoji presentation, U+FE0F widens the character before it
+    # U+FE0F takes a cell in terminals that then draw the character before it as a wide emoji.
     return 1 if character == "\ufe0f" else cell_len(character)
 
 
 def drawn(raw: str) -> tuple[str, range | array[int]]:
     """Return a row as drawn, and the positions in it of each raw character and of the end.
 
-    Control characters are drawn as glyphs, one for each. A tab is drawn as the blanks up to the next tab
+    Control characters are drawn as glyphs, one for each. A tab is drawn as the spaces up to the next tab
     stop.
     """
     text = visible(raw)

@@ -40,7 +40,7 @@ class TextView(CodeView):
     terminal: reactive[bool] = reactive(False, init=False, repaint=False)
     """Whether escape sequences and carriage returns are interpreted, which `can_interpret` must allow."""
 
-    class PlaceAsked(Message):
+    class PlaceRequested(Message):
         """A request to open the place that the line at the cursor names."""
 
         def __init__(self, place: object) -> None:
@@ -56,7 +56,7 @@ class TextView(CodeView):
         classes: str | None = None,
     ) -> None:
         super().__init__(name=name, id=id, classes=classes)
-        self.leads_on = False
+        self.enter_moves_on = False
         """Whether Enter on a line that names no place goes on to the next one that names one."""
         self.can_interpret = can_interpret
         """Whether `t` may interpret the text. Reviewers may do so; solvers see the raw text."""
@@ -91,7 +91,7 @@ class TextView(CodeView):
         had_places, self._places = bool(self._places), places
         self.marks = {line + self.first_line: LEADS for line in places}
         if had_places != bool(places):
-            self._fold()  # the symbols take a column
+            self._fold()  # wraps the lines again, since the symbols take a column
         self.refresh_bindings()
 
     @property
@@ -105,11 +105,11 @@ class TextView(CodeView):
         self.redraw()
 
     def gutter_width(self) -> int:
-        """Return the width of the gutter, with a blank after the symbols of lines that name places."""
+        """Return the width of the gutter, with a space after the symbols of lines that name places."""
         return super().gutter_width() + (1 if self._places and not self.numbers else 0)
 
     def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
-        """Return the gutter of a line, with a blank after its symbol if lines name places."""
+        """Return the gutter of a line, with a space after its symbol if lines name places."""
         found = super().line_gutter(line, continued=continued)
         return [*found, (" ", "")] if self._places and not self.numbers else found
 
@@ -120,27 +120,29 @@ class TextView(CodeView):
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer Enter only on a line that names a place, or if Enter leads on to one."""
+        """Offer Enter only on a line that names a place, or if Enter moves on to such a line."""
         if action == "open_place":
-            return self.cursor_index in self._places or (self.leads_on and bool(self._places))
+            return self.cursor_index in self._places or (self.enter_moves_on and bool(self._places))
         return super().check_action(action, parameters)
 
     def action_open_place(self) -> None:
-        """Ask to open the place that the line at the cursor names, or the next one if Enter leads on."""
-        if self.leads_on and self._places and self.cursor_index not in self._places:
+        """Ask to open the place that the line at the cursor names, or the next one if Enter moves on."""
+        names_no_place = self.cursor_index not in self._places
+        if self.enter_moves_on and self._places and names_no_place:
             later = [line for line in self._places if line > self.cursor_index]
             self.go_to(min(later or self._places) + self.first_line)
         place = self._places.get(self.cursor_index)
         if place is not None:
-            self.post_message(self.PlaceAsked(place))
+            self.post_message(self.PlaceRequested(place))
 
     def on_click(self, event: events.Click) -> None:
         """Open the place that a line names at the second click on it, however long after the first."""
         offset = event.get_content_offset(self)
         line = self.rows.at(self._row_under(offset))[0] if offset is not None else -1
         again = line == self._clicked == self.cursor_index
-        # after opening, the second half of a double click must not open again
-        if again and not (self._opened and event.chain > 1):
+        # A double click on a line that was clicked before must open its place only once.
+        is_second_half = self._opened and event.chain > 1
+        if again and not is_second_half:
             self._opened = True
             self.action_open_place()
         elif not again:

@@ -41,7 +41,7 @@ async def _do_now(widget: Widget, event: events.Key) -> None:
             return
 
 
-def _refused(widget: Widget, event: events.Paste | None = None) -> None:
+def _refuse_paste(widget: Widget, event: events.Paste | None = None) -> None:
     if event is not None:
         event.prevent_default()
     widget.app.notify("Pasting is disabled in this study.")
@@ -138,14 +138,14 @@ class WritingArea(TextArea):
     def on_paste(self, event: events.Paste) -> None:
         """Report text pasted from the terminal, which the base class inserts, unless pasting is disabled."""
         if not self.may_paste:
-            _refused(self, event)
+            _refuse_paste(self, event)
         elif event.text and not self.read_only:
             self.post_message(Pasted(event.text, outside=True))
 
     def action_paste(self) -> None:
         """Paste from the app's clipboard, and report the text, unless pasting is disabled."""
         if not self.may_paste:
-            _refused(self)
+            _refuse_paste(self)
             return
         if self.app.clipboard and not self.read_only:
             self.post_message(Pasted(self.app.clipboard, outside=False))
@@ -165,14 +165,14 @@ class WritingLine(Input):
     def on_paste(self, event: events.Paste) -> None:
         """Report text pasted from the terminal, which the base class inserts, unless pasting is disabled."""
         if not self.may_paste:
-            _refused(self, event)
+            _refuse_paste(self, event)
         elif event.text:
             self.post_message(Pasted(event.text, outside=True))
 
     def action_paste(self) -> None:
         """Paste from the app's clipboard, and report the text, unless pasting is disabled."""
         if not self.may_paste:
-            _refused(self)
+            _refuse_paste(self)
             return
         if self.app.clipboard:
             self.post_message(Pasted(self.app.clipboard, outside=False))

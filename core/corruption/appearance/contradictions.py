@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
 
+from gistpoint.core.code.nodes import inside, only
 from gistpoint.core.corruption.appearance.changes import Change, Version
 from gistpoint.core.corruption.naming import of_one_stem, words
-from gistpoint.core.corruption.shapes import NAMED, inside, is_none, name_of, only, targets_of
+from gistpoint.core.corruption.shapes import NAMED, is_none, name_of, targets_of
 
 _PROSE_WORD = re.compile(r"[^\W\d_]{3,}|\d+")
 _SMALL_WORDS = (
@@ -101,8 +102,10 @@ def mentions_of(tokens: Counter[str], about: Set[str]) -> int:
 
 def _words(tokens: Iterable[str]) -> set[str]:
     # Layout tokens, such as `<end>`, and words of one or two letters carry no meaning.
-    found = chain.from_iterable(words(token) or (token,) for token in tokens if token[0] != "<")
-    return {word for word in found if len(word) > 2 or word.isdigit()} - _EMPTY
+    written = (token for token in tokens if not token.startswith("<"))
+    found = chain.from_iterable(words(token) or (token,) for token in written)
+    meaningful = {word for word in found if len(word) > 2 or word.isdigit()}
+    return meaningful - _EMPTY
 
 
 def contradiction(change: Change, about: Set[str]) -> float:

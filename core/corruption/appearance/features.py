@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import quantiles
 
+from gistpoint.core.code.nodes import has_any
 from gistpoint.core.corruption.appearance.changes import Change, Version
 from gistpoint.core.corruption.appearance.contradictions import (
     SurroundingProse,
@@ -21,16 +22,16 @@ from gistpoint.core.corruption.appearance.contradictions import (
 from gistpoint.core.corruption.appearance.naturalness import FunctionModel, mean_bits
 from gistpoint.core.corruption.appearance.symmetry import LineCounts, pair_broken
 from gistpoint.core.corruption.naming import of_one_stem, words
-from gistpoint.core.corruption.shapes import has_any, names_read
+from gistpoint.core.corruption.shapes import names_read
 
 _BOUNDS = frozenset(("<", "<=", ">", ">="))
 _TURNED = frozenset(("not", "==", "!=", "is", "in"))
 _FIXED = frozenset(("None", "True", "False"))
 _LOGIC = frozenset(("and", "or"))
 _MOST = 3.0
-"""The largest value of a count: more findings are not worse."""
+"""The largest value of a count: further findings make a corruption no easier to see."""
 _LIMIT = 40.0
-"""The largest absolute value of a feature, in bits: beyond it, code can't look odder."""
+"""The largest absolute value of a feature, in bits: beyond it, code looks no odder."""
 
 
 class FunctionReading:

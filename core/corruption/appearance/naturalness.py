@@ -16,6 +16,8 @@ from itertools import chain
 
 import msgspec
 
+from gistpoint.core.decoding import decodable
+
 ORDER = 3
 """The maximum length of the runs of tokens that are counted."""
 _CACHED = 0.3
@@ -120,7 +122,7 @@ class StandardCounts:
     @classmethod
     def read(cls, data: bytes) -> StandardCounts:
         """Return the counts in the JSON of a `StoredCounts`."""
-        stored = msgspec.json.decode(data, type=StoredCounts)
+        stored = msgspec.json.decode(data, type=decodable(StoredCounts))
         counts = GramCounts()
         for order, packed in enumerate(stored.grams, 1):
             places = iter(packed)

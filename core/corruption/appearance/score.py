@@ -11,6 +11,7 @@ from importlib import resources
 import msgspec
 
 from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.source_text import python_text
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.corruption.appearance.changes import Version
 from gistpoint.core.corruption.appearance.features import FunctionReading
@@ -18,6 +19,7 @@ from gistpoint.core.corruption.appearance.naturalness import CodeModel, PlacedTo
 from gistpoint.core.corruption.appearance.symmetry import LineCounts
 from gistpoint.core.corruption.blind import GlanceScore
 from gistpoint.core.corruption.facts import facts_of
+from gistpoint.core.decoding import decodable
 from gistpoint.core.ports import Linter
 from gistpoint.core.running import OnCount
 from gistpoint.core.tasks.model import Target
@@ -64,7 +66,7 @@ class GlanceWeights(msgspec.Struct, frozen=True):
 @cache
 def glance_weights() -> GlanceWeights:
     """Return the weights that come with the package."""
-    return msgspec.json.decode(_data("weights.json"), type=GlanceWeights)
+    return msgspec.json.decode(_data("weights.json"), type=decodable(GlanceWeights))
 
 
 @cache
@@ -90,7 +92,7 @@ class GlanceScorer:
         left = _MOST_TOKENS
         for path, data in self.tree.read_all(".py"):
             if left > 0 and not is_protected(path, self.test_files):
-                found.append(tokens_of(data.decode("utf-8", "replace"))[:left])
+                found.append(tokens_of(python_text(data))[:left])
                 left -= len(found[-1])
         return found
 

@@ -15,6 +15,7 @@ from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import ChatMessage, Usage
 from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.corruption.blind.reading import BlindAnswer, BlindItem, ShownVersion
+from gistpoint.core.decoding import decodable
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import NEVER, CancelToken
 
@@ -102,7 +103,7 @@ def read_answer_of(text: str) -> tuple[ModelAnswer | None, str]:
     """
     for value in objects_in(text):
         try:
-            return msgspec.convert(value, ModelAnswer, strict=False), ""
+            return msgspec.convert(value, decodable(ModelAnswer), strict=False), ""
         except (ValueError, RecursionError):
             continue
     return None, no_answer_in(text)

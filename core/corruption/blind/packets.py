@@ -18,6 +18,7 @@ from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import ChatMessage
 from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.corruption.blind.reading import BlindAnswer, BlindItem, ShownVersion
+from gistpoint.core.decoding import decodable
 from gistpoint.core.text import whole_number
 
 PACKET_TEMPLATE = "packet-2"
@@ -47,7 +48,7 @@ class Named(StrEnum):
     CHANGED = "changed"
     """A line that was changed."""
     ELSEWHERE = "elsewhere"
-    """Another line of the corrupted function, or the fault without a line."""
+    """Another line of the corrupted function, or a fault without a line."""
     UNTOUCHED = "untouched"
     """A line of an untouched function."""
     NOTHING = "nothing"
@@ -131,10 +132,10 @@ class Packet:
         answer = _answer_in(reply)
         if answer is None:
             shown = " ".join(reply.split())[:100] or "it is empty"
-            return PacketReading(self.number, words=f"The reply holds no answer: {shown}")
+            return PacketReading(self.number, words=f"The reply contains no answer: {shown}")
         words = answer.words.strip()[:_MOST_WORDS]
         if answer.answer is not BlindAnswer.FAULT:
-            # A doubt names nothing, as in a person's reading (decision 89).
+            # A reader who only doubts names nothing; the same holds for a person's reading (decision 89).
             return PacketReading(self.number, Named.NOTHING, words=words)
         place, line = self._place_of(answer.line)
         if place not in (self.place, None):
@@ -183,7 +184,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
     @property
     def known_basis(self) -> Basis | None:
-        """The basis; None if it is missing or unknown, because the rest of the answer counts all the same."""
+        """The basis; None if it is missing or unknown, so that the rest of the answer still counts."""
         return next((basis for basis in Basis if basis == self.basis), None)
 
 
@@ -194,7 +195,7 @@ def _answer_in(reply: str) -> _Answer | None:
     """
     for value in objects_in(reply):
         try:
-            return msgspec.convert(value, _Answer)
+            return msgspec.convert(value, decodable(_Answer))
         except (ValueError, RecursionError):
             continue
     if _BARE_NOTHING.fullmatch(reply):

@@ -78,7 +78,7 @@ class BlindItem:
         return self.target.name
 
     def text(self, version: ShownVersion) -> str:
-        """Return the code of a version, without trailing blanks and without empty lines at the end."""
+        """Return the code of a version, without trailing spaces and without empty lines at the end."""
         code = self.target.original if version is ShownVersion.ORIGINAL else self.target.corrupted
         return "\n".join(line.rstrip() for line in physical_lines(code.rstrip())) + "\n"
 
@@ -87,7 +87,8 @@ class BlindItem:
 
         An odd seed shows the version that the preceding even seed does not show.
         """
-        # Drawn for each function separately: with a fixed share, a reader could count (decision 89).
+        # Drawn for each function separately: with a fixed share of corrupted versions, a reader could infer
+        # the last ones by counting (decision 89).
         drawn = int(sha256_of_text(f"{seed // 2}\x1f{self.task}\x1f{self.function}")[:8], 16)
         return ShownVersion.ORIGINAL if (drawn + seed) % 2 else ShownVersion.CORRUPTED
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gistpoint.core.code.nodes import inside
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.layout import elif_of, is_elif, margin, shifted
 from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
-from gistpoint.core.corruption.shapes import LEAVING, NAMED, elements, inside, is_guard, texts_of
+from gistpoint.core.corruption.shapes import LEAVING, NAMED, elements, is_guard, texts_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 _OTHER = {ast.Break: "continue", ast.Continue: "break"}

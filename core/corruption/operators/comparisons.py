@@ -6,9 +6,10 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
+from gistpoint.core.code.nodes import inside
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
-from gistpoint.core.corruption.shapes import NAMED, TESTING, defaults_of, inside, name_of
+from gistpoint.core.corruption.shapes import NAMED, TESTING, defaults_of, name_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 # Reversed and negated operators are not included: readers see them at once (decision 93).

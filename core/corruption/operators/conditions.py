@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gistpoint.core.code.nodes import inside
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.layout import part_dropped
 from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
-from gistpoint.core.corruption.shapes import inside, is_all_of, texts_of
+from gistpoint.core.corruption.shapes import is_all_of, texts_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 _TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
@@ -59,7 +60,8 @@ def bare(subject: CorruptionTarget, node: ast.expr, part: ast.expr) -> Iterator[
     needs_brackets = "\n" in subject.cut(enclosed) or isinstance(subject.parent(node), ast.expr)
     if enclosed != span and needs_brackets:
         return
-    # Parentheses around the whole may join lines. They go if they hold one line and the part needs none.
+    # Parentheses around the whole may join lines, so they are removed only if they enclose a single line and
+    # the part needs none.
     if not isinstance(part, _TIGHT) or "\n" in subject.cut(whole):
         whole = subject.span(node)
     edits = TextEdit(whole[0], span[0], ""), TextEdit(span[1], whole[1], "")

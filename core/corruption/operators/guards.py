@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gistpoint.core.code.nodes import inside
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.layout import elif_of, lines_of, margin, step_of
 from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
-from gistpoint.core.corruption.shapes import NAMED, inside, is_guard, texts_of
+from gistpoint.core.corruption.shapes import NAMED, is_guard, texts_of
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 

@@ -107,7 +107,7 @@ def weaker_function(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits
     """Yield edits that replace a function with a similar one, such as `sorted` with `list`."""
     match node:
         case ast.Call(func=ast.Name(id="sorted")) if isinstance(subject.parent(node), ast.For):
-            return  # the order of a loop: `iteration.other_order` leaves out the whole call
+            return  # left to `iteration.other_order`, which leaves out the whole call
         case ast.Call(func=ast.Name(id=name) as called, args=[_], keywords=[]) if name in _FUNCTIONS:
             yield subject.replaced(called, _FUNCTIONS[name])
         case ast.Call(func=ast.Name(id=name) as called) if name in _FUNCTIONS and name not in _SINGLE:

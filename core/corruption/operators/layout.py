@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
+from gistpoint.core.code.bindings import names_bound_in
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.corruption.edits import TextEdit
-from gistpoint.core.corruption.shapes import inside, parameters
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 _OPPOSITE: Mapping[type[ast.cmpop], str] = {
@@ -18,7 +18,7 @@ _ORDERS = (ast.Lt, ast.GtE, ast.Gt, ast.LtE)
 _COUNTS = ("len", "ord")
 """Functions whose results are integers."""
 _COUNTING = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor)
-"""Operators that make integers of integers."""
+"""Operators whose result is an integer if both operands are integers."""
 _TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
 
 
@@ -81,8 +81,8 @@ def shifted(text: str, old: str, new: str) -> str | None:
 def negation(subject: CorruptionTarget, test: ast.expr) -> str:
     """Return the code of a condition's negation in its usual form; empty if that could mean something else.
 
-    `a >= b` is the opposite of `a < b` only for values of which one is always less or greater, or both are
-    equal: neither for sets nor for NaN, nor for objects whose class decides what `<` means.
+    `a >= b` is the opposite of `a < b` only for values that are totally ordered: not for sets, for NaN, or
+    for objects whose class decides what `<` means.
     """
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
@@ -117,7 +117,7 @@ def _kind_of(subject: CorruptionTarget, value: ast.expr) -> type | None:
         case ast.JoinedStr():
             return str
         case ast.Call(func=ast.Name(id=name)) if name in _COUNTS:
-            return int if _is_builtin(subject, name) else None
+            return int if is_builtin(subject, name) else None
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
             kind = _kind_of(subject, operand)
             return kind if kind in (int, float) else None
@@ -127,10 +127,9 @@ def _kind_of(subject: CorruptionTarget, value: ast.expr) -> type | None:
     return None
 
 
-def _is_builtin(subject: CorruptionTarget, name: str) -> bool:
-    """Whether a name means a built-in function: neither the function here nor its file binds the name."""
-    stored = {item.id for item in inside(ast.Name, subject.node) if not isinstance(item.ctx, ast.Load)}
-    return name not in stored | parameters(subject.node) and name not in subject.scope.functions
+def is_builtin(subject: CorruptionTarget, name: str) -> bool:
+    """Whether a name means a built-in: neither this function, nor one around it, nor the file binds it."""
+    return name not in names_bound_in([subject.node]) | subject.scope.hidden
 
 
 def as_operand(text: str, of: str = "and") -> str:

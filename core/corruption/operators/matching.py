@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
+from gistpoint.core.code.nodes import has_any
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.naming import words
 from gistpoint.core.corruption.operators.layout import part_dropped
 from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
-from gistpoint.core.corruption.shapes import LOOPS, has_any, is_not, name_of, without
+from gistpoint.core.corruption.shapes import LOOPS, is_not, name_of, without
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 _LIMITED: Mapping[str, int] = {
@@ -36,7 +37,7 @@ _FROM = frozenset({"find", "rfind", "index", "startswith", "match", "search"})
 """Functions whose last argument is a starting point: in a loop, they would find the same place again."""
 _STANDING = (ast.BoolOp, ast.If, ast.While, ast.IfExp, ast.Return, ast.Assign, ast.comprehension)
 _FEW = 2
-"""The largest number of values in a named list with which a reader notices that one is missing."""
+"""The largest number of values in a named list among which a reader notices that one is missing."""
 _BUILT_IN = frozenset({"list", "tuple", "set", "frozenset", "dict", "int", "float", "bool", "str", "bytes"})
 """Types that a reader knows to belong together."""
 _BY_SEVERAL = frozenset({"isinstance", "issubclass", "startswith", "endswith"})
@@ -100,7 +101,7 @@ def _is_pair(items: Sequence[ast.expr]) -> bool:
 
 
 def _matched(parent: ast.AST, node: ast.expr) -> bool:
-    """Whether a collection lists the possible values of something."""
+    """Whether a collection lists the values against which something is matched."""
     match parent:
         case ast.Compare(ops=[*_, ast.In() | ast.NotIn()], comparators=[*_, last]):
             return last is node

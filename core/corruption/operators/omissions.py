@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 from itertools import chain
 
+from gistpoint.core.code.nodes import has, has_any, only
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.branches import deleted, lines_dropped
 from gistpoint.core.corruption.operators.layout import part_dropped
 from gistpoint.core.corruption.operators.operator import Edits, Operator, at_each
-from gistpoint.core.corruption.shapes import LEAVING, NAMED, has, has_any, is_one_line, names_in, only
+from gistpoint.core.corruption.shapes import LEAVING, NAMED, is_one_line, names_in
 from gistpoint.core.corruption.subject import CorruptionTarget, StatementBlock
 
 _MOST_LINES = 6
@@ -39,7 +40,7 @@ def _is_short(node: ast.stmt) -> bool:
 
 
 def _is_only_effect(subject: CorruptionTarget, block: StatementBlock, node: ast.stmt) -> bool:
-    """Whether the function has nothing else but expressions, so without this step it does nothing."""
+    """Whether the rest of the function is only expressions, so that without this step it does nothing."""
     others = (isinstance(other, ast.Expr) for other in block.statements if other is not node)
     return block.owner is subject.node and all(others)
 

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise, takewhile
 from typing import TypeAlias
 
+from gistpoint.core.code.nodes import has, has_any, inside
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.layout import (
     as_operand,
+    is_builtin,
     is_elif,
     is_open,
     lines_of,
@@ -23,17 +25,7 @@ from gistpoint.core.corruption.operators.layout import (
     step_of,
 )
 from gistpoint.core.corruption.operators.operator import Edits, at_each
-from gistpoint.core.corruption.shapes import (
-    LEAVING,
-    SHARING,
-    has,
-    has_any,
-    inside,
-    is_not,
-    is_one_line,
-    names_in,
-    parameters,
-)
+from gistpoint.core.corruption.shapes import LEAVING, SHARING, is_not, is_one_line, names_in, parameters
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 Rewrite: TypeAlias = Callable[[CorruptionTarget], Iterator[Edits]]
@@ -48,7 +40,7 @@ _LOOSE = (ast.IfExp, ast.Lambda, ast.Tuple, ast.Yield, ast.YieldFrom, ast.BoolOp
 _KEEPING = (ast.Lambda, ast.GeneratorExp)
 """Expressions that read variables later."""
 _ACTING = (ast.Call, ast.Attribute, ast.Subscript, ast.BinOp, ast.Compare, ast.NamedExpr, ast.Await)
-"""Expressions that may do something, or whose value may be changed by what others do."""
+"""Expressions that may have an effect, or whose value may depend on the effects of others."""
 _CATCHING = (ast.Try, ast.TryStar, ast.With, ast.AsyncWith)
 _TESTED = (ast.If, ast.While, ast.comprehension)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, *_KEEPING)
@@ -67,7 +59,7 @@ def any_as_loop(subject: CorruptionTarget, node: ast.Return) -> Iterator[Edits]:
             space = margin(subject, node)
             test = subject.source(inner.elt) if name == "any" else negation(subject, inner.elt)
             is_simple = _is_simple(subject, inner, inner.elt, inner.generators)
-            if test and space and subject.lines(node) and is_simple:
+            if test and space and subject.lines(node) and is_simple and is_builtin(subject, name):
                 yield subject.replaced(node, _search_loop(subject, inner, space, test, wanted=name == "any"))
 
 
@@ -85,7 +77,7 @@ def _search_loop(
 def comprehension_as_loop(subject: CorruptionTarget) -> Iterator[Edits]:
     """Yield edits that write a comprehension as a loop that fills a list, set or dict."""
     names = names_in(subject.node) | subject.scope.known
-    # A result has no name yet: it gets the first usual name that is free.
+    # The result of a `return` has no name yet: it gets the first usual name that is free.
     free_name = next((name for name in _NAMES if name not in names), "")
     for node in subject.of((ast.Assign, ast.Return)):
         match node:
@@ -106,7 +98,9 @@ def _filled(subject: CorruptionTarget, node: ast.stmt, value: _Comprehension, na
     # A comprehension evaluates a key before its value, an assignment after it.
     if isinstance(value, ast.DictComp) and has(_ACTING, value.key) and has(_ACTING, value.value):
         return
-    if _is_simple(subject, value, element, value.generators):
+    # An empty set has no literal.
+    has_empty = not isinstance(value, ast.SetComp) or is_builtin(subject, "set")
+    if has_empty and _is_simple(subject, value, element, value.generators):
         yield subject.replaced(node, _as_loop(subject, node, value, name))
 
 
@@ -314,7 +308,7 @@ def _as_choice(subject: CorruptionTarget, node: ast.If, one: ast.stmt, two: ast.
             before = f"{subject.source(target)} ="
         case _:
             return ""
-    # Between True and False, the condition itself is the usual value.
+    # Instead of choosing between True and False, one would return the condition itself.
     only_flags = _is_flag(first) and _is_flag(second)
     if only_flags or is_open(node.test) or has_any(_LOOSE, (first, second)):
         return ""
@@ -338,7 +332,7 @@ def early_continue(subject: CorruptionTarget, loop: ast.For | ast.While) -> Iter
 def _continued(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
     space, step = margin(subject, node), step_of(subject)
     text = _moved(subject, node.body, space)
-    # A body of one line would become two lines for nothing.
+    # With a body of one line, the rewrite would only add a line.
     has_lines = "\n" in text and space and subject.lines(node)
     negated = negation(subject, node.test)
     if has_lines and negated and is_one_line(node.test):
@@ -382,7 +376,7 @@ def _only_use(subject: CorruptionTarget, name: str, statement: ast.stmt) -> ast.
 
 
 def _is_first(subject: CorruptionTarget, part: ast.AST, whole: ast.AST) -> bool:
-    """Whether code always evaluates one of its parts, and nothing before it that may do something."""
+    """Whether code always evaluates one of its parts, and before it nothing that may have an effect."""
     match whole:
         case ast.Assign(value=value) | ast.AnnAssign(value=value):
             return part is value

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+from gistpoint.core.code.nodes import has, inside, only
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.branches import deleted
 from gistpoint.core.corruption.operators.layout import lines_of, margin, relaid, shifted
@@ -15,12 +16,9 @@ from gistpoint.core.corruption.shapes import (
     LOOPS,
     NAMED,
     SIMPLE,
-    has,
-    inside,
     is_call_to,
     is_text,
     names_in,
-    only,
     parameters,
     texts_of,
 )

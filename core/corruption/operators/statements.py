@@ -1,4 +1,4 @@
-"""Faults in statements: a skipped call or update, or a state that is not restored."""
+"""Faults in statements: a skipped call or update, or saved state that is not restored."""
 
 from __future__ import annotations
 

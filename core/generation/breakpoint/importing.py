@@ -218,7 +218,7 @@ DATA_SET = "breakpoint"
 
 @dataclass(frozen=True, slots=True)
 class ImportedRecord:
-    """The task of a record."""
+    """The task that was made from a record."""
 
     task: Task
     marked: bool = False

@@ -1,4 +1,4 @@
-"""Reads the used fields of records of the public Breakpoint data set, and checks records for damage."""
+"""Reads the relevant fields of records of the public Breakpoint data set, and checks records for damage."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def _decoded(text: str, line: int) -> BreakpointRecord | Damage:
         value = json.loads(text, object_pairs_hook=_unrepeated, parse_constant=_no_constant)
         return record_from(value, line, text)
     except json.JSONDecodeError as error:
-        return Damage(line + error.lineno - 1, f"It is no JSON: {error.msg}.")
+        return Damage(line + error.lineno - 1, f"It is not JSON: {error.msg}.")
     except DamageError as error:
         return Damage(line, error.message)
     except (ValueError, RecursionError) as error:

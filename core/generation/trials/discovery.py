@@ -29,11 +29,11 @@ ENOUGH = 4
 PLENTY = 8
 """The number of good corruptions that end the search even if none of them is hard to locate."""
 _MOST_READ = 400
-"""The maximum number of corruptions of one function that are read, likeliest first; few have even 100."""
+"""The maximum number of one function's corruptions that are read, likeliest first; few have even 100."""
 _CONFIRMED = 3
 """The maximum number of good corruptions that are tried on the whole suite."""
 _MORE_TESTS = 1
-"""The number of failing tests beyond the desired range after which a probe stops."""
+"""How many failing tests beyond the desired range end a probe."""
 
 
 Read = tuple[Corruption, GlanceScore]

@@ -20,7 +20,7 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.text import plural
 
 _SPARE = 1
-"""The number of extra parts to find, because the worst are left out.
+"""The number of parts to find beyond those needed, so that the worst can be left out.
 
 None are found for a chain, whose order matters, or with a model, which costs money.
 """

@@ -32,7 +32,7 @@ MOST_CHANGED_LINES = 24
 MOST_PROBES = 24
 """The maximum number of probes that reduce one earlier body."""
 _PROBES_AT_IMPORT = 4
-"""The same for a function that runs while modules are imported: each probe is a run in a separate process."""
+"""The same maximum for a function that runs during imports, where each probe needs a new process."""
 _MOST_BODIES = 6
 GONE = frozenset({"NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError"})
 """Errors of a body that uses something missing from the library."""

@@ -36,8 +36,8 @@ def decide_rewrite(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict with the model's rewrite of the candidate, proven by the whole suite.
 
     The rewritten body is kept whole, below the function's own header and docstring. Raises `CandidateDropped`
-    if the rewrite does what the function does or makes no task, and `EndpointError` if the failure would
-    affect every candidate.
+    if the rewrite does what the function does or can't become a task, and `EndpointError` if the failure
+    would affect every candidate.
     """
     probing = ModelProbing(trial, trial.settings.band)
     made = _rewritten(trial, probing)

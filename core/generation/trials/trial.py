@@ -150,7 +150,7 @@ class CandidateTrial:
     def confirm(self, targets: tuple[Target, ...]) -> CorruptionProof:
         """Run the whole suite and return the proof.
 
-        Raises `CandidateDropped` if the corruption can't make a task or the original is left in the tree,
+        Raises `CandidateDropped` if the corruption can't become a task or the original is left in the tree,
         `InfrastructureError` if the sandbox fails, and `CancelledError` when stopped.
         """
         self.refuse_leak(targets)

@@ -67,7 +67,7 @@ def static_prompt(task: Task, text: str) -> str:
 
 
 def _no_newer(name: str, most: int) -> str:
-    """Return the newest version of a template's part that is newer than neither `name` nor `most`.
+    """Return the newest version of a template's part that is at most `most`, and no newer than `name`.
 
     Returns `name` if there is none.
     """

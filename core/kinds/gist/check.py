@@ -111,7 +111,7 @@ class _Probes:
         return CheckFinding(name, False, visible_line(seen or "the search was not finished")[:_MOST])
 
     def pasted(self, sources: dict[str, str]) -> CheckFinding:
-        """Return the finding on whether the lines of the executed modules, pasted into one file, exist."""
+        """Return the finding on whether executed modules that are pasted into one file count as existing."""
         name = "pasted modules exist"
         answer = self._judge.answer
         score = self._judged(name, pasted(sources, read_trace(answer.trace), answer.owned)).score

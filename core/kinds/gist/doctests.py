@@ -8,13 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from gistpoint.core.code.parsing import DefinitionNode, parse
+from gistpoint.core.code.parsing import DefinitionNode, first_line, parse
 from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.dropped_imports import IsDropped, without_imports
 from gistpoint.core.kinds.gist.lines import (
     children,
-    first_line,
     is_text_only,
     last_line,
     margin_of,
@@ -23,7 +22,7 @@ from gistpoint.core.kinds.gist.lines import (
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _EXAMPLE = re.compile(r"""(?P<prompt>\s*(?:[rRuU]?(?:\"{3}|'{3}|["']))?\s*>>> )(?P<code>.*)""")
 _MORE = re.compile(r"(?P<prompt>\s*\.\.\.(?: |$))(?P<code>.*)")
-"""A further line of an example."""
+"""A continuation line of an example."""
 
 
 def documented(tree: ast.Module, name: str) -> Documented | None:

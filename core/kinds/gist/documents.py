@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from gistpoint.core.decoding import decodable
 from gistpoint.core.entrypoints.command import EntrypointError, parse_entrypoint, with_input
 from gistpoint.core.entrypoints.runs import CommandRun, TestRun, TestsRun
 from gistpoint.core.errors import TaskError
@@ -185,7 +186,9 @@ def read_figures(task: Task) -> GistFigures | None:
     Functions and files are counted from the trace, as everywhere (see `counted`).
     """
     try:
-        found = msgspec.json.decode(read_regular(task.folder / ANSWER_FILE), type=_FiguredFile).gist
+        found = msgspec.json.decode(
+            read_regular(task.folder / ANSWER_FILE), type=decodable(_FiguredFile)
+        ).gist
     except (OSError, msgspec.MsgspecError, RecursionError):
         return None
     functions, files = counted(found.trace.functions, found.trace.files)

@@ -26,10 +26,11 @@ def without_imports(
 ) -> list[str]:
     """Return the lines of code without the imports at and below `root` that are `dropped`.
 
-    `first` is the number of the first line in the tree. An import of several names keeps the others. A
-    statement alone on its lines is removed with them, unless its block would then be empty, or replaced by
-    one line for each remaining name. A statement that shares a line with other code, and every one if
-    `in_place`, becomes `pass` or the remaining imports in its place.
+    `first` is the line number that the first of `lines` has in the tree. An import of several names keeps
+    the others. A statement alone on its lines is replaced by one line for each remaining name; if no name
+    remains, its lines are removed, or `pass` takes their place if the block would be empty. A statement that
+    shares a line with other code, and every one if `in_place`, becomes `pass` or the remaining imports in its
+    place.
     """
     result = list(lines)
     removals = _removals(root, dropped)

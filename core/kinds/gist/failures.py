@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gistpoint.core.code.parsing import compile_module, fault_in, parse
+from gistpoint.core.code.parsing import NestedTooDeeplyError, compile_module, fault_in, parse
 from gistpoint.core.entrypoints.runs import CommandRun, TestRun, TestsRun
 from gistpoint.core.kinds.gist.fidelity import Fidelity, instance_key
 from gistpoint.core.kinds.gist.lines import children, import_texts
@@ -58,11 +58,11 @@ def unreadable(gist: str) -> GistError | None:
         return GistError(ErrorCategory.PYTEST_RUNTIME, ErrorKind.SYNTAX, reason)
     try:
         compile_module(gist, "<gist>")
-    except (SyntaxError, ValueError):
-        return None
-    except (RecursionError, MemoryError, OverflowError):
+    except NestedTooDeeplyError:
         reason = "It is nested too deeply to be compiled."
         return GistError(ErrorCategory.PYTEST_RUNTIME, ErrorKind.SYNTAX, reason)
+    except (SyntaxError, ValueError):
+        return None
     return None
 
 
@@ -170,7 +170,7 @@ def _command_kind(run: CommandRun, fidelity: Fidelity | None) -> tuple[ErrorKind
             return ErrorKind.ASSERTION, run.raised.text
         return ErrorKind.EXCEPTION, run.raised.text
     if whats & {"exit", "status", "exception"}:
-        return ErrorKind.WRONG_OUTCOME, f"It left with status {run.exit_status}."
+        return ErrorKind.WRONG_OUTCOME, f"It exited with status {run.exit_status}."
     return ErrorKind.WRONG_OUTPUT, "Its output differs."
 
 
@@ -185,7 +185,7 @@ def _test_kind(run: TestsRun, fidelity: Fidelity | None) -> tuple[ErrorKind, str
         failed = test.outcome in (Outcome.FAILED, Outcome.ERROR)
         if failed and instance_key(node_id) in different:
             return _failure_kind(test)
-    return ErrorKind.WRONG_OUTCOME, "Tests passed, failed or were skipped otherwise than on the original."
+    return ErrorKind.WRONG_OUTCOME, "Tests did not have the same outcomes as on the original."
 
 
 def _failure_kind(test: TestRun) -> tuple[ErrorKind, str]:

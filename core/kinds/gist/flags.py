@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from gistpoint.core.code.bindings import bound_names
-from gistpoint.core.code.parsing import parse
+from gistpoint.core.code.nodes import has_any
+from gistpoint.core.code.parsing import first_line, parse
 from gistpoint.core.code.scopes import scoped
 from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.code.testfiles import is_test_path
@@ -24,7 +25,6 @@ from gistpoint.core.kinds.gist.lines import (
     LogicalLine,
     blocks_of,
     find_test,
-    first_line,
     is_main_guard,
     lines_of_statement,
     margin_of,
@@ -380,4 +380,4 @@ def _may_be_emptied(function: ast.FunctionDef, name: str, test: str) -> bool:
     is_test = name == test or function.name.startswith("test")
     if is_test or function.body[0].lineno == function.lineno:
         return False
-    return not any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function))
+    return not has_any((ast.Yield, ast.YieldFrom), ast.walk(function))

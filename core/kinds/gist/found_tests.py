@@ -24,7 +24,7 @@ class UnwrittenTestError(UserError):
 
 
 class NamesClashError(UserError):
-    """The error for tests of several files whose names one file can contain only once."""
+    """The error for equally named tests of several files, only one of which one file can contain."""
 
 
 def found_tests(tree: SourceTree, run: OriginalRun) -> GistTest:

@@ -1,8 +1,8 @@
 """The flags `invented_operand` and `baked_in`: objects and values of a gist that are not the codebase's.
 
-The run reports which classes took part in the test's decisions, without asking their objects. The text shows
-which of these belong to the codebase: it must contain the header of the class, or the line that binds its
-name, and all of its methods that can decide a comparison (decision 123).
+The run reports which classes took part in the test's decisions, without calling methods of their objects. The
+text shows which of these belong to the codebase: it must contain the header of the class, or the line that
+binds its name, and all of its methods that can decide a comparison (decision 123).
 
 An answer that is written into a gist must appear somewhere: as a literal in a line that the codebase does not
 have, or in a string that such a line reads (decision 158).

@@ -52,7 +52,7 @@ from gistpoint.core.unfinished import made_in
 
 _GRACE_SECONDS = 30.0
 _TRACED_TIMES = 3
-"""The factor by which the time limit is longer for a traced run than for others."""
+"""The factor by which a traced run's time limit exceeds that of other runs."""
 _OF_THE_RUNNER = frozenset(
     {"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup"}
 )
@@ -276,7 +276,7 @@ class Examination:
         found = run.run
         failure = _failure_of(found)
         finished = found.status is RunStatus.FINISHED
-        # Before all other failures: without a network, most of them are only symptoms.
+        # Checked before all other failures: without a network, most of them are only symptoms.
         is_failed = not finished or bool(failure)
         if run.network and is_failed:
             raise NoGistError(

@@ -111,7 +111,8 @@ class GistHarness(TaskHarness):
     def price(self, tool: Tool, state: AttemptState) -> Price:
         """Return the cost of a call, including the step that saves unsaved typing."""
         if tool is SCORE_GIST:
-            # Scored live while somebody types, it would use up all steps within a minute (decision 29).
+            # If the gist were scored live while somebody types, all steps would be used up within a minute
+            # (decision 29).
             return Price(0, 0, False, False, 1)
         steps = 1 + (gist_of(state).typed is not None and not tool.replaces_text)
         return Price(steps, int(tool.submits), state.remaining.tool_uses <= steps, tool.submits)
@@ -119,7 +120,7 @@ class GistHarness(TaskHarness):
     def to_save(
         self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState
     ) -> CallMade | None:
-        """Return the call that saves unsaved typing; None without any, or if the next call has its own text.
+        """Return the call that saves unsaved typing; None if all is saved, or the next call has its own text.
 
         Raises `AttemptError` if saving would take the last step before a call other than the hand-in.
         """
@@ -242,7 +243,7 @@ def _has_own_text(tool: Tool | None, arguments: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class GistJudging(ABC):
-    """A judge of gists, with a task's answer and the runner; it creates the harness of a gist."""
+    """Judges gists of a task, and creates the harness of an attempt at it."""
 
     task: Task
     answer: GistAnswer

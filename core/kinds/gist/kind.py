@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gistpoint.core.decoding import decodable
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.model import (
     GistTask,
@@ -293,7 +294,7 @@ class Gist(TaskKind["GistJudge"]):
 
         own = None
         if given is not None:
-            own = msgspec.convert(dict(given), GistOverrides)
+            own = msgspec.convert(dict(given), decodable(GistOverrides))
         found = in_profile(name, own)
         if found is None:
             return None
@@ -310,7 +311,9 @@ class Gist(TaskKind["GistJudge"]):
 
         known = gist_answer(answer)
         parameters = known.parameters(gist_task(task).command)
-        return msgspec.convert(dict(given), GistOverrides).on(task, given_test(known.test), parameters)
+        return msgspec.convert(dict(given), decodable(GistOverrides)).on(
+            task, given_test(known.test), parameters
+        )
 
     def settings_in(self, recorded: Mapping[str, Any], task: Task) -> object:
         """Return the settings in the header of an attempt; without any, those of the task."""

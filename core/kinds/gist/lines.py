@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from gistpoint.core.code.parsing import DefinitionNode
+from gistpoint.core.code.parsing import DefinitionNode, first_line
 from gistpoint.core.code.source_text import leading_space
 
 _BODIES = frozenset({"body", "orelse", "handlers", "finalbody", "cases", "decorator_list"})
@@ -24,12 +24,6 @@ def column_of(line: str, offset: int) -> int:
     if line.isascii():
         return offset
     return len(line.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "surrogatepass"))
-
-
-def first_line(node: ast.stmt | ast.expr) -> int:
-    """Return the first physical line of a node, including the decorators of a definition."""
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def last_line(node: ast.stmt | ast.expr) -> int:
@@ -57,7 +51,7 @@ def lines_in_strings(lines: Sequence[str]) -> set[int]:
     text = "\n".join(lines) + "\n"
     shift = 1
     if lines and margin_of(lines[0]):
-        # A fragment at some depth is tokenised below an added header, one line further down.
+        # An indented fragment is tokenised below an added header, so its lines are one further down.
         text = "if 1:\n" + text
         shift = 2
     starts: list[int] = []
@@ -183,13 +177,13 @@ def lines_of_statement(
             case ast.stmt():
                 body = [part]
             case ast.ExceptHandler():
-                # Not counted, because the run need not fail (decision 13).
+                # Handlers don't count, because they run only if something fails (decision 13).
                 below = True
                 body = part.body
-                yield _line(_handler_text(part, statement), part, [part.type], GistLineKind.POTENTIAL)
+                yield _logical_line(_handler_text(part, statement), part, [part.type], GistLineKind.POTENTIAL)
             case _:
                 body = part.body
-                yield _line(
+                yield _logical_line(
                     _case_text(part), part.pattern, [part.pattern, part.guard], _kind(potential), body
                 )
         for child in body:
@@ -234,21 +228,23 @@ def _header_lines(statement: ast.stmt, potential: bool, in_function: bool) -> It
                 yield LogicalLine(text, statement.lineno, last_line(statement), last_line(statement), kind)
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             for decorator in statement.decorator_list:
-                yield _line("@" + ast.unparse(decorator), decorator, [decorator], kind)
-            yield _line(header_text(statement), statement, _header_parts(statement), kind, statement.body)
+                yield _logical_line("@" + ast.unparse(decorator), decorator, [decorator], kind)
+            yield _logical_line(
+                header_text(statement), statement, _header_parts(statement), kind, statement.body
+            )
         case ast.Try() | ast.TryStar():
             # A bare `try:`, `else:` or `finally:` is not a line; only `except X:` is one (decision 11).
             return
         case _ if is_placeholder(statement):
-            yield _line(ast.unparse(statement), statement, [statement], GistLineKind.POTENTIAL)
+            yield _logical_line(ast.unparse(statement), statement, [statement], GistLineKind.POTENTIAL)
         case ast.Global() | ast.Nonlocal():
-            yield _line(ast.unparse(statement), statement, [statement], GistLineKind.NON_EXECUTABLE)
+            yield _logical_line(ast.unparse(statement), statement, [statement], GistLineKind.NON_EXECUTABLE)
         case ast.AnnAssign(value=None, simple=1) if in_function:
-            yield _line(ast.unparse(statement), statement, [statement], GistLineKind.NON_EXECUTABLE)
+            yield _logical_line(ast.unparse(statement), statement, [statement], GistLineKind.NON_EXECUTABLE)
         case _:
             body = list(children(statement))
             parts = _header_parts(statement) if body else [statement]
-            yield _line(header_text(statement), statement, parts, kind, body)
+            yield _logical_line(header_text(statement), statement, parts, kind, body)
 
 
 def import_texts(statement: ast.Import | ast.ImportFrom) -> list[str]:
@@ -292,13 +288,14 @@ def _header_parts(statement: ast.stmt) -> list[ast.AST | None]:
     return parts
 
 
-def _line(
+def _logical_line(
     text: str,
     place: ast.AST,
     parts: Iterable[ast.AST | None],
     kind: GistLineKind,
     body: Iterable[ast.stmt] = (),
 ) -> LogicalLine:
+    """Return the logical line that begins at `place`, contains `parts`, and has `body` below it."""
     first = getattr(place, "lineno", 0)
     last = first
     for part in parts:
@@ -311,7 +308,7 @@ def _line(
 
 
 class BlockKind(StrEnum):
-    """The kind of a block."""
+    """The kind of a block; lines are compared only between blocks of the same kind."""
 
     TOP_LEVEL = "top_level"
     CLASS = "class"

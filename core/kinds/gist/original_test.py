@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gistpoint.core.code.parsing import compile_module, parse
+from gistpoint.core.code.parsing import compile_module, first_line, parse
 from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.entrypoints.runs import TestGuard
 from gistpoint.core.errors import TaskError
@@ -26,7 +26,6 @@ from gistpoint.core.kinds.gist.lines import (
     bodies_in,
     dedented,
     find_test,
-    first_line,
     indented,
     margin_of,
 )
@@ -108,7 +107,7 @@ class TestScore:
     __test__ = False
 
     recall: float
-    """The share of the original test's lines that are in the gist's version: Gistify's table 6."""
+    """The share of the original test's lines that are in the gist's version, as in Gistify's table 6."""
     precision: float
     """The share of lines in the gist's version that are in the original test."""
 
@@ -178,7 +177,7 @@ def _definition_in(tree: ast.Module, test: GistTest) -> LineBlock | None:
 def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
     """Return the score of all tests of a command, like `score_test`; of a doctest, the docstring is scored.
 
-    The score is 0 if the gist does not parse, or if either side has no such line.
+    The score is 0 if the gist does not parse, or if either side has no line to compare.
     """
     try:
         tree = parse(gist)
@@ -490,7 +489,7 @@ def unfound_test(test: GistTest) -> str:
     for one in test.each:
         try:
             tree = parse(one.source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except (SyntaxError, ValueError):
             return one.qualname or "the module"
         is_there = has_docstring(tree, one.qualname) if one.doctest else find_test(tree, one.name)
         if not is_there:

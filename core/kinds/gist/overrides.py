@@ -43,7 +43,7 @@ class ContradictionError(UserError):
 
 
 def require_consistent(settings: GistSettings, *, is_test: bool) -> None:
-    """Raise `ContradictionError` for settings that contradict each other, or need a test unless `is_test`."""
+    """Raise `ContradictionError` if settings contradict each other, or need a test although not `is_test`."""
     if needing := needing_execution(settings):
         raise ContradictionError(
             f"{needing} runs code, and execution is off.", hint="Add --execution, or leave the tool out."

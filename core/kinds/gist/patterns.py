@@ -253,7 +253,8 @@ def _merged(outputs: Sequence[list[str]]) -> Iterator[str | VariableLine | Gap]:
     ends = [len(lines) for lines in outputs]
     for places in [*_kept(outputs), ends]:
         between = [lines[begin:end] for lines, begin, end in zip(outputs, begins, places, strict=True)]
-        # Equally many lines in all runs are compared one by one, others as a whole (decision 46).
+        # If all runs have the same number of lines here, these are compared one by one, otherwise as a whole
+        # (decision 46).
         lengths = {len(lines) for lines in between}
         if len(lengths) == 1:
             yield from map(VariableLine.of, zip(*between, strict=True))

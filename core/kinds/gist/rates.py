@@ -1,4 +1,4 @@
-"""The two rates of a gist with evidence: the shares of its lines that ran and that exist in the original."""
+"""The rates of a gist, with evidence: the shares of its lines that ran and that exist in the original."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ class Originals:
         for path in sorted(sources):
             try:
                 tree = parse(sources[path])
-            except (SyntaxError, ValueError, RecursionError):
+            except (SyntaxError, ValueError):
                 self.unparsed.append(path)
                 continue
             for block in blocks_of(tree, path):

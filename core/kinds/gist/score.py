@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from gistpoint.core.attempts.events import SubmissionRun, SubmissionScored
 from gistpoint.core.entrypoints.runs import CommandRun, GistTrial, Isolation, Operand, TestsRun
-from gistpoint.core.kinds.beginning import charged_words, given_back_words, is_given_back
+from gistpoint.core.kinds.beginning import charged_message, given_back_words, is_given_back
 from gistpoint.core.kinds.gist.failures import ErrorCategory, GistError, gist_error, owned_imports
 from gistpoint.core.kinds.gist.fidelity import Difference, Fidelity, compare
 from gistpoint.core.kinds.gist.flags import (
@@ -291,7 +291,7 @@ def settled_verdict(verdict: GistVerdict, given_back: int) -> GistVerdict:
     if is_given_back(verdict.status, given_back):
         return replace(verdict, reason=given_back_words(verdict.reason, given_back))
     # The fourth hand-in counts: otherwise a solver who can end runs could try for free (decision 121).
-    reason = charged_words(verdict.reason)
+    reason = charged_message(verdict.reason)
     error = GistError(ErrorCategory.PYTEST_RUNTIME, evidence=reason)
     score = GistScore(None, False, None, None, None, error, Flags())
     return replace(verdict, status=RunStatus.CRASHED, reason=reason, score=score)
@@ -413,7 +413,7 @@ def read_evidence(rows: Iterable[Sequence[Any]]) -> tuple[LineEvidence, ...]:
 
 
 def gist_run(call_id: str, verdict: GistVerdict, backend: BackendRecord) -> SubmissionRun:
-    """Return the event of a hand-in's run."""
+    """Return the event that records the run of a hand-in."""
     found = verdict.score.fidelity if verdict.score else None
     fidelity = found or Fidelity(())
     different = {one.test for one in fidelity.differences} - {""}

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.code.source_text import physical_lines
+from gistpoint.core.decoding import decodable
 from gistpoint.core.entrypoints.command import COMMAND_FILE
 from gistpoint.core.errors import TaskError
 from gistpoint.core.tasks.fields import Count
@@ -82,7 +83,7 @@ def read_trace(data: Mapping[str, Any]) -> Trace:
         raise TaskError("This version can't read the trace.", hint="Trace the command again.")
     # Every type is checked, because the traced program can report any object in place of its trace.
     try:
-        written = msgspec.convert(data, _WrittenTrace)
+        written = msgspec.convert(data, decodable(_WrittenTrace))
     except msgspec.ValidationError as error:
         raise _malformed(str(error)) from error
     ranks: dict[str, list[tuple[int, int]]] = {}

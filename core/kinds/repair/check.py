@@ -51,7 +51,7 @@ def repair_findings(judge: RepairJudge, run: RunContext) -> Iterator[CheckFindin
 
 
 def _contradictions(task: Task, answer: Answer) -> Iterator[str]:
-    """Yield a sentence for each statement to the solver that the answer contradicts; no id covers them."""
+    """Yield a sentence for each statement to the solver that the answer contradicts; the id covers none."""
     brief = task.brief
     names = [target.name for target in answer.targets]
     if searched(task.mode):

@@ -4,7 +4,7 @@ That file has the name of this one with `.json` added. It contains `packages` th
 workspace, `answer` (the path of a file that must not be readable), `name` of the distribution, `everywhere`
 (whether to search every visible file, or only those that Python imports from) and `targets`, each with the
 `file` of its module as it is imported, the `names` in its qualified name, and `lines` of the original, joined
-by blanks; empty if they are not distinctive.
+by spaces; empty if they are not distinctive.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class CorruptedModule:
         return f"is another copy of {self.file}" if defines else ""
 
 
-class TreeSearch:
+class CopySearch:
     """A search for copies of the package under repair."""
 
     def __init__(self, order: dict[str, Any]) -> None:
@@ -164,7 +164,7 @@ def test_no_copy_of_the_original_can_be_seen() -> None:
     if order["everywhere"]:
         # If the root can't be listed, the folders that Python imports from still can.
         folders = ["/", *folders]
-    search = TreeSearch(order)
+    search = CopySearch(order)
     found = list(islice((copy for folder in folders for copy in search.below(folder)), _MOST_FOUND))
     assert not found, "; ".join(found)
 

@@ -76,7 +76,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class RepairJudge:
-    """A judge of trees, with a task's answer and the runner."""
+    """Judges trees with the suite of a repair task."""
 
     task: Task
     answer: Answer

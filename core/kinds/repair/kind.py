@@ -121,9 +121,9 @@ class Repair(TaskKind["RepairJudge"]):
         from gistpoint.core.tasks.identity import hash_of_ids
 
         targets = fields.get("targets", tuple[Target, ...])
-        basis = basis_of(task.folder)
+        basis = basis_of(task.folder, fields.values)
         paths = sorted((task.folder / "answer" / "baselines").glob("*.json"))
-        own = protections_of(task.folder)
+        own = protections_of(task.folder, basis)
         found = [
             (replace(baseline, protections={**own, **(baseline.protections if here else {})}), here)
             for baseline, here in (read_baseline(path, basis) for path in paths)

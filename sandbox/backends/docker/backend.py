@@ -33,7 +33,7 @@ from gistpoint.sandbox.backends.docker.containers import (
     DockerContainer,
     WaitingContainer,
 )
-from gistpoint.sandbox.backends.docker.conversation import Conversation, Course, follow
+from gistpoint.sandbox.backends.docker.conversation import Conversation, FollowedRun, follow
 from gistpoint.sandbox.backends.docker.engine import (
     Engine,
     EngineError,
@@ -47,7 +47,7 @@ from gistpoint.sandbox.backends.runtime import RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
 from gistpoint.sandbox.backends.trees import RESERVED, TreeParts
 from gistpoint.sandbox.layout import MountPaths
-from gistpoint.sandbox.limits import KERNEL, NOT, RunLimits, held
+from gistpoint.sandbox.limits import KERNEL, NOT_ENFORCED, RunLimits, enforcement
 
 _RESULTS_FD = 9
 _SPOOLED = 8 << 20
@@ -91,9 +91,11 @@ class DockerBackend:
             ignored = self._connected().not_enforced
         except EngineError:
             ignored = ()
-        memory = NOT if "memory" in ignored else KERNEL
-        processes = NOT if {"pids", "processes"} & set(ignored) else KERNEL
-        return held(memory=memory, processes=processes, disk=KERNEL, files=NOT, network=KERNEL)
+        memory = NOT_ENFORCED if "memory" in ignored else KERNEL
+        processes = NOT_ENFORCED if {"pids", "processes"} & set(ignored) else KERNEL
+        return enforcement(
+            memory=memory, processes=processes, disk=KERNEL, files=NOT_ENFORCED, network=KERNEL
+        )
 
     def record(self, limits: RunLimits) -> BackendRecord:
         """Return the record of an isolated run, which also names the limits that the engine ignores."""
@@ -213,22 +215,22 @@ class DockerBackend:
         Raises `EngineLostError` if the run's end is unknown.
         """
         limits = command.limits
-        course = Course(ResultLines(limits, on_line), Tail(limits.output))
+        followed = FollowedRun(ResultLines(limits, on_line), Tail(limits.output))
         with ExitStack() as stack:
             parts = _work(command, container.engine, stack)
             began = time.monotonic()
             conversation = Conversation(container.stream, parts, command.requests)
             try:
-                follow(conversation, course, deadline=began + command.timeout_s, cancel=cancel)
-                state = {} if course.stop is not None else container.state()
-                if course.stop not in (Stop.EXITED, Stop.OUT_OF_MEMORY):
+                follow(conversation, followed, deadline=began + command.timeout_s, cancel=cancel)
+                state = {} if followed.stop is not None else container.state()
+                if followed.stop not in (Stop.EXITED, Stop.OUT_OF_MEMORY):
                     conversation.close()  # an engine whose output nobody reads any more might not answer
                     container.kill()
             finally:
                 seconds = time.monotonic() - began
                 conversation.close()
-                self._waiting.replace(container, settings, next_one=course.stop is not None)
-        return _ended(container, course, state, seconds)
+                self._waiting.replace(container, settings, next_one=followed.stop is not None)
+        return _ended(container, followed, state, seconds)
 
     def _try(self) -> BackendProbe:
         try:
@@ -248,19 +250,19 @@ def _key(command: Command) -> _Key:
 
 
 def _ended(
-    container: DockerContainer, course: Course, state: dict[str, object], seconds: float
+    container: DockerContainer, followed: FollowedRun, state: dict[str, object], seconds: float
 ) -> Ended | None:
     """Return how a run ended, as reported by its first process or by the engine; None if nothing began.
 
     Raises `EngineLostError` if the run had begun, and neither reports its end.
     """
-    if course.stop is not None:
-        exit_code = course.exit_code if course.stop is Stop.EXITED else None
-        output = course.output.text() + course.complaint
-        return Ended(course.stop, exit_code, output, seconds, writes=course.writes)
+    if followed.stop is not None:
+        exit_code = followed.exit_code if followed.stop is Stop.EXITED else None
+        output = followed.output.text() + followed.complaint
+        return Ended(followed.stop, exit_code, output, seconds, writes=followed.writes)
     if state.get("OOMKilled"):
-        return Ended(Stop.OUT_OF_MEMORY, None, course.output.text(), seconds)
-    if not course.received:
+        return Ended(Stop.OUT_OF_MEMORY, None, followed.output.text(), seconds)
+    if not followed.received:
         return None
     if not state:
         raise EngineLostError(_BROKE_OFF.format(address=container.engine.address), _AGAIN)
@@ -268,7 +270,7 @@ def _ended(
     reason = (
         f"The container was ended from outside (status {state.get('ExitCode')}); nothing in the run counts."
     )
-    return Ended(Stop.NOT_STARTED, None, course.output.text() + course.complaint, seconds, reason=reason)
+    return Ended(Stop.NOT_STARTED, None, followed.output.text() + followed.complaint, seconds, reason=reason)
 
 
 def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO[bytes]]:

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING
 
 import msgspec
 
+from gistpoint.core.decoding import decodable
 from gistpoint.core.outcomes import Writable
 from gistpoint.sandbox.backends.base import Stop
 from gistpoint.sandbox.backends.process import ResultLines, Tail
@@ -161,8 +162,11 @@ _FRAME_S = 0.05
 
 
 @dataclass
-class Course:
-    """The progress of a run; `stop` is None until the run ends, and stays None if the stream breaks off."""
+class FollowedRun:
+    """What the frames of a run have reported so far.
+
+    `stop` is None until the run ends, and stays None if the stream breaks off.
+    """
 
     lines: ResultLines
     output: Tail
@@ -174,30 +178,32 @@ class Course:
     complaint: str = ""
 
 
-def follow(conversation: Conversation, course: Course, *, deadline: float, cancel: CancelToken) -> None:
-    """Take frames until the run ends or has to be stopped, and set `course.stop`.
+def follow(
+    conversation: Conversation, followed: FollowedRun, *, deadline: float, cancel: CancelToken
+) -> None:
+    """Take frames until the run ends or has to be stopped, and set `followed.stop`.
 
-    `course.stop` stays None if the stream breaks off. `deadline` is a time on the monotonic clock, in
+    `followed.stop` stays None if the stream breaks off. `deadline` is a time on the monotonic clock, in
     seconds.
     """
-    takers: dict[str, Callable[[bytes], None]] = {"R": course.lines.add, "O": course.output.add}
-    while course.stop is None:
+    takers: dict[str, Callable[[bytes], None]] = {"R": followed.lines.add, "O": followed.output.add}
+    while followed.stop is None:
         frame = conversation.next(_FRAME_S)
         if cancel.cancelled:
-            course.stop = Stop.CANCELLED
+            followed.stop = Stop.CANCELLED
             return
         if frame is not None and frame.kind not in takers:
-            if _take_frame(frame, course):
+            if _take_frame(frame, followed):
                 return
             continue
         if frame is not None:
-            course.received = True
+            followed.received = True
             takers[frame.kind](frame.payload)
         # Checked after every frame: a run that never stops writing must not outlast its limits.
-        if course.lines.too_many:
-            course.stop = Stop.TOO_MANY_RESULTS
+        if followed.lines.too_many:
+            followed.stop = Stop.TOO_MANY_RESULTS
         elif time.monotonic() > deadline:
-            course.stop = Stop.TIMED_OUT
+            followed.stop = Stop.TIMED_OUT
 
 
 class _End(msgspec.Struct):
@@ -207,21 +213,23 @@ class _End(msgspec.Struct):
     writes: Writable | None = None
 
 
-def _take_frame(frame: StreamFrame, course: Course) -> bool:
+def _take_frame(frame: StreamFrame, followed: FollowedRun) -> bool:
     """Take a frame that is neither results nor output; return whether it is the last one."""
     if frame.kind == "C":
-        course.complaint = (course.complaint + frame.payload.decode("utf-8", "replace"))[-4000:]
+        followed.complaint = (followed.complaint + frame.payload.decode("utf-8", "replace"))[-4000:]
         return False
-    course.received = course.received or frame.kind != "Z"
+    followed.received = followed.received or frame.kind != "Z"
     if frame.kind == "M":
-        course.stop = Stop.OUT_OF_MEMORY
+        followed.stop = Stop.OUT_OF_MEMORY
     elif frame.kind == "E":
         try:
-            end = msgspec.convert(json.loads(frame.payload), _End)
+            end = msgspec.convert(json.loads(frame.payload), decodable(_End))
         except (ValueError, RecursionError):  # like a stream that breaks off
-            course.complaint += "The container reported its end in a form that its first process never uses."
+            followed.complaint += (
+                "The container reported its end in a form that its first process never uses."
+            )
             return True
-        course.exit_code = end.exit
-        course.writes = end.writes
-        course.stop = Stop.EXITED if course.lines.ready else Stop.NOT_STARTED
+        followed.exit_code = end.exit
+        followed.writes = end.writes
+        followed.stop = Stop.EXITED if followed.lines.ready else Stop.NOT_STARTED
     return True

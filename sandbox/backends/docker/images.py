@@ -211,9 +211,10 @@ def _build(
     tag: str,
     arguments: Mapping[str, str] | None = None,
 ) -> str:
-    """Build an image without a network, and return its id; a base that is named by its id can't be pulled.
+    """Build an image without network access, and return its id.
 
-    Raises `EngineError` if the build fails.
+    A base that is named by its id is never pulled: the engine must have it. Raises `EngineError` if the
+    build fails.
     """
     import docker.errors
 

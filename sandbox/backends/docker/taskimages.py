@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from gistpoint.core.archives import ArchiveBounds, ArchiveError, BoundedTar, streamed_tar
+from gistpoint.core.decoding import decodable
 from gistpoint.core.pins import IMAGE_NAME, PASSED_ON, PLATFORMS, ImagePins, quoted
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.text import visible_line
@@ -49,7 +50,7 @@ _NOT_HERE = "the image {name} is not on the engine at {address}"
 Text = Annotated[str, msgspec.Meta(max_length=1 << 20)]
 
 
-class Found(msgspec.Struct, frozen=True):
+class ImageDistribution(msgspec.Struct, frozen=True):
     """A distribution in an image; `own` says whether it is installed from the workdir."""
 
     name: Text
@@ -64,7 +65,7 @@ class ImageReport(msgspec.Struct, frozen=True, kw_only=True):
 
     version: Text = ""
     full_version: Text = ""
-    distributions: tuple[Found, ...] = ()
+    distributions: tuple[ImageDistribution, ...] = ()
     roots: tuple[Text, ...] = ()
     removed: tuple[Text, ...] = ()
     importable: dict[Text, Text] = {}
@@ -176,18 +177,18 @@ def passed_on(image: Image) -> tuple[str, ...]:
 
 
 @contextmanager
-def opened(engine: Engine, image: Image) -> Iterator[Opened]:
-    """Create a container in order to inspect an image, and remove it afterwards; it is never started."""
+def container_files(engine: Engine, image: Image) -> Iterator[ContainerFiles]:
+    """Create a container, yield its files for inspection, and remove it; it is never started."""
     identity = _created(engine, str(image.id), ["/nothing"])
     try:
-        yield Opened(engine, identity)
+        yield ContainerFiles(engine, identity)
     finally:
         remove(engine, identity)
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """A container that does not run, whose files can be read."""
+class ContainerFiles:
+    """The files of a container that does not run."""
 
     engine: Engine
     id: str
@@ -280,7 +281,7 @@ class _Chunks:
         self._stream = iter(())
 
 
-def find_python(inside: Opened, image: Image) -> str:
+def find_python(inside: ContainerFiles, image: Image) -> str:
     """Return the path of the image's interpreter, in the conda environment `testbed` or on its PATH.
 
     Raises `EngineError` if there is neither.
@@ -324,7 +325,7 @@ def report_on(engine: Engine, pins: ImagePins) -> ImageReport:
     Raises `EngineError` if the image can't be prepared, or its report can't be read.
     """
     image = engine.client.images.get(prepared_image(engine, pins))
-    with opened(engine, image) as inside:
+    with container_files(engine, image) as inside:
         return _decoded(inside.read(_REPORT))
 
 
@@ -408,7 +409,7 @@ def _failure_reason(engine: Engine, identity: str, status: int) -> str:
     import docker.errors
 
     try:
-        report = _decoded(Opened(engine, identity).read(_REPORT))
+        report = _decoded(ContainerFiles(engine, identity).read(_REPORT))
         if report.error:
             return visible_line(report.error)[:500]
     except (docker.errors.NotFound, EngineError):
@@ -419,6 +420,6 @@ def _failure_reason(engine: Engine, identity: str, status: int) -> str:
 
 def _decoded(data: bytes) -> ImageReport:
     try:
-        return msgspec.json.decode(data, type=ImageReport)
+        return msgspec.json.decode(data, type=decodable(ImageReport))
     except (msgspec.DecodeError, RecursionError) as error:
         raise EngineError(f"the image's description of itself can't be read: {str(error)[:300]}") from error

@@ -1,4 +1,4 @@
-"""Replaces the used part of msgspec in the bundle, where only the standard library is available.
+"""Replaces the part of msgspec that the bundle uses, where only the standard library is available.
 
 Structs are chosen by a tag and decoded from parsed JSON; types are checked, and no value is converted.
 """
@@ -6,6 +6,7 @@ Structs are chosen by a tag and decoded from parsed JSON; types are checked, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 UNSET = object()
@@ -54,6 +55,13 @@ class Struct:
             if base is not Struct:
                 found.update(vars(base).get("__annotations__", {}))
         return found
+
+
+def _collect(kinds: Any) -> None:
+    """Do nothing: the fields of a type are read whenever a value is converted."""
+
+
+json = SimpleNamespace(Decoder=_collect)
 
 
 def convert(value: Any, kinds: Any) -> Any:

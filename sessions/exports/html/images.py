@@ -37,7 +37,7 @@ class Image:
         return f"{-(-len(self.data) // 3) * 3:,} bytes"
 
 
-def names_images(step: Step) -> bool:
+def has_image_placeholder(step: Step) -> bool:
     """Whether a string of the step replaces an image, in which case its records may contain one."""
     return any(_NAMED.search(text) for text in (step.text, *(result.text for result in step.results)))
 

@@ -261,7 +261,6 @@
     labelled = requestAnimationFrame(sayFolds);
   }, true);
   sayFolds();
-  one("#scriptless").disabled = true;
   root.classList.add("js");
   choose();
   addEventListener("resize", measure);

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from gistpoint.core.diffs import compute
 from gistpoint.core.text import TextEnds, ends_of, plural, visible, visible_line
-from gistpoint.sessions.exports.html.images import READ, images_in, names_images
+from gistpoint.sessions.exports.html.images import READ, has_image_placeholder, images_in
 from gistpoint.sessions.exports.html.marking import (
     COLOURED,
     code_lines,
@@ -42,6 +42,7 @@ from gistpoint.sessions.runs.rendering import (
     language_of,
     row_words,
     step_facts,
+    summed_header,
     tilde_of,
     title_of,
     unanswered,
@@ -111,7 +112,7 @@ class PageOfRun:
     """The content of a page: some of a run's steps, and links to the pages with the others.
 
     The first page also contains the facts about the run, the last one its submission. A page that is `whole`
-    leaves out nothing of a string.
+    cuts no strings.
     """
 
     steps: range
@@ -156,7 +157,7 @@ class HtmlRunPage:
 
     def _run_section(self) -> str:
         """Return the section about the run: its verdict, facts, warnings and omissions."""
-        run = self._document.header
+        run = summed_header(self._document)
         facts = "".join(
             f"<dt>{line(name, 100)}</dt><dd>{line(fact, 2_000)}</dd>" for name, fact in header_facts(run)
         )
@@ -223,7 +224,7 @@ class HtmlRunPage:
         yield from self._calls(step, drawn)
         if also := also_text(step):
             yield _titled("also", "also recorded", self._block(also, number))
-        if names_images(step):
+        if has_image_placeholder(step):
             yield from self._images(step)
         if step.links:
             yield f'<p class="facts">goes on in {", ".join(line(link, 200) for link in step.links)}</p>\n'
@@ -433,10 +434,11 @@ def _style() -> str:
 
 @cache
 def _scriptless_style() -> str:
-    """Return the rules that hide kinds of steps if scripts are disabled; the script removes them.
+    """Return the rules that hide kinds of steps if scripts are disabled.
 
-    The rules would slow the page: a rule with `:has` at the root is matched again after each change of the
-    page, which takes 15 ms for 1,000 steps in Chromium.
+    They must not apply otherwise, not even until a script removes them: a rule with `:has` at the root is
+    matched again after each change of the page, and when it is removed, Chromium looks at every element for
+    each rule, which takes a minute for a page of 24 MB.
     """
     looks = "".join(f":root:has(#{look}:checked) {{ color-scheme: {look} }}\n" for look in ("light", "dark"))
     kinds = ",".join(f":root:has(#show-{kind}:not(:checked)) .k-{kind}" for kind in StepKind)
@@ -464,7 +466,7 @@ _LINKS = '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="d
 
 
 def _head(title: str) -> str:
-    scriptless = f'<style id="scriptless">{_scriptless_style()}</style>\n'
+    scriptless = f"<noscript><style>{_scriptless_style()}</style></noscript>\n"
     keys = "".join(f"<dt>{_pressed(keys)}</dt><dd>{what}</dd>" for keys, what in _KEYS)
     return (
         page_head(title, _policy(), _style(), links=_LINKS, styles=scriptless)

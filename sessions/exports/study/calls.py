@@ -101,7 +101,7 @@ def _permitted_arguments(arguments: Mapping[str, Any], *, public: bool) -> Mappi
 _PLACES = frozenset(
     {"file_path", "path", "func_name", "dir_path", "line", "start_line", "end_line", "offset", "limit"}
 )
-"""Arguments that locate a call's target; people choose them from what exists."""
+"""Arguments that locate a call's target: names and numbers in existing files, not text that people wrote."""
 
 
 def _is_short(value: object) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from gistpoint.core.kinds.measures import NOT_MEASURED, Measure, MeasureType
 from gistpoint.core.kinds.registry import all_kinds, kind_named
 from gistpoint.core.metrics.table import CENTRALITY, COMPLEXITY
+from gistpoint.core.study.data import ReviewDecision
 from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.tasks.strata import FAILING_STRATA
@@ -366,6 +367,25 @@ EXCLUSIONS = TidyTable(
     (_OF_ATTEMPT,),
 )
 
+DECISIONS = TidyTable(
+    "decisions",
+    "The last decision of each reviewer on each attempt of a person.",
+    (
+        _ATTEMPT,
+        SIMULATED,
+        _text("reviewer", "The reviewer's name; R01 and so on in published data.", required=True),
+        _text(
+            "decision",
+            "Whether the attempt counts; `reject_pass` if it counts as not solved.",
+            required=True,
+            values=tuple(ReviewDecision),
+        ),
+        _seconds("active_s", "The active time with which it is accepted; empty for the recorded one."),
+    ),
+    ("attempt", "reviewer"),
+    (_OF_ATTEMPT,),
+)
+
 METRICS = (*COMPLEXITY, *CENTRALITY)
 
 
@@ -380,6 +400,7 @@ def tasks_table() -> TidyTable:
             STUDY,
             SIMULATED,
             _text("mode", "`remove`, `discovery` or `gist`."),
+            _yes_no("training", "Whether the task is only for training, so that no estimate uses it."),
             _text("source", "The library."),
             _text("revision", "The library's version or commit."),
             _text("released", "The month of that version's release."),
@@ -419,7 +440,7 @@ SOLVERS = TidyTable(
         _integer("counted", "How many of the matched runs are counted."),
         _integer("solved", "The number of counted attempts that are solved."),
         _integer("by_tests", "The number of counted attempts that are solved by the tests alone."),
-        _integer("tasks", "How many tasks the model attempted."),
+        _integer("tasks", "How many tasks have a counted run of the model."),
     ),
     ("solver",),
 )
@@ -437,6 +458,7 @@ def tables() -> tuple[TidyTable, ...]:
         ANSWERS,
         FLAGS,
         EXCLUSIONS,
+        DECISIONS,
         tasks,
         SOLVERS,
     )

@@ -56,7 +56,7 @@ def latex_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
     prefix = prefix_of(export.data)
     everything = Extent()
     for ran in export.ran:
-        for number, table in enumerate(ran.findings.tables, 1):
+        for number, table in enumerate(ran.findings.printed_tables, 1):
             name = f"{prefix}{file_part(ran.analysis.id)}-{number}"
             extent = extent_of_table(table, ran.findings, everything)
             text = latex_table(table, ran.findings, extent, name, simulated=export.data.study.simulated)
@@ -122,8 +122,8 @@ def csv_of(table: FindingsTable) -> bytes:
     """Return a table as CSV.
 
     A number takes three columns, for its value and the bounds of its interval, and three more for the
-    interval that papers print and its label, if any number of its column has one. An upper bound that is only
-    known to be exceeded is empty.
+    interval that papers print and its label, if any number of its column has one. A bound that is only known
+    to lie beyond the data is empty.
     """
     parts = [_parts_of(row[place] for row in table.rows) for place in range(len(table.columns))]
     rows: list[list[Value]] = [
@@ -139,7 +139,7 @@ _OTHER_BOUNDS = (", other interval", ", other low", ", other high")
 
 
 def _parts_of(column: Iterable[Number | Value]) -> tuple[str, ...]:
-    """Return the ends of the names of the columns that a table's column takes in a CSV file."""
+    """Return the suffixes of the CSV columns in which one column of a table is written."""
     numbers = [cell for cell in column if isinstance(cell, Number)]
     others = _OTHER_BOUNDS if any(number.iid is not None for number in numbers) else ()
     return (_VALUE, *_BOUNDS, *others) if numbers else (_VALUE,)
@@ -151,7 +151,7 @@ def _part(cell: Number | Value, part: str) -> Value:
     label, low, high = (cell.iid_label, *cell.iid) if cell.iid is not None else (None, None, None)
     known = zip(
         (_VALUE, *_BOUNDS, *_OTHER_BOUNDS),
-        (cell.value, cell.low, None if cell.above else cell.high, label, low, high),
+        (cell.value, None if cell.below else cell.low, None if cell.above else cell.high, label, low, high),
         strict=True,
     )
     return dict(known)[part]

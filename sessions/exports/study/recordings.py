@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from gistpoint.sessions.exports.atif import atif_text
-from gistpoint.sessions.exports.cast import cast_text
-from gistpoint.sessions.exports.registry import Exporter
+from gistpoint.sessions.exports.registry import exporter
 from gistpoint.sessions.exports.study.naming import file_part, prefix_of
 from gistpoint.sessions.exports.study.registry import StudyExport
 from gistpoint.sessions.runs.opening import open_run
@@ -15,18 +13,19 @@ from gistpoint.sessions.runs.opening import open_run
 
 def atif_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
     """Yield the file name and the ATIF trajectory of each published attempt and of each model's run."""
-    return _files(export, atif_text, "json")
+    return _files(export, "atif", "json")
 
 
 def cast_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
     """Yield the file name and the asciinema recording of each published attempt and of each model's run."""
-    return _files(export, cast_text, "cast")
+    return _files(export, "cast", "cast")
 
 
-def _files(export: StudyExport, exporter: Exporter, ending: str) -> Iterator[tuple[str, bytes]]:
+def _files(export: StudyExport, format: str, ending: str) -> Iterator[tuple[str, bytes]]:
+    write = exporter(format)
     recorded: dict[str, Path | str] = {**export.journals, **export.runs}
     names = {row.attempt: f"{file_part(row.solver)}-" for row in export.data.rows if row.solver}
     for identity, opened_as in sorted(recorded.items()):
-        text = "".join(exporter(open_run(opened_as)))
+        text = "".join(write(open_run(opened_as)))
         name = f"{names.get(identity, '')}{file_part(identity)}.{ending}"
         yield f"{prefix_of(export.data)}{name}", text.encode("utf-8", "backslashreplace")

@@ -12,6 +12,7 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.measuring import utc_text
 from gistpoint.core.study.operations import Answers, Begun, Enrolled, Fact, Planned, Sitting
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.study.soundness import counted_tasks
 from gistpoint.core.tasks.strata import failing_stratum
 from gistpoint.sessions.exports.study.calls import calls_of
 from gistpoint.sessions.exports.study.columns import (
@@ -219,15 +220,28 @@ def _rulings_on(data: StudyData, row: AttemptRow) -> Iterator[Cells]:
         yield {"kind": "note", "words": remark.text, **_written_by(remark)}
 
 
+def _decisions(data: StudyData) -> Iterator[Cells]:
+    for one in data.decisions:
+        yield {
+            "attempt": one.attempt,
+            **_simulated(data),
+            "reviewer": one.reviewer,
+            "decision": one.decision.value,
+            "active_s": one.active_s,
+        }
+
+
 def _tasks(data: StudyData) -> Iterator[Cells]:
     counted = [row for row in data.counted if not row.solver]
     attempts = Counter(row.task for row in counted)
     solved = Counter(row.task for row in counted if row.solved)
     by_tests = Counter(row.task for row in counted if row.by_the_tests.solved)
+    own = counted_tasks(data.study, data.tasks)
     for task in data.tasks.values():
         yield {
             "task": task.id,
             **_of_study(data),
+            "training": task.id not in own,
             **{name: getattr(task, name) for name in _OF_TASK},
             "failing_stratum": failing_stratum(task.failing) or None,
             "tools": list(task.tools),
@@ -266,7 +280,7 @@ def _solvers(data: StudyData) -> Iterator[Cells]:
             "counted": sum(row.counted for row in rows),
             "solved": sum(row.counted and row.solved for row in rows),
             "by_tests": sum(row.counted and row.by_the_tests.solved for row in rows),
-            "tasks": len({row.task for row in rows}),
+            "tasks": len({row.task for row in rows if row.counted}),
         }
 
 
@@ -278,6 +292,7 @@ _ROWS: Mapping[str, Callable[[StudyData], Iterator[Cells]]] = {
     "answers": _answers,
     "flags": _flags,
     "exclusions": _exclusions,
+    "decisions": _decisions,
     "tasks": _tasks,
     "solvers": _solvers,
 }

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
-from gistpoint.core.errors import UserError
-from gistpoint.core.plugins import declared, is_callable, load, pieces_of
+from gistpoint.core.errors import UserError, did_you_mean
+from gistpoint.core.plugins import declared, is_callable, load, named, pieces_of
 from gistpoint.core.tasks.model import CANARY
 from gistpoint.core.text import shortened
 from gistpoint.sessions.exports.tasks.exported import ExportedTask, TaskExporter, TaskExportSettings
@@ -76,11 +76,14 @@ def task_exporter(name: str) -> TaskExporter:
     """Return the exporter of the format `name`. Raises `UserError` if it is unknown or can't be loaded."""
     if name in _BUILT_IN:
         return _BUILT_IN[name]
-    installed = {entry.name: entry for entry in declared(TASK_ENTRY_POINTS)}
-    if name in installed:
-        return partial(pieces_of, installed[name], load(installed[name], is_callable), _fault_of_file)
-    known = ", ".join(["archive", *TASK_FORMATS, *installed])
-    raise UserError(f"Tasks can't be exported to {name!r}.", hint=f"Known: {known}.")
+    entry = named(TASK_ENTRY_POINTS, name)
+    if entry is not None:
+        return partial(pieces_of, entry, load(entry, is_callable), _fault_of_file)
+    installed = [entry.name for entry in declared(TASK_ENTRY_POINTS)]
+    known = ["archive", *TASK_FORMATS, *installed]
+    raise UserError(
+        f"Tasks can't be exported to {name!r}.{did_you_mean(name, known)}", hint=f"Known: {', '.join(known)}."
+    )
 
 
 def _fault_of_file(piece: Any) -> str:

@@ -1,1 +1,1 @@
-"""Logs of requests to the APIs of models."""
+"""Logs of requests to model APIs."""

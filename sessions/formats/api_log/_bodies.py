@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import takewhile
-from operator import itemgetter
-from typing import TypeAlias
+from typing import Any
 
 from gistpoint.core.code.source_text import physical_lines
+from gistpoint.core.merging import EndlessReplyError, Merger, plain
+from gistpoint.core.streamed_calls import StreamedCalls
 from gistpoint.sessions.formats.shared.messages import role_of
 from gistpoint.sessions.records.model import CutText, Json
 from gistpoint.sessions.records.record import Record, of_type, records_in
 from gistpoint.sessions.records.values import (
     as_dict,
     as_int,
-    as_list,
     as_str,
-    compact,
     first_object,
     objects,
     parsed_object,
@@ -52,8 +52,6 @@ _BODIES = (
     "result",
     "params",
 )
-_LastOfIndex: TypeAlias = dict[int | None, dict[str, Json]]
-"""The last part of a streamed reply with each index; under None, the last one of all."""
 _DEEPEST = 5
 _OF_REPLY = (
     "object",
@@ -139,24 +137,11 @@ def streamed(text: str) -> dict[str, Json]:
     """Return the reply assembled from the server-sent events in a string; empty if there are none."""
     if "data:" not in text:
         return {}
-    whole: dict[str, Json] = {}
-    blocks: _LastOfIndex = {}
-    calls = _StreamedCalls()
-    for event in _events(text):
-        kind = as_str(event.get("type"))
-        if kind.startswith("response.") and isinstance(event.get("response"), dict):
-            # The last of these events has the complete response.
-            whole = as_dict(event["response"])
-        elif kind == "message_start":
-            whole, blocks = {**as_dict(event.get("message")), "content": []}, {}
-        elif kind == "error":
-            whole = {**whole, "error": event.get("error")}
-        elif kind and whole.get("type") == "message":
-            _add_to_message(whole, blocks, kind, event)
-        elif "choices" in event:
-            _add_to_choice(whole, calls, event)
-    as_dict(first_object(whole.get("choices")).get("message")).update(calls.built())
-    return whole
+    reply = _StreamedReply()
+    with suppress(EndlessReplyError):
+        for event in _events(text):
+            reply.add(event)
+    return reply.built()
 
 
 def _events(text: str) -> Iterator[dict[str, Json]]:
@@ -166,94 +151,90 @@ def _events(text: str) -> Iterator[dict[str, Json]]:
             yield event
 
 
-def _add_to_message(whole: dict[str, Json], begun: _LastOfIndex, kind: str, event: dict[str, Json]) -> None:
-    """Add an event of Anthropic's API to a message; `begun` has its blocks so far."""
-    index, delta = as_int(event.get("index")), as_dict(event.get("delta"))
-    block = begun.get(index, begun.get(None, {}))
-    match kind:
-        case "content_block_start":
-            begun[index] = begun[None] = dict(as_dict(event.get("content_block")))
-            as_list(whole["content"]).append(begun[index])
-        case "content_block_delta":
-            for key, source in (("text", "text"), ("thinking", "thinking"), ("input", "partial_json")):
-                if source in delta:
-                    known = block.get(key)
-                    block[key] = (known if isinstance(known, str) else "") + as_str(delta[source])
-        case "content_block_stop":
-            # The arguments of a call arrive as pieces of JSON, which can be parsed only together.
-            written = block.get("input")
-            parsed = parsed_object(written) if isinstance(written, str) else None
-            if parsed is not None:
-                block["input"] = parsed
-        case "message_delta":
-            whole.update(delta)
-            whole["usage"] = {**as_dict(whole.get("usage")), **as_dict(event.get("usage"))}
-
-
-def _add_to_choice(whole: dict[str, Json], calls: _StreamedCalls, event: dict[str, Json]) -> None:
-    """Add a chunk of OpenAI's chat API to a completion and its calls."""
-    whole.update(Record(event).kept("id", "model", "created", "usage"))
-    known = as_dict(as_list(whole.setdefault("choices", [{"message": {"role": "assistant"}}]))[0])
-    message = as_dict(known["message"])
-    for choice in records_in(event.get("choices"))[:1]:
-        delta = choice.inner("delta")
-        for key in ("content", "reasoning_content", "refusal"):
-            if isinstance(delta.get(key), str):
-                message[key] = as_str(message.get(key)) + delta.word(key)
-        known.update(choice.kept("finish_reason"))
-        for piece in objects(delta.get("tool_calls")):
-            calls.add(piece)
-
-
-class _StreamedCalls:
-    """The calls of a streamed completion, as far as their pieces were read."""
+class _StreamedReply:
+    """A reply of OpenAI's or Anthropic's APIs, as far as its events have been read."""
 
     def __init__(self) -> None:
-        self._calls: list[tuple[int, dict[str, Json]]] = []
-        self._last: _LastOfIndex = {}
+        self._merger = Merger()
+        self._whole: dict[str, Json] = {}
+        self._message: dict[str, Any] = {}
+        self._calls = StreamedCalls(self._merger)
+        self._blocks: list[dict[str, Any]] = []
+        self._last: dict[int | None, dict[str, Any]] = {}
+        """The latest block with each index, and under None the latest of all."""
 
-    def add(self, piece: dict[str, Json]) -> None:
-        """Add a piece of a call."""
-        # A piece belongs to the call with its index; some providers repeat the id with every piece, others
-        # send none.
-        index = as_int(piece.get("index"))
-        call = self._last.get(index)
-        if call is None or _is_another(call, piece, has_index=index is not None):
-            call = {"id": None, "type": "function", "function": {"name": "", "arguments": ""}}
-            self._calls.append((index or 0, call))
-        self._last[index] = self._last[None] = call
-        call["id"] = call["id"] or piece.get("id")
-        asked, begun = as_dict(piece.get("function")), as_dict(call["function"])
-        begun["name"] = _named(as_str(begun["name"]), as_str(asked.get("name")))
-        given = asked.get("arguments")
-        begun["arguments"] = as_str(begun["arguments"]) + (
-            compact(given) if isinstance(given, dict) else as_str(given)
-        )
+    def add(self, event: dict[str, Json]) -> None:
+        """Add an event. Raises `EndlessReplyError` if the reply has become too large."""
+        kind = as_str(event.get("type"))
+        if kind.startswith("response.") and isinstance(event.get("response"), dict):
+            # The last of these events has the complete response.
+            self._whole = as_dict(event["response"])
+        elif kind == "message_start":
+            self._whole, self._blocks, self._last = as_dict(event.get("message")), [], {}
+        elif kind == "error":
+            self._whole = {**self._whole, "error": event.get("error")}
+        elif kind and self._whole.get("type") == "message":
+            self._add_to_message(kind, event)
+        elif "choices" in event:
+            self._add_to_choice(event)
 
     def built(self) -> dict[str, Json]:
-        """Return the member of a message with the calls in the order of their index; empty without calls."""
-        calls: list[Json] = [call for _, call in sorted(self._calls, key=itemgetter(0))]
-        return {"tool_calls": calls} if calls else {}
+        """Return the body that the reply would have without streaming."""
+        if self._whole.get("type") == "message":
+            return {**self._whole, "content": [_with_input(plain(block)) for block in self._blocks]}
+        for choice in records_in(self._whole.get("choices"))[:1]:
+            calls: list[Json] = [{"type": "function", **call} for call in self._calls.built()]
+            message = {
+                "role": "assistant",
+                **plain(self._message),
+                **({"tool_calls": calls} if calls else {}),
+            }
+            return {**self._whole, "choices": [{**choice.members, "message": message}]}
+        return self._whole
+
+    def _add_to_message(self, kind: str, event: dict[str, Json]) -> None:
+        """Add an event of Anthropic's API to the content of a message."""
+        index, delta = as_int(event.get("index")), as_dict(event.get("delta"))
+        match kind:
+            case "content_block_start":
+                block = self._merger.kept(as_dict(event.get("content_block")), "")
+                self._last[index] = self._last[None] = block
+                self._blocks.append(block)
+            case "content_block_delta":
+                block = self._last.get(index, self._last.get(None, {}))
+                for key, source in (("text", "text"), ("thinking", "thinking"), (_WRITTEN, "partial_json")):
+                    if isinstance(delta.get(source), str):
+                        block[key] = self._merger.merged(block.get(key), delta[source], "text")
+            case "message_delta":
+                usage = {**as_dict(self._whole.get("usage")), **as_dict(event.get("usage"))}
+                self._whole = {**self._whole, **delta, "usage": usage}
+
+    def _add_to_choice(self, event: dict[str, Json]) -> None:
+        """Add a chunk of OpenAI's chat API to a completion."""
+        known: dict[str, Json] = {}
+        for choice in records_in(event.get("choices"))[:1]:
+            known = choice.kept("finish_reason")
+            delta = choice.inner("delta")
+            for key in ("content", "reasoning_content", "refusal"):
+                if isinstance(delta.get(key), str):
+                    self._message[key] = self._merger.merged(self._message.get(key), delta.word(key), key)
+            for piece in objects(delta.get("tool_calls")):
+                self._calls.add(piece)
+        choices: list[Json] = [{**first_object(self._whole.get("choices")), **known}]
+        self._whole |= {**Record(event).kept("id", "model", "created", "usage"), "choices": choices}
 
 
-def _is_another(call: dict[str, Json], piece: dict[str, Json], *, has_index: bool) -> bool:
-    """Whether a piece begins another call than the one with its index: with a name and a new id.
-
-    Without ids, a named piece with arguments begins another call if those of the first one are complete.
-    """
-    asked, before, identity = as_dict(piece.get("function")), call["id"], piece.get("id")
-    if not asked.get("name") and has_index:
-        return False
-    if before or identity:
-        return bool(before and identity) and before != identity
-    written = as_str(as_dict(call["function"])["arguments"]).rstrip()
-    is_whole = written.endswith("}") and parsed_object(written) is not None
-    return is_whole and bool(asked.get("name")) and bool(asked.get("arguments"))
+_WRITTEN = ""
+"""The name under which a block collects the text of its call's arguments; no member has this name."""
 
 
-def _named(old: str, new: str) -> str:
-    """Return a function's name after one more piece, which may also repeat the whole name."""
-    return new if new.startswith(old) else old if old.startswith(new) else old + new
+def _with_input(block: dict[str, Any]) -> dict[str, Json]:
+    """Return a block with its call's arguments; text that is not an object stays text."""
+    written = block.pop(_WRITTEN, None)
+    if written is None:
+        return block
+    parsed = parsed_object(written)
+    return {**block, "input": written if parsed is None else parsed}
 
 
 def message_of(reply: dict[str, Json]) -> dict[str, Json]:

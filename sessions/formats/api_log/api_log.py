@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from gistpoint.core.text import plural
 from gistpoint.sessions.formats.shared.divided_records import DividedReader
 from gistpoint.sessions.formats.shared.messages import Turns, cost_of, message_step, tokens_of, usage_of
 from gistpoint.sessions.records import limits
@@ -64,13 +65,13 @@ class _Reader(DividedReader):
             left_out += not record.damage and not conversation
         if left_out:
             self.warnings.append(
-                f"{left_out:,} records hold no request to a model and no reply; they are left out."
+                f"Left out: {plural(left_out, 'record')} with neither a request to a model nor a reply."
             )
 
     def exchanges(self) -> Iterator[tuple[RawRecord, int, int]]:
         """Yield every record, its conversation, and how many messages of its request are already known.
 
-        Conversations count from 1; a record without a request or a reply has 0.
+        Conversations are numbered from 1; 0 means a record with neither a request nor a reply.
         """
         from gistpoint.sessions.formats.api_log._bodies import Conversations, sides_of
 

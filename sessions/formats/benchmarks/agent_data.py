@@ -67,7 +67,7 @@ _SHELL = Shell(
     expects=lambda message: bool(message.get("tool_calls")),
     fails=reports_error,
 )
-"""Many data sets record what a command printed as an observation of the user."""
+"""Many data sets record the output of a command as an observation whose source is the user."""
 
 
 class _Reader(RunReader):
@@ -122,7 +122,7 @@ class AgentData(Format):
         return 1.0 if _is_trajectory(row) else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """Yield the trajectories."""
+        """Yield each trajectory as a run."""
         for id, row in _named_rows(probe):
             yield RunEntry(id, _header(row, id))
 

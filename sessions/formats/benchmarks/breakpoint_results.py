@@ -147,7 +147,7 @@ class BreakpointResults(Format):
     """Recognised by summaries with `total_problems`, or by problems with a score and settings or metadata."""
 
     name = "breakpoint"
-    words_in_records = True  # the text of the score is composed
+    words_in_records = True  # but not the text of the score as a whole
     refused_costs_attempt = True
     not_shown: Sequence[NotShown] = (
         NotShown(

@@ -79,7 +79,7 @@ _MARKS = frozenset(
         _STEPS,
     )
 )
-"""Members that distinguish a data set's row from a mere conversation, which has none of them."""
+"""Members that only rows of data sets have: a mere conversation has none of them."""
 _NAMES = ("instance_id", "id", "task_id", "traj_id", "trajectory_id", "docker_image")
 _ROLES = {
     "ai": "assistant",

@@ -61,7 +61,7 @@ class _Reader(RunReader):
         self._own_steps: dict[int, list[str]] = {}
 
     def _is_shown(self, name: str) -> bool:
-        """Whether a file is shown as text: the verifier's, and without a transcript the agent's own logs."""
+        """Whether a file is shown as text: the verifier's are, and without a transcript, the agent's logs."""
         return not name.startswith("agent/") or (self._inner is None and name.endswith((".txt", ".log")))
 
     def _open(self, part: Blob) -> bool:
@@ -88,7 +88,7 @@ class _Reader(RunReader):
 
     @cached_property
     def _other_files(self) -> dict[str, tuple[Format, RunEntry]]:
-        """The agent's other ATIF files by name: its continuations, and agents that it started."""
+        """The agent's other ATIF files by name: its continuations, and those of agents that it started."""
         found: dict[str, tuple[Format, RunEntry]] = {}
         for part in self.probe.parts:
             if part is not self._transcript.blob and _TRAJECTORY.fullmatch(part.name):

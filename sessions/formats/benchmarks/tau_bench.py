@@ -206,7 +206,7 @@ def _header(found: RawRecord, id: str, info: dict[str, Json]) -> Run:
 def _domain(trial: Record) -> str:
     """Return the domain that the agent's policy is for, such as `airline`; empty if it names none.
 
-    The first benchmark numbers the tasks of each domain from 0, and has the domain nowhere else.
+    The first benchmark numbers the tasks of each domain from 0, and records the domain nowhere else.
     """
     opening = next(iter(trial.objects("traj")), None)
     heading = _POLICY.match(opening.text("content")) if opening is not None else None
@@ -219,7 +219,7 @@ class TauBench(Format):
     name = "tau-bench"
     reviewed_as = "chat"
     words_in_records = True
-    parted_by = (b'"ticks"',)  # the words of a conversation by voice are recorded in pieces
+    parted_by = (b'"ticks"',)  # the words of a voice conversation are recorded in pieces
     not_shown: Sequence[NotShown] = (
         NotShown(("raw_data",), "the provider's own form of the reply; what it says and calls is shown"),
         NotShown(
@@ -234,7 +234,7 @@ class TauBench(Format):
         return 0.95 if shape_of(probe) else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """Yield the trials."""
+        """Yield each trial as a run."""
         info = _info(probe)
         for id, record in _trials(probe):
             yield RunEntry(id, _header(record, id, info))

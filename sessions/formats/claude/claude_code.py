@@ -69,6 +69,8 @@ class _Reader(RunReader):
         """The step of each call, by its id."""
         self._open_calls: dict[str, int] = {}
         """The step of each call that is not answered yet, by the call's id."""
+        self._early: dict[str, int] = {}
+        """The step of each result whose call was not recorded before it, by the call's id."""
         self._usage: dict[str, dict[str, Json]] = {}
         self._agents: set[str] = set()
         self._copies = Copies()
@@ -89,23 +91,26 @@ class _Reader(RunReader):
         blocks = objects(message.get("content"))
         if record.get("type") == "assistant":
             name = as_str(message.get("id"))
+            # A reply joins a result that was written before its call.
+            early = [step for id in _calls_in(blocks) if (step := self._early.pop(id, None)) is not None]
+            new = min(early, default=step_count)
             # A reply is split over several records, with records of other replies and answers between them.
-            step = self._replies.setdefault(name, step_count) if name else step_count
+            step = self._replies.setdefault(name, new) if name else new
             self._note_calls(blocks, step)
             return step
         # Progress of a call joins its step, even after its result was recorded.
         if record.get("type") == "progress":
             return self._steps.get(as_str(record.get("parentToolUseID")), step_count)
         # The record answers all these calls; it joins the step of the first.
-        owners = [self._open_calls.pop(as_str(block.get("tool_use_id")), None) for block in blocks]
-        return next((owner for owner in owners if owner is not None), step_count)
+        answered = [id for block in blocks if (id := as_str(block.get("tool_use_id")))]
+        owners = [self._open_calls.pop(id, None) for id in answered]
+        step = next((owner for owner in owners if owner is not None), step_count)
+        self._early.update((id, step) for id in answered if id not in self._steps)
+        return step
 
     def _note_calls(self, blocks: list[dict[str, Json]], step: int) -> None:
-        for block in blocks:
-            call = as_str(block.get("id"))
-            # A call without an id can't be answered; the id "" would match any text of the user.
-            if block.get("type") == "tool_use" and call:
-                self._steps[call] = self._open_calls[call] = step
+        for call in _calls_in(blocks):
+            self._steps[call] = self._open_calls[call] = step
 
     def had_a_step(self, fields: Json) -> bool:
         record = as_dict(fields)
@@ -197,6 +202,11 @@ class _Reader(RunReader):
         return _other(index, raws, records[0])
 
 
+def _calls_in(blocks: list[dict[str, Json]]) -> list[str]:
+    """Return the ids of the calls in a reply; a call without an id can't be answered."""
+    return [id for block in blocks if block.get("type") == "tool_use" and (id := as_str(block.get("id")))]
+
+
 _Shown: TypeAlias = tuple[Actor, StepKind, str]
 """The actor of a record that is not a reply, its purpose, and text to show in place of the record."""
 
@@ -255,7 +265,7 @@ def _attached(attachment: Record, text: str) -> _Shown:
 
 
 class ClaudeCode(SingleRun):
-    """Recognised by `loglines`, or by lines of a known type that have an id, a parent's or a session's."""
+    """Recognised by `loglines`, or by lines of a known type with their own id, a parent's or a session's."""
 
     name = "claude-code"
     unique_ids = True
@@ -273,7 +283,7 @@ class ClaudeCode(SingleRun):
         ),
         NotShown(
             ("toolUseResult.originalFile", "toolUseResult.file", "toolUseResult.oldTodos"),
-            "files and lists as they were before, and as a result has them with line numbers",
+            "files and lists before a change, and a file that the result shows with line numbers",
         ),
         NotShown(
             ("data.message", "data.normalizedMessages", "data.prompt"),

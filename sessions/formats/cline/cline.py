@@ -1,4 +1,4 @@
-"""Conversations of Cline and Roo Code: messages of Anthropic's API, with calls and results perhaps as text.
+"""Conversations of Cline and Roo Code: messages of Anthropic's API, whose calls and results may be text.
 
 A reply may make its calls as XML in its text. The user's next message then answers with parts that begin with
 `[TOOL for '…'] Result:`, in the order of the calls. See `content.ts` of Cline.

@@ -294,7 +294,7 @@ _ARGUMENT = {"exec_command": "command", "command_execution": "command", "patch_a
 
 def _snake(kind: str) -> str:
     plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
-    # A reported call has no other name than that of its event.
+    # A call that only an event reports is named after the event.
     for ending in ("_end", "_begin", "_request", "_response", "_tool_call"):
         plain = plain.removesuffix(ending)
     return plain
@@ -313,22 +313,22 @@ _ENDED_BADLY = ("failed", "declined", "errored")
 
 def _reported(identity: str, report: Record) -> Result | None:
     """Return the result in an event or a completed item; None if there is none."""
-    outcome = report.inner("result")
     output = report.first(*_OUTPUT_KEYS)
     texts = [as_text(output)] if output else report.texts("stdout", "stderr")
-    failure = report.get("success") is False or report.get("error")
+    outcome = report.inner("result")
     if outcome:
         # Rust's Result, as its serializer writes it: `Ok` or `Err` around the value.
-        failure = outcome.get("Err")
-        inner = Record(outcome.first("Ok")) or outcome
-        texts.insert(0, as_text(failure) if failure else inner.text("content"))
-        failure = failure or inner.get("isError") or inner.get("is_error")
+        error, value = outcome.get("Err"), Record(outcome.first("Ok")) or outcome
+        texts.insert(0, as_text(error) if error else value.text("content"))
+        has_failed = error or value.get("isError") or value.get("is_error")
     else:
         texts.append(report.text("result"))
-    failed = error_if(failure or report.get("status") in _ENDED_BADLY)
-    code, spent, text = report.whole("exit_code"), _seconds(report), joined(dict.fromkeys(texts))
-    nothing_known = failed is None and code is None and spent is None
-    return None if nothing_known and not text else Result(identity, text, failed, code, spent)
+        has_failed = report.get("success") is False or report.get("error")
+    has_failed = has_failed or report.get("status") in _ENDED_BADLY
+    failure, code, spent = error_if(has_failed), report.whole("exit_code"), _seconds(report)
+    text = joined(dict.fromkeys(texts))
+    is_empty = not text and failure is None and code is None and spent is None
+    return None if is_empty else Result(identity, text, failure, code, spent)
 
 
 def _add_text(texts: list[str], text: str) -> None:

@@ -128,12 +128,15 @@ class _Spent:
         self._turns: dict[int, Tokens] = {}
 
     def begin(self, thread: str) -> None:
-        """Start a new count if a thread is another one."""
+        """Start a new count if this is another thread."""
         if thread != self._thread:
             self._thread, self._before = thread, Tokens()
 
     def add(self, step: int, so_far: Tokens) -> None:
-        """Add what was spent since the turn before, if `so_far` has any counts; lower ones begin again."""
+        """Add the tokens of a turn: the difference between `so_far`, if known, and the previous counts.
+
+        If a count is lower than the previous one, Codex has begun to count again.
+        """
         if not so_far:
             return
         own = _difference(so_far, self._before) or so_far
@@ -147,7 +150,7 @@ class _Spent:
 
 
 def _difference(later: Tokens, earlier: Tokens) -> Tokens | None:
-    """Return how much greater the counts are; None if one is lower."""
+    """Return how much greater the later counts are; None if one is lower."""
     names = ("prompt", "completion", "cached", "reasoning")
     counts = {name: (getattr(later, name), getattr(earlier, name) or 0) for name in names}
     if any(now is not None and now < before for now, before in counts.values()):

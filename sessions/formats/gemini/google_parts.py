@@ -99,10 +99,10 @@ def shown_diff(display: Json) -> tuple[str, tuple[FileEdit, ...]]:
 
 
 def google_tokens(usage: dict[str, Json], *, thoughts_within: bool = False) -> Tokens:
-    """Return the tokens of a reply, adding those of its thoughts to the completion's unless they are in them.
+    """Return the tokens of a reply; its completion tokens include those of its thoughts.
 
-    `thoughts_within` says whether the program counts them within the candidates, as long as the recorded sum
-    of all tokens does not show the opposite.
+    `thoughts_within` says whether the program counts thoughts among the candidates' tokens; a recorded sum of
+    all tokens takes precedence.
     """
     written = as_int(first(usage, "candidatesTokenCount", "output"))
     thought = as_int(first(usage, "thoughtsTokenCount", "thoughts"))

@@ -1,4 +1,4 @@
-"""Reads logs of Inspect: `.eval` archives, finished or not, and logs in a single JSON file.
+"""Reads Inspect logs: `.eval` archives, finished or not, and logs in a single JSON file.
 
 Each sample is a run.
 """
@@ -271,7 +271,7 @@ class MonolithSample(_Sample):
             yield from self.unseen_messages(self.facts.get("input"), elements_at(blob, start, "messages"))
 
     def header(self) -> Run:
-        """Return the header."""
+        """Return the header of the sample."""
         sample: dict[str, Json] = {
             **{key: self.probe.object[key] for key in ("id", "epoch") if key in self.probe.object},
             **self._summary,
@@ -351,7 +351,7 @@ class ChunkedSample(_Sample):
             yield from _chunk_records(blob, self.warnings, number)
 
     def header(self) -> Run:
-        """Return the header."""
+        """Return the header of the sample."""
         return self.header_with({**self._summary, **self._shell}, "chunked")
 
     def conversation(self) -> Iterator[tuple[Blob, RawRecord]]:
@@ -542,7 +542,7 @@ class InspectLog(Format):
         return 0.9 if isinstance(probe.object.get("eval"), dict) and len(known) >= 3 else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """Yield the samples."""
+        """Yield each sample as a run."""
         if probe.archive is None:
             log = {key: probe.early(key) for key in ("version", "eval", "status")}
             for id, record in _samples(probe):

@@ -124,7 +124,7 @@ _OF_REPLY = (
     *("extra", "host", "left_out", "echoed"),
 )
 """The members of a model's reply that its step shows separately from its text and its cost."""
-_NO_BRIEF = "The journal does not hold the brief: it was made by an earlier version."
+_NO_BRIEF = "The journal does not contain the brief: it was made by an earlier version."
 _FOLDED = (Heartbeat, FocusMoved, AffordanceUsed, BufferEdited)
 _GROUPS = {NotesWritten: "note", Paused: "pause", Resumed: "pause", IdlePrompted: "idle"}
 """Consecutive events of one group form one step."""
@@ -347,7 +347,7 @@ class JournalReader(RunReader):
 
 
 def _confirmed(outcome: AttemptState) -> dict[str, Json]:
-    """Return `confirmation`, the pass's confirmation, and `marks` that no longer matter, if there are any."""
+    """Return the `confirmation` of a pass, and the `marks` that no longer make it suspicious, if any."""
     confirmation = outcome.confirmation
     found: dict[str, Json] = (
         {} if confirmation is None else {"confirmation": msgspec.to_builtins(confirmation)}
@@ -369,7 +369,7 @@ def _actor(kind: str) -> Actor:
 
 
 def _state(events: list[_Line], main: _Line) -> dict[str, Json]:
-    """Return `attempt`, the facts in a header, and `folded`, the folded events of each type, if any."""
+    """Return `attempt`, the facts in a header, and `folded`, the numbers of folded events by type, if any."""
     others = [event.type for event in events if event is not main and isinstance(event.data, _FOLDED)]
     header = Record(main.stored if isinstance(main.data, AttemptStarted) else {})
     known: dict[str, Json] = {"attempt": header.without("brief"), "folded": dict(Counter(others))}
@@ -397,10 +397,10 @@ def _words(unfolded: list[_Line], events: list[_Line]) -> str:
             return _joined(
                 data.reason.replace("_", " "), (data.code or "").replace("_", " "), data.text or ""
             )
-    return _words_of(unfolded[0])
+    return _text_of_event(unfolded[0])
 
 
-def _words_of(event: _Line) -> str:
+def _text_of_event(event: _Line) -> str:
     """Return the text of one event of a kind that does not form groups."""
     match event.data:
         case EndWithdrawn(by=by, text=text):

@@ -216,7 +216,7 @@ def _reply_step(index: int, raws: Sequence[Raw], info: Record, parts: list[Recor
 
 
 def _replied(info: Record, parts: list[Record]) -> list[float | None]:
-    """Return the times at which the reply was still arriving; its tools run before the message ends."""
+    """Return times by which parts of the reply had arrived; its tools run before the message ends."""
     begun = [at for at in times_of(of_type(parts, "tool"), "state", "time", "start") if at is not None]
     if not begun:
         return [info.time("time", "completed")]

@@ -33,15 +33,17 @@ class _Reader(TextReader):
         self._model = ""
 
     def begins(self, line: str, following: str, kind: str) -> str:
-        between, self._between = self._between, (not line.strip() and self._between) or line.rstrip() == "---"
-        turn = _TURN.fullmatch(line) if between else None
+        follows_rule = self._between
+        is_rule, is_blank = line.rstrip() == "---", not line.strip()
+        self._between = is_rule or (is_blank and follows_rule)
+        turn = _TURN.fullmatch(line) if follows_rule else None
         if turn is None:
             return "" if kind else "head"
         self._model = self._model or _model(turn["what"] or "")
         return "turn"
 
     def part(self, index: int, number: int, value: Json) -> Json:
-        """Return a turn as an object of speaker, text and calls; the text before all turns under `head`."""
+        """Return a turn as its speaker, text and calls; text before the first turn under `head`."""
         head, _, text = as_str(value).replace("\r\n", "\n").partition("\n")
         turn = _TURN.fullmatch(head)
         if turn is None:

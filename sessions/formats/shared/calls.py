@@ -186,16 +186,19 @@ def kind_of_command(command: str) -> StepKind:
     # A command may contain a whole file: its purpose is at the beginning, after the `cd` that many agents
     # put first.
     text = _CHANGE_DIRECTORY.sub("", command[:4000])
-    if _SUBMIT.match(text) or _has(text, _SUBMIT_WORDS):
+    submits = _SUBMIT.match(text) or _has(text, _SUBMIT_WORDS)
+    if submits:
         return StepKind.SUBMIT
     if _PATCH in text:
         return StepKind.EDIT
     # SWE-agent calls its editor with a command line.
     if text.lstrip().startswith("str_replace_editor"):
         return StepKind.VIEW if text.split()[1:2] == ["view"] else StepKind.EDIT
-    if _has(text, _TEST_WORDS) and _TEST.search(text):
+    runs_tests = _has(text, _TEST_WORDS) and _TEST.search(text)
+    if runs_tests:
         return StepKind.TEST
-    if _EDIT_FIRST.match(text) or (_has(text, _EDIT_WORDS) and _EDIT.search(text)):
+    writes_files = _has(text, _EDIT_WORDS) and _EDIT.search(text)
+    if writes_files or _EDIT_FIRST.match(text):
         return StepKind.EDIT
     if _SEARCH.match(text):
         return StepKind.SEARCH
@@ -262,15 +265,24 @@ def _kind(call: RunCall) -> StepKind:
         return StepKind.VIEW if as_str((call.parsed or {}).get("command")) == "view" else StepKind.EDIT
     if name in _SHELLS:
         return kind_of_command(command_of(call))
-    return _by_name().get(name, StepKind.TOOL)
+    return _of_agents().get(name) or _of_our_tool(name)
+
+
+def is_shell(tool: str) -> bool:
+    """Whether a tool runs shell commands, judging by its name."""
+    return tool.lower() in _SHELLS
 
 
 @cache
-def _by_name() -> dict[str, StepKind]:
-    from gistpoint.core.kinds.registry import all_tools
+def _of_agents() -> dict[str, StepKind]:
+    return {name: kind for kind, names in _NAMES.items() for name in names}
 
-    of_agents = {name: kind for kind, names in _NAMES.items() for name in names}
-    return {tool.name: StepKind(tool.step) for tool in all_tools().values()} | of_agents
+
+def _of_our_tool(name: str) -> StepKind:
+    from gistpoint.core.kinds.registry import declared  # which loads the kinds
+
+    tool = declared(name)
+    return StepKind(tool.step) if tool is not None else StepKind.TOOL
 
 
 def edits_of(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
@@ -367,10 +379,15 @@ def call_of_function(value: Json, fallback_id: str = "") -> RunCall:
 
 def _arguments(item: Mapping[str, Json]) -> Json:
     """Return a call's arguments, or None; OpenAI's hosted tools store them in the call itself."""
-    whole = next(
-        (item[key] for key in ("arguments", "input", "args", "action", "operation") if key in item), None
-    )
-    return {key: item[key] for key in ("code", "queries") if key in item} or None if whole is None else whole
+    whole = next((item[key] for key in _ARGUMENTS if key in item), None)
+    if whole is not None:
+        return whole
+    return {key: item[key] for key in _ARGUMENTS_OF_HOSTED_TOOLS if key in item} or None
+
+
+_ARGUMENTS = ("arguments", "input", "args", "action", "operation")
+"""The keys under which calls have all their arguments; the first one that is present counts."""
+_ARGUMENTS_OF_HOSTED_TOOLS = ("code", "queries")
 
 
 def shell_call(command: str, identity: str = "", tool: str = "bash") -> RunCall:

@@ -71,7 +71,7 @@ class Parts:
 
 
 def merged(several: Iterable[Parts]) -> Parts:
-    """Return the parts of several messages as those of one; those of a single message are unchanged."""
+    """Return the parts of several messages as if they were one message; one message's parts are unchanged."""
     found = list(several)
     if len(found) == 1:
         return found[0]

@@ -66,7 +66,7 @@ _EXIT_CODE = re.compile(r"\[(?:Command finished|The command completed) with exit
 """The end of a result of OpenHands' shell."""
 _TIMED_OUT = re.compile(r"The last command <command>.*</command> timed out", re.S)
 _LONGEST_COMMAND = 1e7
-"""The duration in seconds from which the clocks of two messages can't be compared."""
+"""A longer time between two messages, in seconds, is not a duration: their clocks must differ."""
 _TIMES = ("timestamp", "created_at", "createdAt", "ts")
 
 
@@ -300,7 +300,7 @@ def _turn(messages: list[dict[str, Json]], shell: Shell | None) -> _Turn:
 def _answered(turn: _Turn, started: float | None) -> tuple[list[Result], float | None, bool]:
     """Return the results of a turn, when the last came, and whether an answer refused the reply's form."""
     results = turn.results
-    # Answers that name no call are paired by position with the calls that none names.
+    # Answers that name no call are paired by position with the calls that no answer names.
     named = [[identity for identity in _answered_by(answer) if identity] for answer in turn.answers]
     known = {result.call_id for result in results}.union(*named)
     left = iter([call.id for call in turn.calls if call.id not in known])
@@ -440,7 +440,7 @@ _COUNTED_APART = (
     *("cache_read_input_tokens", "cache_creation_input_tokens"),
     *("cacheReadInputTokens", "cacheWriteInputTokens"),
 )
-"""Names of the counts of the APIs of Anthropic and of Bedrock."""
+"""Names under which the APIs of Anthropic and Bedrock count cached tokens separately from the prompt."""
 _READ_FROM_CACHE = (
     *("cached_tokens", "cache_read_input_tokens", "cacheReadInputTokens", "cacheReadTokens"),
     *("cachedInputTokens", "cache_read", "prompt_cache_hit_tokens", "cached"),
@@ -457,7 +457,7 @@ def tokens_of(usage: dict[str, Json]) -> Tokens:
     reply = as_dict(
         first(usage, "completion_tokens_details", "output_tokens_details", "output_token_details")
     )
-    # Anthropic's API counts the cache apart; LiteLLM gives its names next to a prompt that includes it.
+    # Anthropic's API counts the cache separately; LiteLLM gives its names next to a prompt that includes it.
     is_apart = "prompt_tokens" not in usage and not details and not usage.keys().isdisjoint(_COUNTED_APART)
     counted = counted_apart if is_apart else counted_within
     found = {**usage, **details}

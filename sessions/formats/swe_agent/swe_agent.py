@@ -51,7 +51,7 @@ from gistpoint.sessions.records.values import (
 
 _STEP_KEYS = frozenset({"action", "observation", "response", "thought"})
 _UNNAMED = frozenset({"", "main", "swe_main"})
-"""Names of environments that SWE-agent gives to every run; the file is then named after the task."""
+"""Environment names that do not identify the task; the file is then named after the task."""
 _LONGEST_OPENING = 200
 """The number of messages in a history that are searched for the request; a demonstration may precede it."""
 

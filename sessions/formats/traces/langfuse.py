@@ -41,7 +41,7 @@ class _Reader(TraceReader):
 
     def span(self, values: Sequence[dict[str, Json]]) -> TraceSpan:
         value = Record(self.decoded(values[0]))
-        given, back = value.get("input"), value.get("output")
+        sent, reply = value.get("input"), value.get("output")
         # An observation may have `usage` and `usageDetails`; where they differ, the details count.
         usage = Record({**value.inner("usage").members, **value.inner("usageDetails").members})
         failed = value.word("level") == "ERROR"
@@ -56,16 +56,16 @@ class _Reader(TraceReader):
             cost=value.number("costDetails", "total"),
             tokens=_tokens(usage),
             error=(value.text("statusMessage") or "error") if failed else "",
-            text=joined(map(shown_text, (given, back))),
+            text=joined(map(shown_text, (sent, reply))),
         )
         if found.kind == "model":
-            found.asked, found.replied = asked_of(given), replied_of(back)
+            found.asked, found.replied = asked_of(sent), replied_of(reply)
         elif found.kind == "tool":
-            call = Record(given)
-            arguments = call.first("args", "arguments", "input") or given
+            call = Record(sent)
+            arguments = call.first("args", "arguments", "input") or sent
             identity = call.first_word("id", "toolCallId", "tool_call_id")
             found.call = call_of_function({"id": identity, "name": found.name, "arguments": arguments})
-            found.output = shown_text(back)
+            found.output = shown_text(reply)
         return found
 
     def header(self) -> Run:
@@ -103,29 +103,29 @@ def decoded_text(value: Json) -> Json:
     return value if is_deep(found) else found
 
 
-def asked_of(given: Json) -> list[dict[str, Json]]:
+def asked_of(sent: Json) -> list[dict[str, Json]]:
     """Return the messages sent to a model, given as a list, an object with a list, one message or a string.
 
-    They are empty if `given` is None.
+    They are empty if `sent` is None.
     """
-    holder = Record(given)
-    listed = objects(given) or objects(holder.first("messages", "input"))
+    holder = Record(sent)
+    listed = objects(sent) or objects(holder.first("messages", "input"))
     if listed:
         system = holder.first("system", "instructions")
         return [{"role": "system", "content": system}, *listed] if system else listed
     if holder.has("role"):
         return [holder.members]
-    return [] if given is None else [{"role": "user", "content": holder.first("prompt", "text") or given}]
+    return [] if sent is None else [{"role": "user", "content": holder.first("prompt", "text") or sent}]
 
 
-def replied_of(back: Json) -> list[dict[str, Json]]:
-    """Return the messages of a reply; empty if `back` is None."""
-    if isinstance(back, list):
-        items = records_in(back)
+def replied_of(reply: Json) -> list[dict[str, Json]]:
+    """Return the messages of a reply; empty if `reply` is None."""
+    if isinstance(reply, list):
+        items = records_in(reply)
         # Typed parts without a role are the content of one message, not messages.
         are_parts = all(item.word("type") for item in items) and not any(item.has("role") for item in items)
-        return [{"role": "assistant", "content": back}] if are_parts else objects(back)
-    holder = Record(back)
+        return [{"role": "assistant", "content": reply}] if are_parts else objects(reply)
+    holder = Record(reply)
     choices = [choice.inner("message").members for choice in holder.objects("choices")]
     if choices:
         return choices
@@ -134,7 +134,7 @@ def replied_of(back: Json) -> list[dict[str, Json]]:
     calls = holder.first("toolCalls", "tool_calls")
     if calls or holder.has("text"):
         return [{"role": "assistant", "content": holder.get("text"), "tool_calls": decoded_text(calls)}]
-    return [] if back is None else [{"role": "assistant", "content": back}]
+    return [] if reply is None else [{"role": "assistant", "content": reply}]
 
 
 def _tokens(usage: Record) -> Tokens:

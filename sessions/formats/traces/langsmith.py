@@ -1,4 +1,7 @@
-"""Runs of LangSmith: exported as a list, or as its clients send them, in two halves with the same id."""
+"""Runs of LangSmith, exported as a list, or as its clients send them.
+
+A client sends a run in two records with the same id, one at its beginning and one at its end.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from gistpoint.sessions.records.values import (
     joined,
 )
 
-_HALVES = ("post", "patch")
+_BATCHED = ("post", "patch")
 _KINDS: dict[str, SpanKind] = {"llm": "model", "chat": "model", "tool": "tool"}
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
 
@@ -49,8 +52,8 @@ class _Reader(TraceReader):
 
     def span(self, values: Sequence[dict[str, Json]]) -> TraceSpan:
         run = _merged(values)
-        extra, given, back = run.inner("extra"), run.inner("inputs"), run.inner("outputs")
-        found = TraceSpan(
+        extra, inputs, outputs = run.inner("extra"), run.inner("inputs"), run.inner("outputs")
+        span = TraceSpan(
             run.word("id"),
             run.word("parent_run_id"),
             _KINDS.get(run.word("run_type"), "other"),
@@ -58,31 +61,20 @@ class _Reader(TraceReader):
             run.time("start_time"),
             run.time("end_time"),
             error=run.text("error"),
-            text=joined(map(_text_of, (given, back))),
+            text=joined(map(_text_of, (inputs, outputs))),
             model=_first_word(
                 extra.inner("metadata").first("ls_model_name"),
                 extra.get("invocation_params", "model"),
-                back.get("model"),
+                outputs.get("model"),
             ),
             cost=_dollars(run.get("total_cost")),
         )
-        if found.kind == "model":
-            found.asked, found.replied = _asked(given), _replied(back)
-            found.tokens = _tokens(run, back)
-        elif found.kind == "tool":
-            output = back.first("output", "content") or back.members
-            message = _message(output) if isinstance(output, dict) else {}
-            identity = _first_word(
-                first(message, "tool_call_id"),
-                extra.get("metadata", "tool_call_id"),
-                extra.get("tool_call_id"),
-                given.get("tool_call_id"),
-            )
-            arguments = given.get("input") if given.has("input") else given.members
-            found.call = call_of_function({"id": identity, "name": found.name, "arguments": arguments})
-            if back:
-                found.output = as_text(message["content"]) if message.get("content") else shown_text(output)
-        return found
+        if span.kind == "model":
+            span.asked, span.replied = _sent_messages(inputs), _reply_messages(outputs)
+            span.tokens = _tokens(run, outputs)
+        elif span.kind == "tool":
+            _fill_tool(span, extra, inputs, outputs)
+        return span
 
     def header(self) -> Run:
         derived = {"tokens", "duration_s", "exit_status"}
@@ -101,6 +93,22 @@ class _Reader(TraceReader):
         )
 
 
+def _fill_tool(span: TraceSpan, extra: Record, inputs: Record, outputs: Record) -> None:
+    """Read the call and the result of a tool's run."""
+    output = outputs.first("output", "content") or outputs.members
+    message = _message(output) if isinstance(output, dict) else {}
+    identity = _first_word(
+        first(message, "tool_call_id"),
+        extra.get("metadata", "tool_call_id"),
+        extra.get("tool_call_id"),
+        inputs.get("tool_call_id"),
+    )
+    arguments = inputs.get("input") if inputs.has("input") else inputs.members
+    span.call = call_of_function({"id": identity, "name": span.name, "arguments": arguments})
+    if outputs:
+        span.output = as_text(message["content"]) if message.get("content") else shown_text(output)
+
+
 def _dollars(value: Json) -> float | None:
     """Return an amount, which LangSmith writes as a decimal string or as a number; None if it is neither."""
     try:
@@ -115,16 +123,18 @@ def _runs_in(probe: FileProbe) -> Iterator[RawRecord]:
     if probe.array:
         yield from array_records(blob, probe.start, None)
         return
-    if not set(_HALVES) & as_dict((probe.lines or [probe.object])[0]).keys():
+    if not set(_BATCHED) & as_dict((probe.lines or [probe.object])[0]).keys():
         yield from lines(blob, probe.start)
         return
     # A batch, as the client sends it, lists the runs that began and those that ended separately.
     scanner = Scanner(blob, probe.start)
     while scanner.peek().strip("\0"):
-        for key, _, _, _ in members(scanner, lambda key: key in _HALVES):
-            if key in _HALVES and scanner.peek() == "[":
+        for name, *_ in members(scanner, _BATCHED.__contains__):
+            if name not in _BATCHED:
+                continue
+            if scanner.peek() == "[":
                 yield from scanner.elements()
-            elif key in _HALVES:
+            else:
                 scanner.skip()
 
 
@@ -132,11 +142,13 @@ def _trace_of(run: dict[str, Json]) -> str:
     return as_str(first(run, "trace_id", "id"))
 
 
-def _merged(values: Sequence[dict[str, Json]]) -> Record:
-    """Return a run from its records at the beginning and at the end; the later ones may omit members."""
+def _merged(records: Sequence[dict[str, Json]]) -> Record:
+    """Return a run from its records; an empty member of a later one does not replace an earlier value."""
     run: dict[str, Json] = {}
-    for value in values:
-        run |= {key: item for key, item in value.items() if key not in run or item not in (None, "", [], {})}
+    for record in records:
+        for name, value in record.items():
+            if name not in run or value not in (None, "", [], {}):
+                run[name] = value
     return Record(run)
 
 
@@ -161,77 +173,83 @@ def _message(value: Json) -> dict[str, Json]:
     if not inner and message.word("type") not in _ROLES:
         return message.members
     inner = inner or message
-    named = as_str(inner.get("type") or message.get("type"))
-    names = message.items("id")
-    if names and named not in _ROLES:
-        # The id is the path of the message's class, whose last name is the role.
-        named = as_str(names[-1]).removesuffix("Chunk").removesuffix("Message").lower()
+    kind = as_str(inner.get("type") or message.get("type"))
+    class_path = message.items("id")
+    if class_path and kind not in _ROLES:
+        # The id is the path of the message's class, whose name begins with the role.
+        kind = as_str(class_path[-1]).removesuffix("Chunk").removesuffix("Message").lower()
     calls: list[Json] = [
         {"id": call.get("id"), "name": call.get("name"), "arguments": call.get("args")}
         for call in inner.objects("tool_calls")
     ]
     return {
-        "role": _ROLES.get(named, named),
+        "role": _ROLES.get(kind, kind),
         "content": inner.get("content"),
         "tool_calls": calls or inner.items("additional_kwargs", "tool_calls"),
         **inner.kept("tool_call_id", "status", "name", "usage_metadata"),
     }
 
 
-def _asked(given: Record) -> list[dict[str, Json]]:
+def _sent_messages(inputs: Record) -> list[dict[str, Json]]:
     """Return the messages that were sent to a model, or its prompts if there are no messages.
 
     Of several conversations, only the first is returned.
     """
-    messages = given.items("messages")
+    messages = inputs.items("messages")
     if messages and isinstance(messages[0], list):
         # LangChain sends several conversations at once; a run contains one.
         messages = messages[0]
-    found = [_message(item) if isinstance(item, dict) else _asking(item) for item in messages]
-    if given.get("system"):
-        found.insert(0, {"role": "system", "content": given.get("system")})
-    prompts = given.items("prompts") or list(given.kept("prompt", "input").values())
-    return found or list(map(_asking, prompts))
+    sent = [_message(item) if isinstance(item, dict) else _user_message(item) for item in messages]
+    if inputs.get("system"):
+        sent.insert(0, {"role": "system", "content": inputs.get("system")})
+    prompts = inputs.items("prompts") or list(inputs.kept("prompt", "input").values())
+    return sent or list(map(_user_message, prompts))
 
 
-def _asking(content: Json) -> dict[str, Json]:
+def _user_message(content: Json) -> dict[str, Json]:
     return {"role": "user", "content": content}
 
 
-def _replied(back: Record) -> list[dict[str, Json]]:
+def _reply_messages(outputs: Record) -> list[dict[str, Json]]:
     """Return the messages of a reply; empty if there is no output."""
-    choices = back.objects("choices")
+    choices = outputs.objects("choices")
     if choices:
         return [choices[0].inner("message").members]
-    generations = back.items("generations")
+    generations = outputs.items("generations")
     if generations and isinstance(generations[0], list):
         generations = generations[0]
-    for generation in records_in(generations)[:1]:
-        message = _message(generation.get("message"))
-        return [message or {"role": "assistant", "content": generation.get("text")}]
-    reply = back.first("message", "output")
+    alternatives = records_in(generations)
+    if alternatives:
+        message = _message(alternatives[0].get("message"))
+        return [message or {"role": "assistant", "content": alternatives[0].get("text")}]
+    reply = outputs.first("message", "output")
     if isinstance(reply, dict):
         return [_message(reply)]
-    if back.has("role") or back.get("object") == "response":
-        return [{"role": "assistant", **back.members}]
-    content = reply if reply is not None else back.first("content", "text")
+    if outputs.has("role") or outputs.get("object") == "response":
+        return [{"role": "assistant", **outputs.members}]
+    content = reply if reply is not None else outputs.first("content", "text")
     return [] if content is None else [{"role": "assistant", "content": content}]
 
 
-def _tokens(run: Record, back: Record) -> Tokens:
-    usage = back.first("usage_metadata", "usage") or back.get("llm_output", "token_usage")
+def _tokens(run: Record, outputs: Record) -> Tokens:
+    usage = outputs.first("usage_metadata", "usage") or outputs.get("llm_output", "token_usage")
     if not usage:
         usage = next(
-            (message["usage_metadata"] for message in _replied(back) if "usage_metadata" in message), None
+            (
+                message["usage_metadata"]
+                for message in _reply_messages(outputs)
+                if "usage_metadata" in message
+            ),
+            None,
         )
-    found = Record(usage)
-    if not found:
+    counts = Record(usage)
+    if not counts:
         return Tokens(run.whole("prompt_tokens"), run.whole("completion_tokens"))
-    return tokens_of(found.members)
+    return tokens_of(counts.members)
 
 
 class LangSmith(TraceFormat):
-    """Recognised by halves with a `dotted_order`, or by a `run_type` and id with inputs, trace or order."""
+    """Recognised by a batch of runs with a `dotted_order`, or by runs with a `run_type` and an id."""
 
     name = "langsmith"
     words_in_records = True
@@ -265,9 +283,9 @@ class LangSmith(TraceFormat):
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
         opening = probe.opening
-        halves = [first_in(opening.get(key)) for key in _HALVES]
-        is_half = any(run.has("dotted_order") for run in halves)
-        return 1.0 if is_half or any(map(_is_run, (opening, *halves))) else 0.0
+        batched = [first_in(opening.get(name)) for name in _BATCHED]
+        is_batch = any(run.has("dotted_order") for run in batched)
+        return 1.0 if is_batch or any(map(_is_run, (opening, *batched))) else 0.0
 
     def spans(self, probe: FileProbe) -> Iterator[RawRecord]:
         """Yield the runs of all traces in a file."""

@@ -297,12 +297,12 @@ def _fill_model(found: TraceSpan, attributes: Record, events: list[Record]) -> N
     found.asked, found.replied = _messages_in(attributes)
     for event in events:
         _add_event(found, event)
-    given, back = attributes.get("input", "value"), attributes.get("output", "value")
-    if given is not None and not found.asked:
-        found.asked = objects(as_dict(given).get("messages")) or [{"role": "user", "content": given}]
-    if back is not None and not found.replied:
-        choices = [choice.inner("message").members for choice in Record(back).objects("choices")]
-        found.replied = choices or [{"role": "assistant", "content": as_dict(back).get("content", back)}]
+    sent, reply = attributes.get("input", "value"), attributes.get("output", "value")
+    if sent is not None and not found.asked:
+        found.asked = objects(as_dict(sent).get("messages")) or [{"role": "user", "content": sent}]
+    if reply is not None and not found.replied:
+        choices = [choice.inner("message").members for choice in Record(reply).objects("choices")]
+        found.replied = choices or [{"role": "assistant", "content": as_dict(reply).get("content", reply)}]
     found.tokens = _tokens(attributes)
     found.cost = attributes.number("llm", "cost", "total")
     models = (attributes.get(*path) for path in _MODEL_PATHS)
@@ -464,7 +464,7 @@ _NAME_PATHS: _Paths = (
 
 
 def _first_of(attributes: Record, paths: _Paths) -> Json:
-    """Return the first value at some paths that is neither missing nor empty; None if there is none."""
+    """Return the first value at these paths that is neither missing nor empty; None if there is none."""
     found = (attributes.get(*path) for path in paths)
     return next((value for value in found if value not in (None, "", [], {})), None)
 

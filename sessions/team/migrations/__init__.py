@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 
 def statements_of(module: str) -> list[TextClause]:
-    """Return the statements of a revision, given its module's path; a statement ends at a line's end."""
+    """Return the statements of a revision, given its module's path; each ends at the end of a line."""
     sql = Path(module).with_suffix(".sql").read_text(encoding="utf-8")
     return [text(statement.replace(":", "\\:")) for statement in sql.split(";\n") if statement.strip()]

@@ -15,7 +15,7 @@ import pytest
 
 from gistpoint.core.kinds.repair import inside_look
 from gistpoint.core.kinds.repair.check import settings_of
-from gistpoint.core.kinds.repair.inside_look import TreeSearch
+from gistpoint.core.kinds.repair.inside_look import CopySearch
 
 ORIGINAL = "if value > ceiling: return ceiling elif value < floor: return floor else: return value"
 SOURCE = "def clamp(value, floor, ceiling):\n    " + ORIGINAL.replace(" return", "\n        return") + "\n"
@@ -37,7 +37,7 @@ def test_nothing_is_found_where_nothing_is(tmp_path: Path) -> None:
     }.items():
         (tmp_path / path).parent.mkdir(parents=True)
         (tmp_path / path).write_text(content)
-    assert list(TreeSearch(ORDER).below(str(tmp_path))) == []
+    assert list(CopySearch(ORDER).below(str(tmp_path))) == []
 
 
 def text(path: str, content: str) -> Callable[[Path], None]:
@@ -81,7 +81,7 @@ def bytecode(site: Path) -> None:
 )
 def test_copies_are_found(tmp_path: Path, plant: Callable[[Path], None], failing: str) -> None:
     plant(tmp_path)
-    assert list(TreeSearch(ORDER).below(str(tmp_path))) == [f"{tmp_path}/{failing}"]
+    assert list(CopySearch(ORDER).below(str(tmp_path))) == [f"{tmp_path}/{failing}"]
 
 
 def look(tmp_path: Path, *, answer: Path, path: Path) -> str:

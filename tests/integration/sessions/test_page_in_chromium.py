@@ -78,6 +78,7 @@ async def test_a_page_is_safe_searched_and_navigated(tmp_path: Path) -> None:
             await page.evaluate("document.querySelectorAll('iframe, base, svg, form, [onmouseover]').length")
             == 0
         )
+        assert await page.evaluate("document.styleSheets.length") == 1, "no rules for pages without scripts"
         await page.locator("img").scroll_into_view_if_needed()
         await expect(page.locator("img")).to_have_js_property("naturalWidth", 1)
         await page.evaluate("location.hash = ''; location.hash = '#step-12'")
@@ -125,6 +126,7 @@ async def test_a_page_is_safe_searched_and_navigated(tmp_path: Path) -> None:
 
         plain = await _open(browser, address, done, java_script_enabled=False, color_scheme="dark")
         await expect(plain.locator("#find")).to_be_hidden()
+        assert await plain.evaluate("document.styleSheets.length") == 2
         await expect(plain.get_by_text("look 12").last).to_be_visible()
         assert await plain.locator(".cut").count() >= 1
         body = await plain.locator("main").inner_text()

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment, Role
 from gistpoint.core.demo.play import play
@@ -20,6 +19,7 @@ from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.judge import GistJudge
 from gistpoint.core.kinds.gist.state import gist_of
 from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode, Target
 from gistpoint.sandbox.backends.plain import PlainBackend

@@ -12,8 +12,8 @@ from screens.review.reviewing import TURNS, command, mini_run, reviewing
 from sqlalchemy import text
 from team_machines import TeamMachine
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.sessions.annotations.keys import beginning_of, run_key
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import ExcludeReason, RunVerdict

@@ -18,7 +18,7 @@ from study_folders import Machine
 from team_machines import TeamMachine, as_role, ask
 from team_studies import contents, copy_at, new_study, wrong
 
-from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.study.operations import STUDY, StudyOperationKind
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import RunVerdict

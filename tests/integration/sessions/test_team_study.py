@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,7 @@ from study_folders import Machine, declare
 from team_crowd import Crowd
 from team_studies import TeamStudy, contents, serving, team, wrong
 
-from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.running import RunContext
 from gistpoint.core.study.operations import (
     ERASE,
@@ -319,6 +320,9 @@ def test_who_was_erased_does_not_come_back_from_a_machine_that_was_off(study: Te
     assert sql(study.server, journals, study=study.name) == [(0,)]
 
 
+BOTH = "the copy in this folder has [0-9a-f]{12}, that in the team's store has [0-9a-f]{12}"
+
+
 def test_what_is_changed_in_the_database_is_named_and_nothing_is_overwritten(study: TeamStudy) -> None:
     part = study.part("machine-1", "P01")
     take_part(part)
@@ -338,9 +342,12 @@ def test_what_is_changed_in_the_database_is_named_and_nothing_is_overwritten(stu
     assert sql(study.server, change, study=study.name) == 2
     found = [finding.sentence for finding in wrong(part.folder) if finding.name == "store_differs"]
     assert any(
-        sentence.startswith(f"Line {number} of P01@") and "differs" in sentence for sentence in found
+        re.match(rf"Line {number} of P01@\S+ differs: {BOTH} \(file log/P01@[^)]+\)\.$", sentence)
+        for sentence in found
     ), found
-    assert sum("journal of attempt" in sentence for sentence in found) >= 2, found
+    journals = [sentence for sentence in found if "journal of attempt" in sentence]
+    assert len(journals) >= 2
+    assert any(re.search(f"differs: {BOTH}\\.$", sentence) for sentence in journals), journals
     assert contents(part.folder.root) == before
     again = study.part("machine-1", "P01")
     again.folder.store.send_soon()

@@ -11,10 +11,10 @@ from browser_windows import CHROMIUM, MAIL, chromium, open_window
 from served_windows import serving
 from textual.color import Color
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.demo.tasks import demo_task
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.tui.themes import LIGHT
 

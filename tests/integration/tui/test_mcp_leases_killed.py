@@ -20,10 +20,10 @@ from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 from mcp_client import TOKEN, left, over_http, text
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.demo.tasks import demo_task
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.sessions.attempt_summary import AttemptSummary
 from gistpoint.sessions.attempts import AttemptStore
 

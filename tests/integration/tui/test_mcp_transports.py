@@ -13,10 +13,10 @@ from typing import Any
 import httpx2
 from mcp_client import TOKEN, Case, listening
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.demo.tasks import demo_task
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.sessions.attempts import AttemptStore
 
 INITIALIZE = {

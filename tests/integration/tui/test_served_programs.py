@@ -11,8 +11,8 @@ from served_windows import ServedPrograms, serving
 from small_study import opened, study_at
 from study_folders import Machine
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import SandboxUnavailableError
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.study.operations import StudyOperationKind, Withdrawn, person
 from gistpoint.sandbox.ladder import choose
 from gistpoint.sessions.attempt_summary import AttemptSummary

@@ -9,7 +9,7 @@ from screens.review.reviewing import reviewing
 from textual.widgets import Button
 
 from gistpoint.core.study.data import ReviewDecision
-from gistpoint.tui.screens.review.verdicts import VerdictDialog
+from gistpoint.tui.screens.review.annotation_dialogs import VerdictDialog
 
 
 async def test_a_study_is_reviewed_blind_and_in_its_own_folder(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from pathlib import Path
@@ -18,6 +19,7 @@ from gistpoint.sessions.runs.opening import open_run
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.dialogs.ask import TextDialog
 from gistpoint.tui.screens.review.loading import RunLoader
+from gistpoint.tui.screens.review.navigation import Navigation
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.step_list import EVERY
 from gistpoint.tui.screens.review.step_view import FOLD_LINES
@@ -269,6 +271,23 @@ async def test_the_last_step_is_read_before_the_others_are_counted(
         assert "Reading to the end" not in driver.text()
 
 
+async def test_the_last_step_is_read_before_totals_that_take_long(
+    long_run: Path, counted: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allowed = threading.Event()
+    sum_up = RunDocument._sum_up
+    monkeypatch.setattr(RunDocument, "_sum_up", lambda *given: allowed.wait(60) and sum_up(*given))
+    monkeypatch.setattr("gistpoint.tui.screens.review.loading._DRAWN_S", 1.0)
+    async with reviewing(long_run) as driver:
+        await driver.until_read(0)
+        await asyncio.sleep(1.1)
+        await driver.press("dollar_sign")
+        await driver.until(lambda: "last step" in driver.text())
+        counted.set()
+        await driver.until(lambda: "step 3,002 of 3,002" in driver.text() and "echo 2999" in driver.text())
+        allowed.set()
+
+
 async def test_who_goes_elsewhere_is_not_taken_to_the_end(long_run: Path, counted: threading.Event) -> None:
     async with reviewing(long_run) as driver:
         await driver.until_read(0)
@@ -281,6 +300,51 @@ async def test_who_goes_elsewhere_is_not_taken_to_the_end(long_run: Path, counte
         await driver.until(lambda: driver.review.steps.count == 3_002)
         assert driver.review.run.step.index == 0
         assert "step 1 of 3,002" in driver.text()
+
+
+async def test_the_end_is_that_of_the_run_before_the_list_has_heard_of_it(
+    long_run: Path, counted: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RunLoader, "_report", lambda *_, **__: None)
+    async with reviewing(long_run) as driver:
+        await driver.until_read(0)
+        counted.set()
+        await driver.until(lambda: driver.review.run.loader.document.finished)
+        assert driver.review.steps.count < 3_002
+        await driver.press("dollar_sign")
+        await driver.until(lambda: "step 3,002 of 3,002" in driver.text() and "echo 2999" in driver.text())
+
+
+@pytest.mark.parametrize(("number", "arrives_at"), [("2500", 2_500), ("9999", 3_002)])
+async def test_a_step_is_gone_to_by_its_number_once_it_is_read(
+    number: str, arrives_at: int, long_run: Path, counted: threading.Event
+) -> None:
+    async with reviewing(long_run) as driver:
+        await driver.until_read(0)
+        await driver.press("number_sign", *number, "enter")
+        await driver.until(lambda: f"Reading up to step {int(number):,} …" in driver.text())
+        counted.set()
+        await driver.until_read(arrives_at - 1)
+        await driver.until(lambda: f"step {arrives_at:,} of 3,002" in driver.text())
+        assert "Reading up to" not in driver.text()
+
+
+async def test_playing_goes_on_beyond_what_has_been_read(
+    long_run: Path, counted: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moves: list[bool] = []
+    play_on = Navigation._play_on
+    monkeypatch.setattr(Navigation, "_play_on", lambda self: moves.append(play_on(self)) or moves[-1])
+    async with reviewing(long_run) as driver:
+        await driver.until_read(0)
+        review = driver.review
+        review.steps.cursor = review.steps.count - 1
+        last = review.steps.cursor
+        await driver.press("plus", "plus", "plus", "plus", "plus", "plus", "asterisk")
+        await driver.until(lambda: len(moves) > 1)
+        counted.set()
+        await driver.until(lambda: review.steps.cursor > last + 2)
+        assert review.run.navigation.player.playing
 
 
 async def test_a_run_plays_by_itself(run: Path) -> None:

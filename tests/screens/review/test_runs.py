@@ -431,3 +431,30 @@ async def test_what_may_reveal_the_outcome_is_hidden_from_blind_reviewers(tmp_pa
             assert not table.shown, query
         table.narrow("edits>0")
         assert len(table.shown) == 2
+
+
+async def test_the_keys_that_are_shown_lead_somewhere(tmp_path: Path) -> None:
+    """Where there is nothing to go back to, q is shown instead of Esc."""
+
+    def keys() -> str:
+        return driver.text().splitlines()[-1]
+
+    paths = [mini_run(tmp_path / f"{name}.traj.json", TURNS) for name in "ab"]
+    async with reviewing(*paths, size=(80, 24)) as driver:
+        await driver.until_on(RunsScreen)
+        await driver.until(lambda: "q Leave" in keys() and "Esc" not in keys())
+        await driver.press("slash")
+        await driver.until(lambda: "Esc Back" in keys() and "q Leave" not in keys())
+        await driver.press("escape")
+        await driver.until(lambda: "q Leave" in keys())
+        await driver.press("enter")
+        await driver.until_on(ReviewScreen)
+        await driver.until(lambda: "Esc Back" in keys())
+    async with reviewing(paths[0], size=(80, 24)) as driver:
+        await driver.until_on(ReviewScreen)
+        await driver.until_read(0)
+        await driver.until(lambda: "q Leave" in keys() and "Esc" not in keys())
+        await driver.press("f3")
+        await driver.until(lambda: "Esc Back" in keys())
+        await driver.press("escape")
+        await driver.until(lambda: "q Leave" in keys())

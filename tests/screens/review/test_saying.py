@@ -17,9 +17,10 @@ from gistpoint.sessions.annotations import labels, reviews
 from gistpoint.sessions.annotations.reviewer import Reviewer
 from gistpoint.sessions.annotations.reviews import ExcludeReason, FailureReason, RunVerdict
 from gistpoint.sessions.records.model import Actor, TextScope
+from gistpoint.tui.screens.review.annotation_dialogs import VerdictDialog
 from gistpoint.tui.screens.review.annotations import _bound_characters
 from gistpoint.tui.screens.review.screen import ReviewScreen
-from gistpoint.tui.screens.review.verdicts import VerdictDialog, form_for
+from gistpoint.tui.screens.review.verdicts import form_for
 from gistpoint.tui.widgets.options import Options
 
 

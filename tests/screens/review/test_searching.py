@@ -8,18 +8,19 @@ from pathlib import Path
 import pytest
 from screens.review.reviewing import TURNS, command, mini_run, reviewing
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.sessions.annotations.keys import run_key
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import RunVerdict
 from gistpoint.sessions.records.model import TextScope
 from gistpoint.sessions.runs.opening import open_run
+from gistpoint.tui.screens.review.hit_list import HitList
 from gistpoint.tui.screens.review.pages.texts import RunInfoPage
 from gistpoint.tui.screens.review.places import PlacesScreen
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
-from gistpoint.tui.screens.review.search import SCOPES, HitList
+from gistpoint.tui.screens.review.search import SCOPES
 
 
 async def test_hits_are_counted_as_one_types_and_walked_with_n(tmp_path: Path) -> None:

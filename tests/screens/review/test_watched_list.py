@@ -14,8 +14,8 @@ from fakes import FakeClock
 from screens.review.reviewing import TURNS, Reviewing, mini_run
 from screens.settling import until
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.running import NEVER
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import RunVerdict
@@ -109,7 +109,7 @@ def slow_watch(folder: Path, settings: ReviewSettings) -> tuple[ListWatch, Calla
 
     def look() -> Any:
         clock.advance(1000)
-        return watch._look(SimpleNamespace(cancel=NEVER))  # type: ignore[arg-type]
+        return watch._poll(SimpleNamespace(cancel=NEVER))  # type: ignore[arg-type]
 
     return watch, look
 
@@ -159,3 +159,39 @@ async def test_rows_that_were_read_before_blind_mode_began_are_hidden(tmp_path: 
         assert all(hidden(screen.table.shown))
         screen.take_watched(WatchedRows(late, True, 0, ()))
         assert all(hidden(screen.table.shown))
+
+
+async def test_a_query_for_content_follows_what_is_written(tmp_path: Path) -> None:
+    written(tmp_path / "one.traj.json", "Submitted")
+    app = watching(tmp_path)
+    async with app.run_test(size=(120, 30), notifications=True) as pilot:
+        driver = Reviewing(app, pilot)
+        screen = await driver.until_on(RunsScreen)
+        await driver.until(lambda: screen.table.count == 1 and screen._listed)
+        screen.action_filter()
+        screen.words.value = 'text:"Submitted" or text:"ZeroDivisionError"'
+        await driver.until(lambda: bool(screen.table.answers) and not screen._searching)
+        screen.words.value = 'text:"ZeroDivisionError"'
+        await driver.until(lambda: screen.table.count == 0 and not screen._searching)
+        written(tmp_path / "two.traj.json", "ZeroDivisionError")
+        await driver.until(lambda: [Path(row.name).name for row in screen.table.shown] == ["two.traj.json"])
+        written(tmp_path / "one.traj.json", "ZeroDivisionError")
+        await driver.until(lambda: screen.table.count == 2)
+        written(tmp_path / "two.traj.json", "Submitted")
+        await driver.until(lambda: [Path(row.name).name for row in screen.table.shown] == ["one.traj.json"])
+    assert not app.crashes
+
+
+async def test_an_answer_about_a_run_that_has_changed_meanwhile_is_not_taken(tmp_path: Path) -> None:
+    written(tmp_path / "one.traj.json", "Submitted")
+    app = watching(tmp_path)
+    async with app.run_test(size=(120, 30), notifications=True) as pilot:
+        driver = Reviewing(app, pilot)
+        screen = await driver.until_on(RunsScreen)
+        await driver.until(lambda: screen.table.count == 1 and screen._listed)
+        (row,) = screen.table.shown
+        asked = (row.name, row.hides, ("text", "words"))
+        screen._searching = True
+        screen.take_watched(WatchedRows([row], True, 0, (), read={row.name}))
+        screen._take_answers({asked: True})
+        assert asked not in screen.table.answers

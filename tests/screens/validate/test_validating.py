@@ -469,7 +469,7 @@ async def test_hostile_strings_are_shown_literally(tmp_path: Path, kind: str, si
     async with validating(services, tasks, size=size, runner=FakeRunner(checks)) as driver:
         for text in texts[:3]:
             driver.screen.session.validator.comment(tasks[0].id, text)
-            driver.screen.say(text)
+            driver.screen.show_message(text)
         driver.screen.pages.refill()
         await driver.press("r", "O")
         await driver.idle()

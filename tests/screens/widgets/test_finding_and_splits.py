@@ -28,7 +28,7 @@ class BarScreen(BaseScreen[None]):
 class TwoPanes(App[None]):
     """Two panes with a bar below, and a key that starts a search."""
 
-    drafts = UnsentTexts()
+    drafts = UnsentTexts(Path("no-such-folder"), print)
 
     def get_default_screen(self) -> BarScreen:
         return BarScreen()

@@ -122,13 +122,13 @@ async def test_the_users_own_editor_gets_and_gives_the_text(
     ("body", "problem", "is_kept"),
     [
         ("exit 3", "ended with exit status 3. Your text here was not changed", False),
-        ('echo lost > "$2"; exit 1', "What it left is in", True),
+        ('echo lost > "$2"; exit 1', "The text that it saved is in", True),
         ('rm "$2"', "removed the file", False),
         ('rm "$2"; exit 1', "Your text here was not changed", False),
         ("printf '\\377' > \"$2\"", "not UTF-8", True),
         ('rm "$2"; ln -s "$2" "$2"', "can't be read", True),
         ('rm "$2"; mkdir "$2"; echo lost > "$2/a"', "can't be read", True),
-        ('rm "$2"; mkdir "$2"; echo lost > "$2/a"; exit 1', "What it left is in", True),
+        ('rm "$2"; mkdir "$2"; echo lost > "$2/a"; exit 1', "The text that it saved is in", True),
         ('rm "$2"; mkfifo "$2"', "can't be read", True),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from screens.settling import until
 from shown_screen import Stage, rows
 
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
@@ -37,3 +38,15 @@ async def test_of_a_header_only_the_name_is_cut(width: int, name: str, header: s
         free = width - len(drawn.rstrip())
         assert name in drawn or len(shown) <= 1, "fields are left out before the name is cut"
         assert name in drawn or free <= 2, "the name is cut next to free cells"
+
+
+@pytest.mark.parametrize(("before", "after"), [(80, 160), (160, 80), (120, 121), (60, 200)])
+async def test_a_header_is_drawn_whole_after_the_terminal_got_another_width(before: int, after: int) -> None:
+    words, fields = HEADERS["a run"]
+    async with Stage(HeaderBar(NAME, words, fields)).run_test(size=(after, 3)) as pilot:
+        await pilot.pause()
+        (expected, *_) = rows(pilot.app)
+    async with Stage(HeaderBar(NAME, words, fields)).run_test(size=(before, 3)) as pilot:
+        await pilot.pause()
+        await pilot.resize_terminal(after, 3)
+        await until(pilot, lambda: rows(pilot.app)[0] == expected)

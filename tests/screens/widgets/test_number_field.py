@@ -6,7 +6,7 @@ import pytest
 from shown_screen import Stage
 
 from gistpoint.core.study.declaration import Question, QuestionKind
-from gistpoint.tui.widgets.form import NumberField
+from gistpoint.tui.widgets.form import NumberField, QuestionForm
 
 NUMBERS = {
     "1,5": 1.5,
@@ -49,3 +49,14 @@ async def test_a_number_that_may_have_thousands_is_refused_and_says_how_to_write
 async def test_words_are_no_number() -> None:
     field = await field_with("two, or three")
     assert field.fault == "The answer must be a number."
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_answered"), [("two", False), ("1,000", False), ("-1", False), ("2", True)]
+)
+async def test_only_a_valid_number_counts_as_answered(typed: str, is_answered: bool) -> None:
+    question = Question(id="years", kind=QuestionKind.NUMBER, text="Years?", min=0)
+    form = QuestionForm([question], {"years": typed})
+    async with Stage(form).run_test():
+        assert form.answered == is_answered
+        assert form.draft == {"years": typed}, "what was typed stays in any case"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from builders import build_services, build_task
 from fakes import FakeClock
 from screens.driving import LARGE, driving
+from screens.settling import until
 from shown_screen import Stage, rows
 
 from gistpoint.core.query_grammar import QueryError
@@ -39,7 +41,7 @@ async def test_rows_are_drawn_sorted_narrowed_and_grouped() -> None:
         await pilot.pause()
         assert rows(app)[0] == "word   length ▲"
         assert words.shown == ["fig", "pear", "kiwi", "banana"]
-        words.turn_round()
+        words.reverse_order()
         assert words.shown == ["banana", "pear", "kiwi", "fig"]
         words.sort_next()
         words.narrow("length>3 -kiwi")
@@ -54,8 +56,8 @@ async def test_rows_are_drawn_sorted_narrowed_and_grouped() -> None:
             "fig           3",
             "banana        6",
             "- 2× 4",
-            "  kiwi        4",
-            "  pear        4",
+            "  kiwi",
+            "  pear",
         ]
         assert words.chosen == "pear"
         words.cursor = words.rows.index("fig")
@@ -63,6 +65,31 @@ async def test_rows_are_drawn_sorted_narrowed_and_grouped() -> None:
         words.fold(folded=True)
         words.pick()
         assert (len(words.rows), words.picked) == (5, ["fig"])
+
+
+async def test_rows_do_not_repeat_the_heading_of_their_group() -> None:
+    initial = Column("initial", lambda word: word[0])
+    size = Column("size", lambda word: str(len(word)), grouped=lambda word: word[0])
+    words = table((initial, WORD, size))
+    app = Stage(words)
+    async with app.run_test(size=(30, 10)) as pilot:
+        words.show(["fig", "file", "pear", "plum"])
+        words.group_by(initial)
+        await pilot.pause()
+        assert rows(app)[:4] == ["word   size", "- 2× f", "  fig  3", "  file 4"]
+        words.show(["fig", "file", "pear"])
+        await pilot.pause()
+        assert rows(app)[:5] == [
+            "initial word size",
+            "- 2× f",
+            "        fig  3",
+            "        file 4",
+            "p       pear 4",
+        ]
+        words.fold(folded=True)
+        words.group_by(size)
+        await pilot.pause()
+        assert rows(app)[2].split() == ["f", "fig", "3"], "a cell that differs from its heading stays"
 
 
 async def test_the_cursor_stays_on_its_row_and_a_renewed_row_in_its_place() -> None:
@@ -78,7 +105,7 @@ async def test_the_cursor_stays_on_its_row_and_a_renewed_row_in_its_place() -> N
         pairs.show([("a", 1), ("b", 2), ("c", 3)], at="b")
         pairs.narrow("value<3")
         assert (pairs.chosen, len(pairs.records)) == (("b", 2), 3)
-        pairs.renew([("a", 1), ("b", 20), ("c", 3)])
+        pairs.update_records([("a", 1), ("b", 20), ("c", 3)])
         assert pairs.shown == [("a", 1), ("b", 20)]
         assert pairs.chosen == ("b", 20)
         pairs.show([("x", 0), ("a", 1), ("b", 2)])
@@ -183,7 +210,7 @@ async def test_cells_are_literal_and_cut_to_their_width() -> None:
 
 async def test_a_column_of_home_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failing: Column[home_rows.TaskRow] = Column(
-        "Failing", lambda row: f"{len(row.task.brief.failing)} fail", lambda row: len(row.task.brief.failing)
+        "Failing", lambda row: f"{row.task.failing} fail", lambda row: row.task.failing
     )
     monkeypatch.setattr(home_rows, "TASK_COLUMNS", (failing, *home_rows.TASK_COLUMNS))
     clock = FakeClock()
@@ -263,3 +290,44 @@ async def test_an_excerpt_uses_the_width_and_is_cut_between_words(width: int) ->
             assert len(shown) >= end - left - 16, "free space next to a line that is cut"
             assert shown.startswith("…") == (not text.startswith(shown[:8]))
             assert set(shown.strip("…").rstrip("!").split()) <= {*words.split(), "limit"}, "cut within a word"
+
+
+async def test_a_long_list_is_arranged_in_a_thread_while_keys_are_answered() -> None:
+    many = [f"w{number * 7919 % 100_003:06}" for number in range(30_000)]
+    asked: list[str] = []
+
+    def length(word: str) -> str:
+        asked.append(threading.current_thread().name)
+        return str(len(word))
+
+    first = Column("first", lambda word: word[:3])
+    words = table((WORD, Column("length", length, len), first))
+    app = Stage(words)
+    async with app.run_test(size=(30, 10)) as pilot:
+        words.show(many)
+        assert words.rows == [], "the rows of a long list come later"
+        await until(pilot, lambda: len(words.rows) == len(many))
+        assert len(asked) <= 500 + 10, "a sample is measured, and the rows on the screen are drawn"
+        asked.clear()
+        words.cursor = 17
+        for query in ("w0", "w01", "length=7 w012"):  # a newer query ends an older one
+            words.narrow(query)
+        wanted = [word for word in many if "w012" in word]
+        await until(pilot, lambda: words.shown == wanted)
+        assert "rows" in asked
+        words.narrow("")
+        words.sort_by(WORD)
+        words.reverse_order()
+        await until(pilot, lambda: words.shown == sorted(many, reverse=True))
+        assert words.chosen == wanted[0], "the cursor stays on its record"
+        words.group_by(first)
+        await until(pilot, lambda: len(words.rows) > len(many) and words.chosen_group is not None)
+
+
+async def test_the_sample_of_a_long_list_includes_rows_of_all_its_parts() -> None:
+    words = table()
+    app = Stage(words)
+    async with app.run_test(size=(40, 10)) as pilot:
+        words.show(["a"] * 1_000 + ["a longer word"] * 900)
+        await pilot.pause()
+        assert rows(app)[0] == "word          length"

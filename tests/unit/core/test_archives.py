@@ -33,7 +33,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.archive import unpack_task
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.docker.engine import EngineError
-from gistpoint.sandbox.backends.docker.taskimages import Opened
+from gistpoint.sandbox.backends.docker.taskimages import ContainerFiles
 from gistpoint.sandbox.environments.sdists import unpack as unpack_sdist
 from gistpoint.sessions.records.archives import FileBlob, tar_archive
 from gistpoint.sessions.team.study_archive import unpack as unpack_study
@@ -97,11 +97,11 @@ def engine_with(archive: Path) -> Any:
 
 
 def copied_from_image(archive: Path, into: Path) -> None:
-    Opened(engine_with(archive), "c").copy("/testbed", io.BytesIO(), keeps=bool)
+    ContainerFiles(engine_with(archive), "c").copy("/testbed", io.BytesIO(), keeps=bool)
 
 
 def read_from_image(archive: Path, into: Path) -> None:
-    Opened(engine_with(archive), "c").read("/report.json")
+    ContainerFiles(engine_with(archive), "c").read("/report.json")
 
 
 def unpacked_study(archive: Path, into: Path) -> None:

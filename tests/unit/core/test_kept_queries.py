@@ -26,7 +26,7 @@ BROKEN = {
     "a name twice": ('fine = "c"', "fine"),
     "nested without end": ("bad = " + "[" * 5000, "bad"),
 }
-LANGUAGE: list[QueryField[str]] = [QueryField("name", contains=lambda row, key, word: word in row)]
+LANGUAGE: list[QueryField[str]] = [QueryField("name", texts=lambda row, key: (row,))]
 
 
 def keep(config: Path, name: str, query: str) -> None:
@@ -70,6 +70,50 @@ def test_a_file_that_cant_be_read_costs_no_query_without_a_name(tmp_path: Path) 
         language.query("@x")
     with pytest.raises(SettingsError):
         keep(tmp_path, "x", "a")
+
+
+WRITTEN = """# Runs that cost too much
+
+slow = "time>1:00"   # "an hour" is 1:00:00
+  'loops' = 'looped # twice'
+long = '''
+steps > 100
+and not edited'''  # two lines
+# broken: bad
+bad = 5
+slow = "again"
+# the end"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "name", "query"),
+    [
+        ('slow = "time>1:00"   #', 'slow = "a \\"#\\""   #', "slow", 'a "#"'),
+        ("  'loops' = 'looped # twice'\n", 'loops = "b"\n', "loops", "b"),
+        ("long = '''\nsteps > 100\nand not edited'''  #", 'long = "b"  #', "long", "b"),
+        ("bad = 5\n", 'bad = "b"\n', "bad", "b"),
+        ("# the end", '# the end\nnew = "b"', "new", "b"),
+        ("  'loops' = 'looped # twice'\n", "", "loops", None),
+        ("long = '''\nsteps > 100\nand not edited'''  # two lines\n", "", "long", None),
+        ("bad = 5\n", "", "bad", None),
+        ('slow = "time>1:00"   # "an hour" is 1:00:00\n', "", "slow", None),
+    ],
+)
+def test_what_a_user_wrote_around_a_query_stays(
+    tmp_path: Path, before: str, after: str, name: str, query: str | None
+) -> None:
+    (tmp_path / FILE).write_text(WRITTEN)
+    assert kept_queries(tmp_path).texts["long"] == "steps > 100\nand not edited"
+    assert before in WRITTEN
+    if query is None:
+        forget_query(tmp_path, name)
+    else:
+        keep(tmp_path, name, query)
+    expected = WRITTEN.replace(before, after, 1)
+    if name == "slow":  # the second query of this name can't be used, and goes with the first
+        expected = expected.replace('slow = "again"\n', "")
+    assert (tmp_path / FILE).read_text() == f"{expected}\n"
+    assert kept_queries(tmp_path).texts.get(name) == query
 
 
 CIRCLES = {

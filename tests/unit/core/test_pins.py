@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 from _pytest.config import get_config
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.pins import EnvironmentPins, LockLine, _options_in, fault_in, quoted, read_lock_line
@@ -147,7 +148,7 @@ WORDS = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(WORDS, max_size=3).map(lambda pairs: [word for pair in pairs for word in pair]))
 def test_whatever_pytest_reads_in_its_arguments_is_checked(words: list[str]) -> None:
     try:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import types
+import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from assertion_kind import AssertionKind
 from builders import build_task
 from shelves import install_package
 
@@ -16,6 +19,7 @@ from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds import registry
 from gistpoint.core.kinds.folder import read_task
 from gistpoint.core.tasks.documents import TASK_FILE
+from gistpoint.sandbox.ladder import installed_backends
 from gistpoint.sessions.exports.registry import exporter
 from gistpoint.sessions.exports.tasks.exported import TaskExportSettings
 from gistpoint.sessions.exports.tasks.registry import task_exporter
@@ -37,6 +41,60 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     registry.all_kinds.cache_clear()
 
 
+def _in_folder(place: Path, package: str) -> None:
+    (place / package).mkdir(parents=True)
+    (place / package / "entry_points.txt").write_text(_POINTS)
+    (place / package / "METADATA").write_text(_METADATA)
+
+
+def _in_zip(place: Path) -> None:
+    with zipfile.ZipFile(place, "w") as archive:
+        archive.writestr("cart-1.0.dist-info/entry_points.txt", _POINTS)
+        archive.writestr("cart-1.0.dist-info/METADATA", _METADATA)
+
+
+_POINTS = "[gistpoint.exporters]\nplain = json:dumps\n"
+_METADATA = "Metadata-Version: 2.1\nName: cart\nVersion: 1.0\n"
+PLACES: dict[str, Callable[[Path], None]] = {
+    "wheel": lambda place: _in_folder(place, "cart-1.0.dist-info"),
+    "develop": lambda place: _in_folder(place, "cart.egg-info"),
+    "egg": lambda place: _in_folder(place, "EGG-INFO"),
+    "zip": _in_zip,
+}
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_a_plugin_is_found_wherever_its_package_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path / "missing"), *sys.path])
+    assert plugins.declared("gistpoint.exporters") == []
+    place = tmp_path / ("cart-1.0.egg" if kind == "egg" else "place")
+    PLACES[kind](place)
+    monkeypatch.syspath_prepend(str(place))
+    assert [entry.name for entry in plugins.declared("gistpoint.exporters")] == ["plain"]
+
+
+def test_packages_are_not_parsed_if_none_declares_a_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(**_: str) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr("importlib.metadata.entry_points", never)
+    assert plugins.declared("gistpoint.kinds") == []
+
+
+def test_a_finder_of_other_packages_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Finder:
+        def find_distributions(self, context: object) -> list[object]:
+            asked.append(context)
+            return []
+
+    asked: list[object] = []
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
+    assert plugins.declared("gistpoint.kinds") == []
+    assert asked
+
+
 def test_one_that_cannot_be_loaded_is_named_with_its_package(shelf: Path) -> None:
     (entry,) = (entry for entry in plugins.declared("gistpoint.kinds") if entry.name == "assertion")
     said = r"The plugin 'assertion' \(gistpoint\.kinds, from cart 1\.0\) can't be loaded: ModuleNotFoundError: .*cart_"
@@ -47,7 +105,7 @@ def test_one_that_cannot_be_loaded_is_named_with_its_package(shelf: Path) -> Non
 def test_a_kind_that_cannot_be_loaded_hinders_no_other_and_is_named_where_it_is_missed(
     shelf: Path, tmp_path: Path
 ) -> None:
-    assert registry.all_kinds() == registry.BUILT_IN
+    assert registry.all_kinds() == registry.built_in()
     task = build_task(tmp_path / "tasks")
     file = task.folder / TASK_FILE
     file.write_text(file.read_text().replace(f'mode = "{task.mode}"', 'mode = "assertion"'))
@@ -80,18 +138,69 @@ def test_a_kind_that_cannot_be_loaded_hinders_no_other_and_is_named_where_it_is_
             "    tools = (replace(READ_FILE, description='Other.'),)\nKIND = Clash()\n",
             "the tool 'read_file' is gistpoint's own, but a different one",
         ),
+        (
+            "from assertion_kind import AssertionKind\n"
+            "class Clash(AssertionKind):\n    reported_modes = ('assertion', 'discovery')\nKIND = Clash()\n",
+            "the mode 'discovery' is gistpoint's own",
+        ),
+        (
+            "from assertion_kind import AssertionKind\n"
+            "from gistpoint.core.kinds.measures import Measure\nclass Clash(AssertionKind):\n"
+            "    measures = (Measure('found', 'Other.'),)\nKIND = Clash()\n",
+            "the measure 'found' is gistpoint's own, but a different one",
+        ),
+        (
+            "from assertion_kind import AssertionKind\n"
+            "from gistpoint.core.kinds.measures import Analysis\nclass Clash(AssertionKind):\n"
+            "    analyses = (Analysis(OWN_ANALYSIS, 'Other.', '', 'x:y'),)\nKIND = Clash()\n",
+            "is gistpoint's own",
+        ),
     ],
-    ids=["exit", "panic", "mute", "long", "text", "class", "mode", "tool"],
+    ids=["exit", "panic", "mute", "long", "text", "class", "mode", "tool", "reported", "measure", "analysis"],
 )
 def test_one_that_is_not_what_its_group_needs_is_left_out_and_named(
     shelf: Path, monkeypatch: pytest.MonkeyPatch, module: str, why: str
 ) -> None:
-    (shelf / "cart_kinds.py").write_text(module)
+    analysis = registry.built_in()[0].analyses[0].id
+    (shelf / "cart_kinds.py").write_text(module.replace("OWN_ANALYSIS", repr(analysis)))
     monkeypatch.delitem(sys.modules, "cart_kinds", raising=False)
-    assert registry.all_kinds() == registry.BUILT_IN
+    assert registry.all_kinds() == registry.built_in()
     assert why in registry.not_loaded()
     assert len(registry.not_loaded()) < 1_000
     monkeypatch.delitem(sys.modules, "cart_kinds", raising=False)
+
+
+def test_a_kind_does_not_replace_that_of_another_package(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cart_kinds", types.ModuleType("cart_kinds"))
+    first, second = AssertionKind(), AssertionKind()
+    vars(sys.modules["cart_kinds"]).update(KIND=first, OTHER=second)
+    points = "[gistpoint.kinds]\nassertion = cart_kinds:OTHER\nzebra = cart_kinds:OTHER\n"
+    install_package(shelf, monkeypatch, points, "barrow")
+    assert registry.all_kinds() == (*registry.built_in(), first)
+    why = "the mode 'assertion' is another package's"
+    assert why in registry.not_loaded()
+    assert (registry.fault_among_others(first), registry.fault_among_others(second)) == ("", why)
+
+
+@pytest.mark.parametrize(
+    ("group", "used"),
+    [
+        ("gistpoint.exporters", exporter),
+        ("gistpoint.task_exporters", task_exporter),
+        ("gistpoint.scaffolds", installed_scaffold),
+        ("gistpoint.backends", lambda name: installed_backends()[name]()),
+    ],
+)
+def test_a_name_that_two_packages_declare_is_none_of_theirs(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch, group: str, used: Callable[[str], object]
+) -> None:
+    for package in ("barrow", "wagon"):
+        install_package(shelf, monkeypatch, f"[{group}]\nsame = {package}:one\n", package)
+    with pytest.raises(plugins.PluginError, match=r"'same'.*barrow 1\.0.*: wagon 1\.0 declares it as well"):
+        used("same")
+    assert plugins.named(group, "other") is None
 
 
 @pytest.mark.parametrize(

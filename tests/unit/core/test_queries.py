@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from math import nan
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gistpoint.core.queries import QueryField, QueryLanguage, number_of, value_or_nan
+from gistpoint.core.queries import QueryField, QueryLanguage, known_numbers, number_of
 from gistpoint.core.query_grammar import (
     And,
     Expression,
@@ -24,7 +25,7 @@ from gistpoint.core.query_grammar import (
 )
 
 GRAMMAR = Grammar(
-    is_field=lambda name: name in ("steps", "model", "error", "tool", "meta"),
+    is_field=lambda name: name in ("steps", "model", "error", "tool", "meta", "time"),
     is_counted=lambda name: name == "tool",
     is_dotted=lambda name: name == "meta",
     kept=KeptQueries({"slow": "steps>20", "both": "@slow not edited", "round": "@round", "bad": "x ("}),
@@ -56,6 +57,8 @@ def read(text: str) -> Expression:
         ("a::b numpy==2 19:54", And((Word("a::b"), Word("numpy==2"), Word("19:54")))),
         ("steps>20", Term("steps", ">", "20")),
         ("steps >= 20", Term("steps", ">=", "20")),
+        ("steps > 2M time > 1.5k", And((Term("steps", ">", "2M"), Term("time", ">", "1.5k", at=11)))),
+        ("model=10h", Term("model", "=", "10h")),
         ("model:", Term("model", ":", "")),
         ("(model:) x", And((Term("model", ":", ""), Word("x")))),
         ("model: or x", Or((Term("model", ":", ""), Word("x")))),
@@ -152,6 +155,8 @@ def test_an_error_names_the_place_and_what_was_expected(text: str, character: in
         ("steps between 5 and 10", 7, "Write steps>=5 and steps<=10"),
         ("model LIKE x", 7, "Write model:text"),
         ("steps > 1 h", 11, "Write a time as 1:30"),
+        *((f"time > {value}", 1, "Write a time as 1:30") for value in ("10min", "10m", "1.5M", "90s", "2h")),
+        ("time=10m", 1, "Write a time as 1:30"),
         ("a)", 2, "put the text in quotes"),
         ("@ slow", 1, "Write @name"),
         ("steps >", 8, "Such as 20"),
@@ -164,6 +169,20 @@ def test_what_other_languages_write_is_refused_with_what_to_write(
         read(text)
     assert refused.value.message.startswith(f"Character {character}: ")
     assert hint in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("error: TimeoutError", "Character 1: there is a space after error:."),
+        ("error :x", "Character 7: there is a space before the colon."),
+        ("tool:bash:>5", "Character 1: there is a colon before >."),
+    ],
+)
+def test_a_sign_in_the_wrong_place_is_named(text: str, message: str) -> None:
+    with pytest.raises(QueryError) as refused:
+        read(text)
+    assert refused.value.message == message
 
 
 PIECES = st.sampled_from(
@@ -196,14 +215,25 @@ def test_whatever_is_written_is_read_or_refused(text: str) -> None:
 
 FIELDS: list[QueryField[dict[str, object]]] = [
     QueryField(
-        "name", contains=lambda row, key, word: word in str(row.get("name", "")).lower(),
+        "name", texts=lambda row, key: (str(row.get("name", "")),),
         words={"big": lambda row: row.get("n", 0) == 9},
         own_words={"bc": lambda row: row.get("n", 0) == 1},
     ),
-    QueryField("n", number=lambda row, key: value_or_nan(row.get("n"))),  # type: ignore[arg-type]
+    QueryField("n", numbers=lambda row, key: known_numbers(row.get("n"))),  # type: ignore[arg-type]
     QueryField("text", is_content=True, has_words=False),
+    QueryField("error", is_content=True, has_words=False),
+    QueryField("errors", numbers=lambda row, key: known_numbers(row.get("n")), has_words=False),  # type: ignore[arg-type]
 ]  # fmt: skip
 ROWS: list[dict[str, object]] = [{"name": "ab", "n": 1}, {"name": "bc", "n": 9}, {"name": "big"}]
+
+
+def test_a_number_of_what_is_searched_is_offered() -> None:
+    with pytest.raises(QueryError) as refused:
+        QueryLanguage(FIELDS).query("error > 3")
+    assert refused.value.hint == 'Write error:"3", or errors>5 for their number.'
+    with pytest.raises(QueryError) as refused:
+        QueryLanguage(FIELDS).query("text > 3")
+    assert refused.value.hint == 'Write text:"3".'
 
 
 @pytest.mark.parametrize(
@@ -233,6 +263,27 @@ ROWS: list[dict[str, object]] = [{"name": "ab", "n": 1}, {"name": "bc", "n": 9},
 def test_a_query_finds_rows(text: str, numbers: list[int]) -> None:
     query = QueryLanguage(FIELDS).query(text)
     assert [number for number, row in enumerate(ROWS) if query.matches(row)] == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("k=2", [0, 1]),
+        ("k=1", [0]),
+        ("k!=1", [1]),
+        ("k!=7", [0, 1]),
+        ("k>2", [0]),
+        ("k<2", [0]),
+        ("k>=3", [0]),
+        ("not k=1", [1, 2, 3]),
+        ("not k!=1", [0, 2, 3]),
+    ],
+)
+def test_of_several_numbers_one_has_to_fit(text: str, numbers: list[int]) -> None:
+    rows = [{"k": [1.0, 2.0, 3.0]}, {"k": [nan, 2.0]}, {"k": [nan]}, {"k": []}]
+    field: QueryField[dict[str, list[float]]] = QueryField("k", numbers=lambda row, key: row["k"])
+    query = QueryLanguage([field]).query(text)
+    assert [number for number, row in enumerate(rows) if query.matches(row)] == numbers
 
 
 def test_content_is_asked_for_only_where_it_decides() -> None:

@@ -148,3 +148,31 @@ def test_an_entry_below_what_is_no_folder_is_refused(tmp_path: Path, above: str 
             TaskError, match=f"contains '{deep}' below 'lnk', which is not a folder. Get the task again"
         ):
             tree_of(order, tmp_path)
+
+
+@pytest.mark.parametrize("path", ["x/" * 300 + "y", "x" * 256, "é" * 128, "/".join(["x" * 200] * 16)])
+def test_a_path_that_no_file_system_holds_is_refused(tmp_path: Path, path: str) -> None:
+    with tarfile.open(tmp_path / "tree.tar", "w") as archive:
+        archive.addfile(tarfile.TarInfo(path))
+    with pytest.raises(TaskError, match=r"contains the path '.{100}'\.\.\., which is too long or too deep"):
+        SourceTree.open(tmp_path / "tree.tar")
+
+
+def test_a_path_of_ordinary_depth_is_laid_out(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "tree.tar", "w") as archive:
+        archive.addfile(tarfile.TarInfo("x/" * 150 + "y" * 255))
+    assert SourceTree.open(tmp_path / "tree.tar").members
+
+
+def test_folders_that_are_nested_too_deeply_are_no_repository(tmp_path: Path) -> None:
+    deep = tmp_path / "repository"
+    deep.mkdir()
+    here = os.open(deep, os.O_RDONLY)
+    for _ in range(300):
+        os.mkdir("x", dir_fd=here)
+        inner = os.open("x", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+    with pytest.raises(TaskError, match="nested too deeply"):
+        write_tree(deep, tmp_path / "tree.tar")

@@ -20,6 +20,7 @@ from gistpoint.core.confirmation.showing import (
     same_answer,
     same_effects,
     same_without_order,
+    texts_apart,
     with_kept_numbers,
 )
 from gistpoint.sandbox.confirmation.pair import Asked, Exchange, PairReport
@@ -27,7 +28,7 @@ from gistpoint.sandbox.confirmation.repeating import PlainCall, plain_calls
 from gistpoint.sandbox.confirmation.submission import parsed
 from gistpoint.sandbox.payload import audit_events
 from gistpoint.sandbox.payload.audit_events import what_runs
-from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Shared, Unseen
+from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Shared, UnseenNameError
 from gistpoint.sandbox.payload.trusted_calls import Learned, StubCalls, TestSide, _place_of_warning, _reply
 
 ANSWER: dict[str, Any] = {"re": "value", "roots": [1], "heap": {}}
@@ -148,13 +149,37 @@ def test_each_process_counts_what_stays_with_it_by_itself() -> None:
 
 @pytest.mark.parametrize("name", ["out", "err", "warnings", "logs"])
 def test_what_an_answer_writes_and_logs_is_compared_and_shown(name: str) -> None:
-    effects = {"out": "x", "err": "x", "warnings": [["a:B", "x", 0]], "logs": [["a", 1, "x"]]}
+    effects = {"out": "x", "err": "x", "warnings": [["a:B", "x", 0]], "logs": [["a", 1, "x", {}]]}
     other = {**ANSWER, name: effects[name]}
     assert same_answer(ANSWER, other)
     assert not same_effects(ANSWER, other)
     request = {"roots": [1]}
     assert effects_text(request, ANSWER, ValueRenderer()) == "its arguments are then (1)"
     assert "x" in effects_text(request, other, ValueRenderer())
+
+
+DIFFERENT: dict[str, tuple[list[Any], list[Any]]] = {
+    "a dictionary of defaults": (["dict", [["a", 1]]], ["default", [["a", 1]], None]),
+    "a dictionary in order": (["dict", [["a", 1]]], ["ordered", [["a", 1]]]),
+    "a row": (["list", [1]], ["deque", [1], None]),
+    "another row": (["deque", [1], None], ["deque", [2], None]),
+    "a namespace": (["namespace", [["a", 1]]], ["namespace", [["a", 2]]]),
+    "a file": (["text file", "x", 0], ["text file", "x", 1]),
+    "other data that look the same": (["lock", "lock"], ["lock", "RLock"]),
+    "a list in place of the same one": (["list", [["t", [0]]]], ["list", [["#", 6]]]),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_two_different_answers_are_shown_differently(name: str) -> None:
+    answers = [
+        {"re": "value", "roots": [["#", 5]], "heap": {"5": node, "6": ["list", [0]]}}
+        for node in DIFFERENT[name]
+    ]
+    texts = [answer_text(answer, ValueRenderer()) for answer in answers]
+    first, second = texts_apart(*answers, texts)
+    assert first != second
+    assert all(len(text) <= 300 for text in (first, second))
 
 
 ODD = [
@@ -175,6 +200,8 @@ ODD = [
             {"warnings": [["a:B", "x"]]},
             {"warnings": [["a:B", "x", "0"]]},
             {"logs": [["a", "b", "c"]]},
+            {"logs": [["a", 1, "c"]]},
+            {"logs": [["a", 1, "c", []]]},
             {"logs": [["a", 1, 2]]},
             {"re": "callback"},
             {"re": "callback", "do": "next"},
@@ -253,7 +280,7 @@ class FakeCalls:
 def test_no_module_is_imported_for_the_category_of_a_warning(name: str) -> None:
     calls: Any = FakeCalls("json:")
     before = set(sys.modules)
-    with pytest.raises(Unseen):
+    with pytest.raises(UnseenNameError):
         TestSide(calls, "/", []).warning_named(name)
     assert set(sys.modules) == before
 
@@ -299,11 +326,11 @@ def test_no_object_of_a_tool_of_tests_is_taken_even_if_a_true_answer_had_one(
     calls: Any = FakeCalls(name)
     calls.learned[0].learning = learning
     side = TestSide(calls, "/", [])
-    with pytest.raises(Unseen):
+    with pytest.raises(UnseenNameError):
         side.kind_named(name, "")
-    with pytest.raises(Unseen):
+    with pytest.raises(UnseenNameError):
         side.answered(name)
-    with pytest.raises(Unseen):
+    with pytest.raises(UnseenNameError):
         side.exception_named(name, "")
 
 
@@ -316,14 +343,14 @@ def test_effects_that_no_true_answer_had_are_left_out_unless_all_changes_are_mad
     known = sorted(true.answers)
     own = Learned(learning=False, answers=known, writes=[])
     assert list(map(own.does, EFFECTS)) == [True, False, False]
-    assert own.unmade
+    assert own.has_unmade_change
     every = Learned(learning=False, answers=known, writes=[], all_changes=True)
     assert all(map(every.does, EFFECTS))
-    assert every.unmade
+    assert every.has_unmade_change
     # Older controls do not name effects, so all are repeated.
     before = Learned(learning=False, answers=["builtins:int"], writes=[])
     assert all(map(before.does, EFFECTS))
-    assert not before.unmade
+    assert not before.has_unmade_change
 
 
 @pytest.mark.parametrize(

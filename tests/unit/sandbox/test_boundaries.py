@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from small_trees import write_tar
 
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.equivalence.boundaries import boundary_inputs
+from gistpoint.sandbox.equivalence.drawing import like
 from gistpoint.sandbox.equivalence.encoded import attributes_of, planted_in, written
-from gistpoint.sandbox.equivalence.hints import NO_HINTS, Hints, hints_of
+from gistpoint.sandbox.equivalence.hints import NO_HINTS, Hints, hints_of, lines_in
 from gistpoint.sandbox.equivalence.simplifying import simpler, size
 from gistpoint.sandbox.equivalence.varying import varied
 from gistpoint.sandbox.payload.call_replayer import Describer, RecordedArguments
@@ -48,7 +50,7 @@ class Slotted:
 
 
 def described(values: list[object], call: int = 0) -> list[Any]:
-    describer = Describer(call, is_of_tree=lambda kind: kind in (Box, Slotted))
+    describer = Describer(call, is_of_tree=lambda kind: kind in (Box, Slotted, Registering))
     return [describer.encoded(value, [n]) for n, value in enumerate(values)]
 
 
@@ -126,6 +128,36 @@ def test_an_object_is_rebuilt_without_its_methods() -> None:
     first, second = Recorded([]).of_input(given)
     assert (first.label, first.size, first.itself) == ("z", second, first)
     assert second.left == 9
+
+
+class Registering:
+    known: tuple[object, ...] = ()
+
+    def __init__(self) -> None:
+        self.size = 1
+
+    def __init_subclass__(cls) -> None:
+        raise TypeError("it is final")
+
+
+@pytest.mark.parametrize("kind", [Box, Slotted, Registering])
+def test_an_object_of_a_subclass_is_tried_where_the_source_asks_for_types(kind: Any, hints: Hints) -> None:
+    value = kind(3) if kind is Box else kind()
+    if kind is Slotted:
+        value.left = 1
+    example = described([value])
+    name = f"<a subclass: <{example[0][3]} of call 1>>"
+    assert name in made([example], hints)
+    assert name not in made([example])
+
+    class Recorded(RecordedArguments):
+        def of_call(self, number: int) -> list[Any]:
+            return [value]
+
+    (found,) = Recorded([]).of_input([["k", example[0][:4]]])
+    assert isinstance(found, kind)
+    assert (type(found) is kind) == (kind is Registering), "a class may refuse to be extended"
+    assert (type(found).__name__, type(found).__module__) == (kind.__name__, __name__)
 
 
 class Config(dict):  # type: ignore[type-arg]
@@ -251,6 +283,86 @@ def test_an_optional_number_that_no_test_gives_is_next_to_a_literal(tmp_path: Pa
     tree = SourceTree.open(write_tar({"mod.py": text}, tmp_path / "tree.tar"))
     made = boundary_inputs([[["n"]]], hints_of([tree], "mod.py", "f"), 200)
     assert {"1", "2", "0"} <= {written(value) for (value,) in made}
+
+
+@pytest.mark.parametrize(
+    ("use", "given", "values"),
+    [
+        ("Unit[x.upper()]", "hours", {"days", "years"}),
+        ("Unit[x]", "HOURS", {"DAYS", "YEARS"}),
+        ("Unit(x)", "hourly", {"daily"}),
+        ("Unit.DAYS", "hours", set()),
+        ("Plain[x]", "hours", set()),
+        ("Unit[x]", "other", set()),
+    ],
+)
+def test_a_function_that_looks_up_an_enumeration_is_given_its_other_members(
+    tmp_path: Path, use: str, given: str, values: set[str]
+) -> None:
+    text = (
+        "class Unit(enum.StrEnum):\n    DAYS = 'daily'\n    HOURS = 'hourly'\n    YEARS = auto()\n"
+        f"class Plain:\n    DAYS, HOURS = 'dh'\ndef f(x):\n    return {use}\n"
+    )
+    tree = SourceTree.open(write_tar({"mod.py": text}, tmp_path / "tree.tar"))
+    made = boundary_inputs([[["s", given]]], hints_of([tree], "mod.py", "f"), 200)
+    assert {value[1] for (value,) in made} & {"days", "years", "DAYS", "YEARS", "daily"} == values
+
+
+@pytest.mark.parametrize(("test", "is_tried"), [("f is None", True), ("not f", True), ("callable(f)", False)])
+def test_an_object_that_may_be_none_is_replaced_with_what_is_false(
+    tmp_path: Path, test: str, is_tried: bool
+) -> None:
+    text = f"def f(f):\n    return {test}\n"
+    tree = SourceTree.open(write_tar({"mod.py": text}, tmp_path / "tree.tar"))
+    inputs = made([described([len])], hints_of([tree], "mod.py", "f"))
+    assert {"None", "''", "0"} & set(inputs) == ({"None", "''", "0"} if is_tried else set())
+
+
+def test_each_value_that_an_argument_had_replaces_others() -> None:
+    names = [f"n{number}" for number in range(12)]
+    examples = [described([number, name], number) for number, name in enumerate(names)]
+    inputs = boundary_inputs(examples, NO_HINTS, 200)
+    tried = {values[1][1] for values in inputs if values[1][1] in names}
+    assert len(tried) >= 8
+    rare = [[["s", "rare" if number == 1 else "usual"]] for number in range(100)]
+    draw, chance = like([values[0] for values in rare], NO_HINTS), Random(1)
+    assert [draw(chance) for _ in range(30)].count(["s", "rare"]) > 4
+
+
+def test_lines_of_texts_are_one_of_each_kind_the_shortest() -> None:
+    box = Box("# head\n# h\n\n> quote\n    x\n  \ty\n12. one\nabc\nd", "one line")
+    assert lines_in([described([[box]])]) == ("# h", "", "> quote", "  \ty", "12. one", "d")
+    assert lines_in([described(["a" * 81 + "\n"])]) == ("",)
+    assert lines_in([described(["# one line"])]) == ()
+
+
+def test_a_text_of_lines_is_given_lines_of_others() -> None:
+    hints = Hints(lines=("# h", "> q"))
+    inputs = made([described(["| a |\n| b |\n"])], hints)
+    for text in ("| a |\n| b |\n# h\n", "| a |\n> q\n", "# h\n| a |\n| b |\n"):
+        assert repr(text) in inputs
+    assert not [text for text in made([described(["ab"])], hints) if "h" in text]
+    drawn = varied([described(["a\nb\nc"])], 60, hints)
+    assert ["s", "a\n# h\nb\nc"] in [values[0] for values in drawn]
+
+
+def test_hints_of_two_functions_are_joined() -> None:
+    one = Hints((["i", "1"], ["s", "a"]), frozenset("s"), frozenset("n"), lines=("x",))
+    other = Hints(
+        (["s", "a"], ["n"]), frozenset("i"), frozenset("m"), True, frozenset(["KeyError"]), True, ("m",)
+    )
+    assert one.joined(other) == Hints(
+        (["i", "1"], ["s", "a"], ["n"]),
+        frozenset("si"),
+        frozenset("nm"),
+        True,
+        frozenset(["KeyError"]),
+        True,
+        ("m",),
+        ("x",),
+    )
+    many = Hints(tuple(["i", str(number)] for number in range(59)))
+    assert len(many.joined(one).literals) == len(many.joined(other).literals) == 60
 
 
 def test_a_function_that_may_be_called_is_replaced_with_ones_that_raise(tmp_path: Path) -> None:

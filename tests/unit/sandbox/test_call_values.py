@@ -54,6 +54,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Any:
         call_values.Absent,
         call_values.made_function,
         call_values.made_method,
+        call_values.named_object,
         call_values.set_state,
         call_values.set_contents,
     ):
@@ -65,6 +66,24 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Any:
         return found, absent
 
     return kept
+
+
+def _of_a_local_class() -> object:
+    class Local:
+        def __repr__(self) -> str:
+            return "REMOVED"
+
+    return Local()
+
+
+MISSING, REMOVED = object(), _of_a_local_class()
+
+
+def test_a_sentinel_of_a_module_stays_the_same_object(kept: Any) -> None:
+    found, absent = kept(Holder(items=[MISSING, REMOVED, object()]))
+    assert absent == 0
+    assert (found.items[0] is MISSING, found.items[1] is REMOVED) == (True, True)
+    assert found.items[2] is not MISSING
 
 
 def test_what_can_not_be_pickled_within_an_object_is_absent(kept: Any) -> None:

@@ -26,6 +26,8 @@ FINISH = {"e": "finish", "exit": 0}
 ODD: list[object] = [
     None, 7, "x", [], {}, {"e": 1}, {"e": "other"},
     {**CALL, "target": 9}, {**CALL, "target": -1}, {**CALL, "target": "0"}, {"e": "call"},
+    {**CALL, "e": "caller"}, {**CALL, "e": "caller", "path": "a.py", "first": "1"},
+    {**CALL, "e": "caller", "path": "a.py", "first": 1, "target": 1},
     {"e": "passed_over", "counts": 1}, {"e": "passed_over", "counts": [[]], "why": [""]},
 ]  # fmt: skip
 ODD_REPLIES: list[object] = [
@@ -81,6 +83,22 @@ def test_calls_are_recorded_by_target() -> None:
     (calls,) = recorded(CALL, {**CALL, "absent": 1}, passed_over, FINISH)
     assert (calls.module, calls.arguments, calls.incomplete) == ("shop", ["gA==", "gA=="], {1})
     assert (calls.passed_over, calls.why) == (2, "too large")
+
+
+def test_calls_of_callers_are_recorded_by_place() -> None:
+    caller = {**CALL, "e": "caller", "path": "a.py", "module": "a"}
+    lines = [
+        {**caller, "first": first, "arguments": str(n), "absent": n // 2} for n, first in enumerate((1, 9, 1))
+    ]
+    (calls,) = recorded(CALL, *lines, FINISH)
+    assert calls.arguments == ["gA=="]
+    assert {place: made.arguments for place, made in calls.callers.items()} == {
+        ("a.py", 1): ["0", "2"],
+        ("a.py", 9): ["1"],
+    }
+    both = calls.callers["a.py", 1]
+    assert (both.module, both.incomplete, both.some(2)) == ("a", {1}, both)
+    assert (both.some(1).arguments, both.some(1).incomplete) == (["0"], set())
 
 
 @pytest.mark.parametrize("odd", ODD, ids=str)

@@ -270,6 +270,14 @@ def test_retry_after_a_date() -> None:
     assert retry_after({}) is None
 
 
+@pytest.mark.parametrize("year", [1999, 2024, 2070])
+def test_a_date_to_retry_after_is_compared_with_the_hosts_own_clock(year: int) -> None:
+    date = f"Fri, 31 Dec {year} 23:5{{}} GMT"
+    assert retry_after({"retry-after": date.format("9:30"), "date": date.format("9:00")}) == 30.0
+    assert retry_after({"retry-after": date.format("8:00"), "date": date.format("9:00")}) == 0.0
+    assert retry_after({"retry-after": "2", "date": "nonsense"}) == 2.0
+
+
 def test_an_endpoint_that_wants_to_be_left_alone_for_hours_is_left() -> None:
     answer, waits, requests = retried(Answer("", 429, {"Retry-After": "7200"}))
     assert isinstance(answer, ChatFailure)
@@ -400,7 +408,7 @@ def test_a_reader_has_its_own_endpoint_or_that_of_other_models(tmp_path: Path) -
         ("", {"GISTPOINT_MODEL": "m", "OPENAI_BASE_URL": "http://x:99999"}, "address of the endpoint"),
         ("", {"GISTPOINT_MODEL": "m", "OPENAI_API_KEY": f"{KEY}\n{KEY}"}, "characters that no key has"),
         ("", {"GISTPOINT_MODEL": "m", "OPENAI_API_KEY": f"{KEY}é"}, "characters that no key has"),
-        (f"[llm]\napi_key = '{KEY}", {}, "not sound TOML"),
+        (f"[llm]\napi_key = '{KEY}", {}, "not valid TOML"),
         ("llm = 3", {}, "must be a table"),
         (f"[llm]\nsecret = '{KEY}'", {}, "'llm.secret' is not known"),
         (f"[lm]\napi_key = '{KEY}'", {}, "'lm' is not known"),

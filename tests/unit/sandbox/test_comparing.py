@@ -82,7 +82,7 @@ class _Runs:
         tree: SourceTree,
         inputs: Sequence[Any],
         describe: bool = False,
-        lines: bool = False,
+        lines: str = "",
         limit_s: float = CALL_LIMIT_S,
         budget_s: float | None = None,
     ) -> Replayed:
@@ -107,6 +107,8 @@ def compared(
     traced: Answer | None = None,
     reordered: Answer = same,
     source: bytes = SOURCE,
+    target: FunctionSpan = SPAN,
+    recorded: int = 1,
     **known: Any,
 ) -> tuple[EquivalenceReport, list[_Run]]:
     trees = []
@@ -115,8 +117,8 @@ def compared(
         write_tar(SourceTree(path, {}).with_files({"shop.py": text}), path)
         trees.append(SourceTree.open(path))
     runs = _Runs(repair, traced or repair, reordered, repaired=trees[1], **known)
-    calls = RecordedCalls("shop", [1, [], False, False, ["n"]], ["gAFLBy4="])
-    report = _FunctionComparison(trees[0], trees[1], SPAN, calls, runs).report()
+    calls = RecordedCalls("shop", [1, [], False, False, ["n"]], ["gAFLBy4="] * recorded)
+    report = _FunctionComparison(trees[0], trees[1], SPAN, calls, runs, target).report()
     return report, runs.made
 
 
@@ -137,6 +139,36 @@ def test_only_varied_calls_of_the_original_have_a_short_limit_and_a_budget(tmp_p
         (False, 0.5, 10.0),
         (True, CALL_LIMIT_S, None),
     }
+
+
+def test_recorded_calls_of_a_caller_have_a_budget_too(tmp_path: Path) -> None:
+    target = FunctionSpan("shop.py", "cost", 5, 6)
+    first = [compared(tmp_path, same, target=chosen)[1][0].budget_s for chosen in (SPAN, target)]
+    assert first == [None, 5.0]
+
+
+@pytest.mark.parametrize("target", [SPAN, FunctionSpan("shop.py", "cost", 5, 6)])
+def test_a_caller_without_a_recorded_call_that_counts_is_not_varied(
+    tmp_path: Path, target: FunctionSpan
+) -> None:
+    def lost(n: int) -> ReplayOutcome:
+        return ReplayOutcome("lost", "no name") if n == RECORDED else same(n)
+
+    report, runs = compared(tmp_path, same, original=lost, target=target)
+    is_varied = any(set(run.numbers) != {RECORDED} for run in runs)
+    assert (report.verdict is Equivalence.NOT_COMPARABLE, is_varied) == ((target != SPAN), (target == SPAN))
+
+
+def test_recorded_calls_that_are_not_reached_are_not_repeated(tmp_path: Path) -> None:
+    def spent(n: int) -> ReplayOutcome | None:
+        reached.append(n)
+        return same(n) if len(reached) <= 2 else None
+
+    reached: list[int] = []
+    report, runs = compared(tmp_path, same, original=spent, recorded=5)
+    assert report.passed_over >= 3
+    of_repair = [run.numbers for run in runs if run.of_repair and run.numbers[0] == RECORDED]
+    assert of_repair[0] == [RECORDED] * 2
 
 
 def test_calls_have_the_usual_limit_if_it_is_unknown_how_long_they_take(tmp_path: Path) -> None:
@@ -274,8 +306,8 @@ def test_an_exception_that_only_one_version_lets_through_differs_if_both_call_th
     write_tar(SourceTree(path, {}).with_files({"shop.py": SOURCE}), path)
     tree = SourceTree.open(path)
     calls = RecordedCalls("shop", [1, [], False, False, ["n"]], ["gAFLBy4="])
-    comparison = _FunctionComparison(tree, tree, SPAN, calls, lambda *_, **__: Replayed())
-    found = comparison._counts(PLANTED, False, original, repair)
+    comparison = _FunctionComparison(tree, tree, SPAN, calls, lambda *_, **__: Replayed(), SPAN)
+    found = comparison._is_compared(PLANTED, False, original, repair)
     pair = comparing._Pair(PLANTED, 0, original, repair, False)
     assert (found and pair.differs) is differs
 

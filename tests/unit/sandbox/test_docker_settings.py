@@ -19,7 +19,7 @@ from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.docker.containers import ContainerSettings, host_settings
 from gistpoint.sandbox.backends.docker.conversation import (
     BrokenFramesError,
-    Course,
+    FollowedRun,
     StreamFrame,
     _take_frame,
     read_frames,
@@ -207,7 +207,7 @@ def test_the_sdk_is_not_loaded_before_it_is_used():
 
 @pytest.mark.parametrize("payload", [b"", b"[]", b"{}", b'{"exit": "x"}', b"[" * 5_000, b"\xff"])
 def test_an_end_of_another_form_is_like_a_stream_that_breaks_off(payload: bytes) -> None:
-    course = Course(ResultLines(RunLimits(), lambda line: None), Tail(100))
-    assert _take_frame(StreamFrame("E", payload), course)
-    assert (course.stop, course.exit_code) == (None, None)
-    assert "in a form that" in course.complaint
+    followed = FollowedRun(ResultLines(RunLimits(), lambda line: None), Tail(100))
+    assert _take_frame(StreamFrame("E", payload), followed)
+    assert (followed.stop, followed.exit_code) == (None, None)
+    assert "in a form that" in followed.complaint

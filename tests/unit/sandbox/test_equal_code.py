@@ -19,7 +19,7 @@ COPY = "count = 1\ndef price(x):\n    return x + count\n"
 @contextmanager
 def traced(watch: CallWatch) -> Iterator[None]:
     outer = sys.gettrace()
-    watch.look(sys.settrace)
+    watch.trace_with(sys.settrace)
     try:
         yield
     finally:
@@ -40,7 +40,8 @@ def test_calls_of_a_copy_in_another_file_are_not_those_of_the_target(
         functions[name] = names["price"]
     assert functions["a"].__code__ == functions["b"].__code__
     found: list[str] = []
-    order = {"ids": [], "targets": [[f"{target}.py", "price", 2, 3]], "most": 10}
+    targets = [[f"{target}.py", "price", 2, 3]]
+    order = {"ids": [], "first": [], "targets": targets, "most": 10, "test_files": []}
     watch = CallWatch(order, str(tmp_path), lambda kind, **values: found.append(values["module"]))
     with traced(watch):
         functions[first](1)

@@ -8,13 +8,13 @@ import pytest
 
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.sandbox.backends.base import Ended, Stop
-from gistpoint.sandbox.gistruns.transcripts import ProgramTranscript, Seen, TestsTranscript
+from gistpoint.sandbox.gistruns.transcripts import ObservedRun, ProgramTranscript, TestsTranscript
 
 LISTS = ("modules", "functions", "made", "made_elsewhere", "processes", "stand_ins", "equals", "lines")
 FORGED = ("5", "true", "null", '{"a": 1}', "[" * 5_000, "nothing", '"text"', "9" * 5_000)
 
 
-def concluded(*notes: dict[str, object], exit: object = 0) -> Seen:
+def concluded(*notes: dict[str, object], exit: object = 0) -> ObservedRun:
     transcript = ProgramTranscript()
     records = [
         {"e": "note", "kind": "begin"},

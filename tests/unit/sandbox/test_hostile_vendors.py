@@ -93,7 +93,7 @@ def test_any_member_may_have_any_type(api: ChatApi) -> None:
     settings = EndpointSettings("m", "http://h", ApiKey(KEY), api=api)
     bodies = 0
     for body in [*with_odd_members(whole(api)), *with_odd_members(failed(api)), *ODD]:
-        data = settings.withheld.taken_out_of(json.loads(json.dumps(body)))
+        data = settings.withheld.removed_from(json.loads(json.dumps(body)))
         reply = read.reply_of(data, settings, 10)
         read.error_problem(400, data)
         bodies += 1

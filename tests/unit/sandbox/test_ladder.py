@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from shelves import declare
 
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.sandbox import ladder
@@ -68,9 +69,7 @@ class Plugin:
 
 def test_backends_of_other_packages_are_used_by_name_alone(monkeypatch):
     found = [Plugin()]
-    monkeypatch.setattr(
-        "importlib.metadata.entry_points", lambda *, group: found if group == "gistpoint.backends" else []
-    )
+    declare(monkeypatch, "gistpoint.backends", found)
     assert ladder.choose("elsewhere", consented=False).name == "strong"
     assert "elsewhere" not in ladder.builtin_backends()
     found[0].name = "bwrap"
@@ -98,9 +97,7 @@ class Unprobed(PlainBackend):
 def test_a_backend_of_another_package_that_fails_is_named(monkeypatch, made, why):
     plugin = Plugin()
     plugin.load = lambda: made
-    monkeypatch.setattr(
-        "importlib.metadata.entry_points", lambda *, group: [plugin] if group == "gistpoint.backends" else []
-    )
+    declare(monkeypatch, "gistpoint.backends", [plugin])
     with pytest.raises(SandboxUnavailableError, match=f"elsewhere does not work here: .*{why}"):
         ladder.choose("elsewhere", consented=False)
     monkeypatch.setattr(ladder, "builtin_backends", dict)

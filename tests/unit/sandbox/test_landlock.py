@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import platform
@@ -17,6 +18,7 @@ from gistpoint.sandbox.backends.resources import DiskWatch
 from gistpoint.sandbox.backends.seccomp import filter_program
 from gistpoint.sandbox.layout import MountPaths
 from gistpoint.sandbox.limits import RunLimits
+from gistpoint.sandbox.payload import confinement
 from gistpoint.sandbox.payload.confinement import landlock_version, rights_of
 
 INSIDE = Path(landlock.__file__).parent.parent / "payload"
@@ -156,3 +158,16 @@ def test_root_shows_what_is_needed_and_covers_the_rest(tmp_path):
     done = subprocess.run(script, capture_output=True, text=True, check=False)
     assert done.stdout == "61190 ['inner'] here\n", (done.stderr, platform.release())
     assert (closed / "secret").read_text() == "not for you"
+
+
+def test_a_path_that_could_not_be_opened_for_lack_of_files_ends_the_confinement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    confinement._allow(-1, str(tmp_path / "missing"), 0)  # a missing path is skipped
+
+    def refused(*_: object) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(os, "open", refused)
+    with pytest.raises(OSError, match="open files"):
+        confinement._allow(-1, str(tmp_path), 0)

@@ -61,7 +61,7 @@ class Driven:
     def attempt(self, seat: Seat) -> None:
         words = [sys.executable, "-c", self._code, str(self._seen)]
         with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            self.done = mini._Conversation(seat, process).held()
+            self.done = mini._Conversation(seat, process).conduct()
 
 
 def home_of(folder: Path) -> Home:

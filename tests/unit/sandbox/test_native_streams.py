@@ -164,6 +164,29 @@ def test_a_reply_that_breaks_off_is_the_endpoint_s_failure_and_costs_what_it_rep
     assert (cut.problem, cut.usage.prompt_tokens) == (ChatProblem.NO_CONNECTION, failure.usage.prompt_tokens)
 
 
+ERRORS: dict[ChatApi, dict[str, Any]] = {
+    "anthropic": {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+    "gemini": {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}},
+}
+
+
+@pytest.mark.parametrize("api", ["anthropic", "gemini"])
+@pytest.mark.parametrize("ends", ["with an error", "without an end", "in silence"])
+def test_a_reply_that_is_lost_in_the_middle_costs_what_was_received(api: ChatApi, ends: str) -> None:
+    body = {
+        "anthropic": message([{"type": "text", "text": "x" * 3_000}], usage=USAGE).body,
+        "gemini": candidate([{"text": "x" * 3_000}, {"text": "More"}], usage=COUNTS).body,
+    }[api]
+    events = message_events(body)[:-3] if api == "anthropic" else candidate_events(body)[:-1]
+    blocks = [*(streamed([*events, ERRORS[api]] if ends == "with an error" else events).blocks or ())]
+    last: list[Any] = [5.0] if ends == "in silence" else []
+    failure = asked(api, Answer(blocks=[*blocks, *last]), silence_s=0.5)
+    assert isinstance(failure, ChatFailure)
+    assert failure.usage.prompt_tokens == (66 if api == "anthropic" else 50)
+    assert failure.usage.completion_tokens >= 990
+    assert failure.usage.estimated
+
+
 @pytest.mark.parametrize("api", ["anthropic", "gemini"])
 def test_silence_is_limited_before_a_reply_and_within_it(api: ChatApi) -> None:
     began = streamed(EVENTS[api][:4]).blocks or ()

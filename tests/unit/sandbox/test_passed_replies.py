@@ -144,7 +144,7 @@ GENERATED = {
 )
 def test_a_reply_is_read_in_every_api(path: str, body: bytes, reasoning: int) -> None:
     turn = reply_in(path, {"tools": [{"name": "read"}]}, body, 0.25)
-    assert turn is not None
+    assert isinstance(turn, ModelTurn)
     (call,) = turn.tool_calls
     assert (call.id, call.name, json.loads(call.arguments)) == ("c1", "read", CALL)
     assert (turn.content, turn.reasoning, turn.model, turn.request_id) == ("I look.", "hm", "m", "msg_1")
@@ -177,11 +177,56 @@ def test_what_asks_for_no_reply_is_no_turn() -> None:
 def test_missing_usage_is_estimated_from_the_texts() -> None:
     body = {"choices": [{"message": {"content": "x" * 300}, "finish_reason": "stop"}]}
     turn = reply_in("/chat/completions", {"messages": "y" * 3_000}, json.dumps(body).encode(), 0.0)
-    assert turn is not None
+    assert isinstance(turn, ModelTurn)
     assert turn.usage.estimated
     assert turn.usage.prompt_tokens >= 1_000
     assert turn.usage.completion_tokens == 100
     assert turn.reasoning is UNSET
+
+
+def usage_with(path: str, body: object) -> Usage:
+    turn = reply_in(path, {"messages": "y" * 3_000}, json.dumps(body).encode(), 0.0)
+    assert isinstance(turn, ModelTurn)
+    return turn.usage
+
+
+def completed(*texts: str, **usage: Any) -> dict[str, Any]:
+    choices = [{"index": index, "message": {"content": text}} for index, text in enumerate(texts)]
+    return {"choices": choices, "usage": usage} if usage else {"choices": choices}
+
+
+def test_a_relayed_reply_is_counted_as_gistpoints_own_is() -> None:
+    xai = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 35}
+    xai["completion_tokens_details"] = {"reasoning_tokens": 20}  # type: ignore[assignment]
+    assert usage_with("/chat/completions", completed("a", **xai)) == Usage(10, 25, 0, 20)
+    paid = {"prompt_tokens": 10, "completion_tokens": 5, "cost": 0.25}
+    assert usage_with("/chat/completions", completed("a", **paid)).cost_usd == 0.25
+    ticks = {"input_tokens": 10, "output_tokens": 5, "cost_in_usd_ticks": 25_000_000}
+    response = {"object": "response", "output": [], "usage": ticks}
+    assert usage_with("/responses", response).cost_usd == 0.0025
+    zero = usage_with("/chat/completions", completed("x" * 300, prompt_tokens=0, completion_tokens=0))
+    assert (zero.estimated, zero.prompt_tokens > 1_000, zero.completion_tokens) == (True, True, 100)
+    thought = {"promptTokenCount": 10, "totalTokenCount": 30, "thoughtsTokenCount": 20}
+    candidates = [{"finishReason": "MAX_TOKENS"}]
+    generated = {"candidates": candidates, "usageMetadata": thought}
+    assert usage_with(":generateContent", generated) == Usage(10, 20, 0, 20)
+    most = {"prompt_tokens": 1 << 60, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 99}}
+    odd = usage_with("/chat/completions", completed("a", **most))
+    assert (odd.estimated, odd.prompt_tokens < 2_000) == (True, True)
+
+
+def test_further_replies_to_a_request_are_neither_read_nor_free() -> None:
+    whole = reply_in("/chat/completions", {}, json.dumps(completed("a", "b" * 300)).encode(), 0.0)
+    chunks = [{"choices": [{"index": index, "delta": {"content": text}}]} for index, text in
+              ((0, "I "), (1, "b" * 300), (0, "look."), (1, "b"))]  # fmt: skip
+    pieces = reply_in("/chat/completions", {}, streamed(*chunks), 0.0)
+    candidates = [{"content": {"parts": [{"text": text}]}, "index": index} for index, text in
+                  enumerate(("a", "b" * 300))]  # fmt: skip
+    generated = reply_in(":generateContent", {}, json.dumps({"candidates": candidates}).encode(), 0.0)
+    for turn, text in ((whole, "a"), (pieces, "I look."), (generated, "a")):
+        assert isinstance(turn, ModelTurn)
+        assert turn.content == text
+        assert turn.usage.completion_tokens > 100
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from gistpoint.sandbox.payload.plain_sides import (
     CannotTravelError,
     ProcessSide,
     Shared,
-    Unseen,
+    UnseenNameError,
     name_of,
     type_name,
 )
@@ -234,6 +234,17 @@ def test_plain_values_arrive_as_they_were_on_either_side(value: object) -> None:
     assert shape(wire.answer(there)[0]) == shape(value)
 
 
+@pytest.mark.parametrize(
+    "text", [chr(0xD83D) + chr(0xDE00), "a\udbff\udfffb", "\ud83d", "\ude00\ud83d", "\U0001f600"]
+)
+def test_signs_that_json_would_merge_stay_apart(text: str) -> None:
+    wire = Wire(learnt(type_name(Name)))
+    values = [text, {text: [text]}, (text,), Name(text), ValueError(text)]
+    for found in (wire.ask(*values), wire.answer(*wire.ask(*values))):
+        plain, held, row, name, error = found
+        assert [plain, *held, *held[text], *row, str(name), *error.args] == [text] * 6
+
+
 @examples(25)
 @given(st.integers(1, 6), st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=15))
 def test_shared_and_circular_references_stay_so(count: int, edges: list[tuple[int, int]]) -> None:
@@ -316,6 +327,34 @@ def trouble() -> TroubleError:
     return made
 
 
+def raised(make: Callable[[], Any]) -> Any:
+    try:
+        make()
+    except Exception as error:
+        return error
+
+
+def in_context(*, shown: bool) -> TroubleError:
+    made = TroubleError(7, hint="more")
+    try:
+        try:
+            raise KeyError("k", thing())
+        except KeyError as missing:
+            raise LookupError("first", 1) from missing
+    except LookupError as error:
+        made.__context__ = error
+    made.__suppress_context__ = not shown
+    return made
+
+
+def seen_context(found: BaseException) -> object:
+    first = found.__context__
+    assert first is not None
+    second = first.__context__
+    assert second is not None
+    return repr(first), type(second), second.args, second.__context__, found.__suppress_context__
+
+
 def sized(kind: type, text: Any, place: int) -> Any:
     made = kind(text)
     made.seek(place)
@@ -338,6 +377,20 @@ OBJECTS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
         lambda: FileNotFoundError(2, "no", "f"),
         lambda found: (type(found), found.filename),
     ),
+    "context": (lambda: in_context(shown=True), lambda found: seen_context(found)[:2]),
+    "context that is not shown": (
+        lambda: in_context(shown=False),
+        lambda found: (repr(found.__context__), found.__suppress_context__),
+    ),
+    "without a context": (
+        lambda: KeyError("k"),
+        lambda found: (found.__context__, found.__suppress_context__),
+    ),
+    "name of an import": (
+        lambda: ImportError("no", name="a.b", path="/c"),
+        lambda found: (found.args, found.name, found.path),
+    ),
+    "name of an attribute": (lambda: raised(lambda: (5).nothing), lambda found: found.name),  # type: ignore[attr-defined]
     "error of a codec": (lambda: UnicodeDecodeError("ascii", b"x", 0, 1, "r"), str),
     "enumeration": (lambda: Colour.GREEN, lambda found: found is Colour.GREEN),
     "flags": (lambda: Loud.LOW | Loud.HIGH, lambda found: (type(found), found.value)),
@@ -372,6 +425,10 @@ OBJECTS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
     "logger": (lambda: logging.getLogger("a.b"), lambda found: found is logging.getLogger("a.b")),
     "constants": (lambda: [NotImplemented, Ellipsis], repr),
     "odd floats": (lambda: (-0.0, math.nan, -math.inf, 5e-324), repr),
+    "signs of what is no number": (
+        lambda: (math.nan, -math.nan),
+        lambda found: [math.copysign(1, part) for part in found],
+    ),
     "weak reference": (lambda: (SENTINEL, weakref.ref(Thing)), lambda found: found[1]() is Thing),
 }
 
@@ -503,6 +560,20 @@ HOSTILE: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "skipped": ([["#", -5]], {"-5": ["exception", "_pytest.outcomes:Skipped", ["t", []], {}, None]}),
     "exception that is none": ([["#", -5]], {"-5": ["exception", "builtins:exec", ["t", []], {}, None]}),
     "exception with odd arguments": ([["#", -5]], {"-5": ["exception", "builtins:OSError", 5, {}, None]}),
+    **{
+        f"exception with {words}": (
+            [["#", -5]],
+            {"-5": ["exception", "builtins:OSError", ["t", []], {}, None, "OSError", context]},
+        )
+        for words, context in {
+            "an odd context": 5,
+            "an odd sign of a context": [1, []],
+            "a context that is none": [False, [["t", []]]],
+            "a context without parts": [False, [["c"]]],
+            "a context of a number": [False, [["c", 5, "KeyError", ["t", []]]]],
+            "a context of many": [False, [["c", "builtins:KeyError", "KeyError", ["t", []]]] * 9],
+        }.items()
+    },
     "exception with an odd cause": ([["#", -5]], {"-5": ["exception", "builtins:OSError", ["t", []], {}, 5]}),
     "method": ([["m", ["#", 3], "method"]], {}),
     "method of a container": ([["m", ["#", 1], "clear"]], {}),
@@ -541,8 +612,6 @@ HOSTILE: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "node without contents": ([["#", -5]], {"-5": ["object"]}),
     "hidden method": ([["#", -5]], {"-5": [*OBJECT, {"method": 1}, "", None]}),
     "hidden property": ([["#", -5]], {"-5": [*OBJECT, {"shown": 1}, "", None]}),
-    "hidden value of the class": ([["#", -5]], {"-5": [*OBJECT, {"unit": "m"}, "", None]}),
-    "hidden nothing of the class": ([["#", -5]], {"-5": [*OBJECT, {"limit": 1e9}, "", None]}),
     "hidden comparison": ([["#", -5]], {"-5": [*OBJECT, {"__eq__": 1}, "", None]}),
     "hidden class": ([["#", -5]], {"-5": [*OBJECT, {"__class__": 1}, "", None]}),
     "hidden dictionary": ([["#", -5]], {"-5": [*OBJECT, {"__dict__": 1}, "", None]}),
@@ -557,7 +626,7 @@ def test_a_forged_message_is_refused_and_changes_nothing(name: str) -> None:
     assert list(wire.tests.objects) == [1, 2, 3]
     roots, heap = HOSTILE[name]
     made = Counting.made
-    with pytest.raises((CannotTravelError, Unseen)):
+    with pytest.raises((CannotTravelError, UnseenNameError)):
         decoded(wire.tests, {"roots": roots, "heap": heap}, 1)
     assert (items, held, vars(given_thing), Counting.made) == ([1], {"a": 1}, {"value": 1}, made)
     assert type(given_thing) is Thing
@@ -608,10 +677,94 @@ def test_what_the_true_function_never_changed_is_not_changed(change: Callable[..
     attributes = set(vars(given_thing))
     change(*there)
     wire.answer(None)
-    assert wire.learned.unmade
+    assert wire.learned.has_unmade_change
     assert set(vars(given_thing)) == attributes
     assert (items, held, given_thing.value, list(given_thing.row)) == ([1], {"a": 1}, 1, [1])  # type: ignore[attr-defined]
     assert given_thing.error.__cause__ is None  # type: ignore[attr-defined]
+
+
+class Crate:
+    def __init__(self, items: list[int]) -> None:
+        self.items = items
+
+    @functools.cached_property
+    def total(self) -> int:
+        return sum(self.items)
+
+
+@pytest.mark.parametrize("all_changes", [False, True])
+def test_what_a_cached_property_holds_is_left_out_at_first(all_changes: bool) -> None:
+    wire = Wire(learnt(type_name(Crate)))
+    wire.learned.all_changes = all_changes
+    crate = Crate([1, 2])
+    assert crate.total == 3
+    (found,) = wire.answer(crate)
+    assert ("total" in vars(found), found.total, wire.learned.has_unmade_change) == (all_changes, 3, True)
+
+
+CONTAINERS: list[Any] = [
+    collections.ChainMap({"a": 1}, {"b": 2}),
+    collections.UserDict(a=1),
+    collections.UserList([1]),
+    collections.UserString("x"),
+]
+
+
+@pytest.mark.parametrize("value", CONTAINERS, ids=lambda value: type(value).__name__)
+def test_containers_of_the_standard_library_arrive_without_having_been_seen(value: Any) -> None:
+    (found,) = Wire(learnt()).answer(value)
+    assert (type(found), found) == (type(value), value)
+
+
+@pytest.mark.parametrize("factory", [lambda: 1, plain_function, "x".upper], ids=["local", "named", "bound"])
+def test_a_new_dictionary_of_defaults_has_any_factory(factory: Any) -> None:
+    (found,) = Wire(learnt()).answer(collections.defaultdict(factory, a=1))
+    assert found == {"a": 1}
+    assert callable(found.default_factory)
+    with pytest.raises(UnseenNameError):
+        Wire(learnt()).answer([factory])
+
+
+ZERO, LOOSE = Crate([]), Crate([])
+LOOSE.slack = 9  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("true", [ZERO, Crate([1])], ids=["a constant", "a new object"])
+def test_a_constant_has_only_the_attributes_of_true_answers(true: Crate) -> None:
+    wire = Wire()
+    wire.answer(true)
+    known = learnt(*wire.learned.answers)
+    assert Wire(known).answer(ZERO) == [ZERO]
+    with pytest.raises(UnseenNameError):
+        Wire(known).answer(LOOSE)
+
+
+def record(**more: object) -> list[Any]:
+    return ["gistpoint.told", 30, "text", more]
+
+
+def test_what_belongs_to_a_log_record_is_repeated_if_the_true_function_has_it() -> None:
+    row = record(code=5, msg="other", exc_info=[type_name(TroubleError), "ValueError", "bad"])
+    logger, learning = logging.getLogger("gistpoint.told"), Wire()
+    sides = [learning, Wire(learnt(*_effects(record()))), Wire(learnt(*_effects(row)))]
+    found: list[Any] = [wire.learned.repeats(wire.tests.side, logger, row) for wire in sides]  # type: ignore[arg-type]
+    assert [getattr(each, "code", None) for each in found] == [5, None, 5]
+    assert [each.msg for each in found] == ["text"] * 3
+    assert [each.exc_info and (each.exc_info[0], str(each.exc_info[1])) for each in found] == [
+        (TroubleError, "bad"),
+        None,
+        (TroubleError, "bad"),
+    ]
+    assert [wire.learned.has_unmade_change for wire in sides] == [False, True, False]
+    for odd in (5, ["x"], ["x", 1, "y"]):
+        with pytest.raises(CannotTravelError):
+            learning.learned.repeats(learning.tests.side, logger, record(exc_info=odd))  # type: ignore[arg-type]
+
+
+def _effects(row: list[Any]) -> set[str]:
+    wire = Wire()
+    wire.learned.repeats(wire.tests.side, logging.getLogger(row[0]), row)  # type: ignore[arg-type]
+    return wire.learned.answers
 
 
 def plain_factory() -> int:
@@ -644,10 +797,10 @@ def test_the_arguments_of_an_exception_are_changed(is_known: bool) -> None:
     (there,) = wire.ask(given)
     there.note = 5
     wire.answer(None)
-    assert (given.note, given.args, learned.unmade) == (5, (1, [2]), False)  # type: ignore[attr-defined]
+    assert (given.note, given.args, learned.has_unmade_change) == (5, (1, [2]), False)  # type: ignore[attr-defined]
     there.args = (3,)
     wire.answer(None)
-    assert (given.args, learned.unmade) == ((3,) if is_known else (1, [2]), not is_known)
+    assert (given.args, learned.has_unmade_change) == ((3,) if is_known else (1, [2]), not is_known)
 
 
 def test_all_changes_are_made_where_they_are_to_be_judged() -> None:
@@ -659,7 +812,7 @@ def test_all_changes_are_made_where_they_are_to_be_judged() -> None:
     other.limit = other.value = 5
     wire.answer(None)
     assert (items, vars(given_thing)) == ([1, 2], {"value": 5, "limit": 5})
-    assert learned.unmade
+    assert learned.has_unmade_change
 
 
 @pytest.mark.parametrize(
@@ -683,7 +836,7 @@ def test_a_change_may_be_made_in_another_way(first: Any, second: Any, backwards:
         change(there)
         wire.answer(None)
         assert (given_thing.row, given_thing.table) in (([1, 2], {"a": [1]}), ([1], {"a": [1, 2]}))  # type: ignore[attr-defined]
-        assert not learned.unmade
+        assert not learned.has_unmade_change
 
 
 def other_class(name: str) -> Any:
@@ -724,7 +877,7 @@ def test_an_exception_of_an_unknown_class_arrives_as_the_built_in_one_that_it_ex
 @pytest.mark.parametrize("base", ["SystemExit", "BaseException", "exec", "list", "ValueError.mro", 5, ""])
 def test_no_other_built_in_class_is_taken_for_an_exception(base: object) -> None:
     heap = {"-5": ["exception", type_name(TroubleError), ["t", []], {}, None, base]}
-    with pytest.raises((CannotTravelError, Unseen)):
+    with pytest.raises((CannotTravelError, UnseenNameError)):
         decoded(Wire(KNOWN).tests, {"roots": [["#", -5]], "heap": heap}, 1)
 
 
@@ -744,7 +897,7 @@ def test_any_callable_arrives_as_a_function_where_the_true_one_answers_with_one(
     (found,) = wire.answer(value)
     assert type(found) is types.FunctionType
     assert wire.ask(found)[0] is value
-    with pytest.raises(Unseen):
+    with pytest.raises(UnseenNameError):
         Wire(KNOWN).answer(make())
 
 
@@ -783,9 +936,9 @@ def test_a_constant_of_the_library_is_an_object_of_its_class() -> None:
     assert travelled(Wire().submission, [CONSTANT])["roots"] == [["n", name]]
     assert Wire(learnt(type_name(Plain))).answer(CONSTANT)[0] is CONSTANT
     for known in ((), (type_name(Thing),), (f"{__name__}:FUNCTION",)):
-        with pytest.raises(Unseen):
+        with pytest.raises(UnseenNameError):
             Wire(learnt(*known)).answer(CONSTANT)
-    with pytest.raises(Unseen):
+    with pytest.raises(UnseenNameError):
         Wire(learnt("functools:partial")).answer(FUNCTION)
     learned = Learned(learning=True, answers=[], writes=[])
     Wire(learned).answer(CONSTANT)
@@ -797,7 +950,7 @@ def test_a_constant_of_the_library_is_an_object_of_its_class() -> None:
 @pytest.mark.parametrize("name", ["antigravity:fly", "this:s", f"{__name__}:NONE", f"{__name__}:", "x"])
 def test_no_module_is_imported_for_a_name_that_is_refused(name: str) -> None:
     before = set(sys.modules)
-    with pytest.raises(Unseen):
+    with pytest.raises(UnseenNameError):
         decoded(Wire(KNOWN).tests, {"roots": [["n", name]], "heap": {}}, 1)
     assert set(sys.modules) == before
 
@@ -807,6 +960,21 @@ def test_defaults_and_members_arrive_as_what_they_extend() -> None:
     found, member = wire.answer(collections.defaultdict(list, a=[1]), Loud.HIGH)
     assert (found["a"], found["b"]) == ([1], [])
     assert (type(member), member) == (int, 2)
+
+
+@pytest.mark.parametrize(("name", "value"), [("unit", "m"), ("unit", ["m"]), ("limit", 1e9), ("limit", [])])
+def test_a_default_that_is_overridden_arrives_only_with_all_changes(name: str, value: object) -> None:
+    node = value if type(value) is not list else ["t", value]
+    message = {"roots": [["#", -5]], "heap": {"-5": [*OBJECT, {name: node, "new": 1}, "", None]}}
+    learned = learnt(type_name(Thing))
+    (found,) = decoded(Wire(learned).tests, message, 1)
+    assert vars(found) == {"new": 1}
+    assert learned.has_unmade_change
+    learned.all_changes = True
+    (found,) = decoded(Wire(learned).tests, message, 1)
+    assert vars(found) == {name: tuple(value) if type(value) is list else value, "new": 1}
+    (found,) = decoded(Wire(learnt(type_name(Thing), f"{type_name(Thing)}.{name} hidden")).tests, message, 1)
+    assert name in vars(found)
 
 
 def test_an_attribute_that_repeats_the_classs_hides_nothing() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gistpoint.core.errors import SandboxUnavailableError
-from gistpoint.sandbox.backends.base import BackendProbe, complaint_of
+from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, Stop, complaint_of
 from gistpoint.sandbox.ladder import choose, diagnose
 from gistpoint.tui.cli import main
 
@@ -78,3 +78,17 @@ def test_doctor_reports_that_it_could_not_try(
     shown = capsys.readouterr()
     assert "could not be tried" in shown.err
     assert "works" not in shown.out
+
+
+class Late(Probed):
+    """A backend whose command does not end in time."""
+
+    def run(self, command: Command, *, on_line: object) -> Ended:
+        self.command = command
+        return Ended(Stop.TIMED_OUT, None, "", command.timeout_s)
+
+
+def test_a_probe_waits_for_a_busy_machine_and_says_that_no_answer_came() -> None:
+    backend = Late()
+    assert complaint_of(backend) == "it gave no answer within 30 s"  # type: ignore[arg-type]
+    assert backend.command.patience >= 10

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import builtins
 import collections
 import contextlib
+import contextvars
 import dataclasses
 import decimal
 import io
 import json
 import locale
+import logging
 import os
 import random
 import signal
+import socket
 import sys
 import threading
 import types
+import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from gistpoint.sandbox.payload import plain_data as plain
+from gistpoint.sandbox.payload import plain_sides as sides
 from gistpoint.sandbox.payload.process_state import _READ, EarlierCalls, ProcessState
-from gistpoint.sandbox.payload.submission_server import SubmissionServer
+from gistpoint.sandbox.payload.submission_server import SubmissionServer, _is_changed
 
 
 @contextlib.contextmanager
@@ -45,6 +54,34 @@ def _done(change: Callable[[], Any], undo: Callable[[], Any]) -> Iterator[None]:
         undo()
 
 
+@contextlib.contextmanager
+def _open_file() -> Iterator[None]:
+    with Path(os.devnull).open("rb"):
+        yield
+
+
+@contextlib.contextmanager
+def _filter() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        yield
+
+
+_VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("gistpoint_state")
+
+
+@contextlib.contextmanager
+def _context_variable() -> Iterator[None]:
+    mark = _VARIABLE.set("x")
+    yield
+    _VARIABLE.reset(mark)
+
+
+def _set(holder: object, name: str, value: object) -> contextlib.AbstractContextManager[None]:
+    old = getattr(holder, name)
+    return _done(lambda: setattr(holder, name, value), lambda: setattr(holder, name, old))
+
+
 def _changes() -> dict[str, contextlib.AbstractContextManager[None]]:
     folder, state, limit = Path.cwd(), random.getstate(), sys.getrecursionlimit()
     handler, precision, profile = (
@@ -55,6 +92,7 @@ def _changes() -> dict[str, contextlib.AbstractContextManager[None]]:
     environ, numbers = os.environ, locale.setlocale(locale.LC_ALL)
     mask = os.umask(0o22)
     os.umask(mask)
+    numbers_of, settings = np.random.get_state(), np.geterr()
     return {
         "the environment": _done(
             lambda: environ.update(GISTPOINT_TEST_STATE="x"), lambda: environ.pop("GISTPOINT_TEST_STATE")
@@ -86,6 +124,27 @@ def _changes() -> dict[str, contextlib.AbstractContextManager[None]]:
             lambda: setattr(sys, "stdin", None), lambda: setattr(sys, "stdin", sys.__stdin__)
         ),
         "the mode of new files": _done(lambda: os.umask(0o12), lambda: os.umask(mask)),
+        "the filters of warnings": _filter(),
+        "the settings of loggers": _set(logging.getLogger("gistpoint.state"), "level", 7),
+        "the hooks of the interpreter": _set(sys, "excepthook", print),
+        "the import hooks": _set(sys, "path_hooks", []),
+        "the arguments of the program": _set(sys, "argv", ["x"]),
+        "the built-in names": _done(
+            lambda: setattr(builtins, "gistpoint_state", 1), lambda: delattr(builtins, "gistpoint_state")
+        ),
+        "the open files": _open_file(),
+        "the context variables": _context_variable(),
+        "the timers": _done(
+            lambda: signal.setitimer(signal.ITIMER_PROF, 3600),
+            lambda: signal.setitimer(signal.ITIMER_PROF, 0),
+        ),
+        "the time limit of sockets": _done(
+            lambda: socket.setdefaulttimeout(3), lambda: socket.setdefaulttimeout(None)
+        ),
+        "the state of numpy's random numbers": _done(
+            np.random.random, lambda: np.random.set_state(numbers_of)
+        ),
+        "the settings of numpy": _done(lambda: np.seterr(over="raise"), lambda: np.seterr(**settings)),
     }
 
 
@@ -158,6 +217,45 @@ def test_what_nobody_changes_is_not_shared(make: Callable[[], object]) -> None:
     assert not any(state.is_shared([one], call) for call in range(3))
 
 
+class Named:
+    def __init__(self) -> None:
+        self.name = "x"
+
+    def __hash__(self) -> int:
+        return 1
+
+
+class NamedError(ValueError):
+    code = 1
+
+
+@pytest.mark.parametrize(
+    ("make", "attributes"), [(Named, {"name"}), (NamedError, {"args"}), (ValueError, set())]
+)
+def test_the_attributes_of_a_value_that_occurs_again_are_named(
+    make: Callable[[], object], attributes: set[str]
+) -> None:
+    state, one = ProcessState(), make()
+    assert not state.is_shared([one], 1)
+    assert state.values == set()
+    assert not state.is_shared([one], 2)
+    assert {name.rpartition(".")[2] for name in state.values} == attributes
+
+
+def test_an_exception_that_was_raised_is_not_kept() -> None:
+    state = ProcessState()
+
+    def raising() -> weakref.ref[Bag]:
+        bag = Bag()
+        try:
+            raise NamedError
+        except NamedError as error:
+            state.is_shared([error], 1)
+        return weakref.ref(bag)
+
+    assert raising()() is None
+
+
 def test_objects_of_earlier_calls_are_watched_within_bounds() -> None:
     looked: list[int] = []
     calls = EarlierCalls(lambda shared: bool(looked.append(shared.call)))
@@ -167,8 +265,10 @@ def test_objects_of_earlier_calls_are_watched_within_bounds() -> None:
         assert call not in looked
         looked.clear()
     assert len(calls.calls) == 20
-    calls.add(400, SimpleNamespace(objects=dict.fromkeys(range(51))))
-    assert 400 not in calls.calls
+    given, made = dict.fromkeys(range(1, 52)), dict.fromkeys(range(-51, 0))
+    assert calls.add(400, SimpleNamespace(objects=given, side=SimpleNamespace(step=-1)))
+    assert not calls.add(401, SimpleNamespace(objects=made, side=SimpleNamespace(step=-1)))
+    assert not {400, 401}.intersection(calls.calls)
     assert sum(calls.number % 16 == 0 for calls.number in range(200, 300)) < 10
 
 
@@ -187,8 +287,20 @@ def answers_of(*bodies: Callable[..., object], roots: list[list[Any]] | None = N
     return [answer.get("state") for answer in answers]
 
 
-AGAIN, EARLIER, LOCK = (
+def test_a_new_logger_and_one_that_drops_its_records_are_no_change() -> None:
+    state = ProcessState()
+    before = state.read()
+    logger = logging.getLogger(f"gistpoint.state.{os.getpid()}")
+    logger.addHandler(logging.NullHandler())
+    assert state.changed(before) == []
+    logger.addHandler(logging.StreamHandler())
+    assert state.changed(before) == ["the settings of loggers"]
+    logger.handlers.clear()
+
+
+AGAIN, GIVEN, EARLIER, LOCK = (
     ["an object that it answered with before"],
+    ["an object that an earlier call was given"],
     ["an object of an earlier call"],
     ["a lock that it was given"],
 )
@@ -222,6 +334,17 @@ def test_the_process_of_a_submission_reports_what_a_call_does_to_objects_of_anot
     assert found == [LOCK, None]
 
 
+def test_an_argument_of_an_earlier_call_is_not_answered_with() -> None:
+    known: list[Any] = []
+    given = [["#", 1]]
+    found = answers_of(
+        lambda x: known.append(x) or x, lambda: [*known[0]], lambda: (1, known), roots=[given, [], []]
+    )
+    assert found == [None, None, GIVEN]
+    found = answers_of(lambda x: x, lambda x: x, roots=[given, given])
+    assert found == [None, None], "an argument of the same call is no other object"
+
+
 def test_values_that_can_not_be_made_end_no_process() -> None:
     reading, writing = os.pipe()
     server = SubmissionServer({"functions": []}, "/", None, writing)  # type: ignore[arg-type]
@@ -239,3 +362,16 @@ def test_values_that_can_not_be_made_end_no_process() -> None:
         assert (answer["re"], answer["reason"]) == ("unplain", "not_plain_data"), answer
     server.handle({**call, "roots": [5]})
     assert json.loads(os.read(reading, 10_000))["roots"] == [1]
+
+
+def test_objects_that_stay_are_the_same_after_their_numbers_were_forgotten() -> None:
+    server = SubmissionServer({"functions": []}, "/", None, -1)  # type: ignore[arg-type]
+    shared, given = sides.Shared(server.side), [lambda: 0]
+    plain.Encoder(shared).message([given])
+    assert not _is_changed(shared)
+    server.side.kept.clear()
+    server.side.kept_numbers.clear()
+    assert not _is_changed(shared)
+    given.append(given[0])
+    assert _is_changed(shared)
+    assert not _is_changed(shared), "each change is reported once"

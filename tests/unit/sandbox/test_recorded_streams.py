@@ -12,10 +12,13 @@ from typing import Any, NamedTuple
 import pytest
 from scripted_endpoint import Answer, endpoint
 
+from gistpoint.core.attempts.events import ModelTurn
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.receiving import Received
 from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
+from gistpoint.sandbox.scaffolds.passed_replies import reply_in
+from gistpoint.sessions.formats.api_log._bodies import streamed
 
 STREAMS = Path(__file__).parents[2] / "data" / "streams"
 FANTASY = "charmbracelet/fantasy at f6d4d1e3, providertests/testdata/"
@@ -102,6 +105,25 @@ def test_a_recorded_reply(name: str, size: int) -> None:
     assert (reply.message.content, reply.message.reasoning) == (recorded.content, recorded.reasoning)
     assert reply.finish == recorded.finish
     assert reply.usage.estimated if recorded.usage is None else reply.usage == recorded.usage
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_recorded_reply_is_the_same_in_a_log_and_to_a_program(name: str) -> None:
+    recorded, body = REPLIES[name], (STREAMS / f"{name}.sse").read_bytes()
+    logged: Any = streamed(body.decode())
+    message = logged["choices"][0]["message"]
+    called = [(call["id"], call["function"]) for call in message.get("tool_calls", ())]
+    assert [(id, of["name"], of["arguments"]) for id, of in called] == [*recorded.calls]
+    assert (message.get("content") or "") == recorded.content
+    turn = reply_in("/chat/completions", {}, body, 0.0)
+    assert isinstance(turn, ModelTurn)
+    assert [(call.id, call.name, call.arguments) for call in turn.tool_calls] == [*recorded.calls]
+    assert (turn.content, turn.reasoning or "", turn.finish) == (
+        recorded.content,
+        recorded.reasoning,
+        recorded.finish,
+    )
+    assert recorded.usage is None or turn.usage == recorded.usage
 
 
 def whole_message(name: str) -> dict[str, Any]:

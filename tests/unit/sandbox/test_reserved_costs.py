@@ -11,7 +11,7 @@ from gistpoint.core.agents.settings import AgentSettings, TokenPrice, limited
 from gistpoint.core.chat import CHAT_APIS, ChatApi, ChatMessage, Sampling
 from gistpoint.sandbox.endpoints import anthropic_bodies, gemini_bodies
 from gistpoint.sandbox.endpoints.settings import OPENAI, EndpointSettings
-from gistpoint.sandbox.scaffolds.passed_replies import limit_in
+from gistpoint.sandbox.scaffolds.passed_replies import limit_in, replies_in
 
 PRICE = TokenPrice(1.0, 10.0, 0.5, 1.25)
 SAMPLINGS = [
@@ -75,9 +75,44 @@ def test_with_a_limit_on_costs_every_request_has_a_limit(sampling: Sampling) -> 
         ("/v1/chat/completions", {"max_tokens": "5"}, None),
         ("/v1beta/models/m:streamGenerateContent?alt=sse", {"generationConfig": {"maxOutputTokens": 3}}, 3),
         ("/v1beta/models/m:generateContent", {"generationConfig": []}, None),
+        ("/v1/chat/completions/", {"max_tokens": 5}, 5),
+        ("/v1/chat/completions", {"max_output_tokens": 5, "generationConfig": {"maxOutputTokens": 3}}, None),
+        ("/v1/messages", {"max_completion_tokens": 5}, None),
+        ("/v1/responses", {"max_tokens": 5}, None),
+        ("/v1beta/models/m:generateContent", {"max_tokens": 5}, None),
     ],
 )
 def test_the_limit_of_a_programs_own_request(
     path: str, request_body: dict[str, Any], limit: int | None
 ) -> None:
     assert limit_in(path, request_body) == limit
+
+
+@pytest.mark.parametrize(
+    ("path", "request_body", "replies"),
+    [
+        ("/v1/chat/completions", {}, 1),
+        ("/v1/chat/completions", {"n": 4}, 4),
+        ("/v1/chat/completions", {"n": 2, "best_of": 5}, 5),
+        ("/v1/chat/completions", {"n": "3"}, 3),
+        ("/v1/chat/completions", {"n": 3.0}, 3),
+        *(("/v1/chat/completions", {"n": odd}, 1) for odd in (None, 0, -2, "x", [2], 1e999, "nan", True)),
+        ("/v1/messages", {"n": 4}, 1),
+        ("/v1/messages/count_tokens", {"n": 4}, 1),
+        ("/v1beta/models/m:generateContent", {"generationConfig": {"candidateCount": 4}}, 4),
+        ("/v1beta/models/m:streamGenerateContent", {"generation_config": {"candidate_count": 4}}, 4),
+    ],
+)
+def test_each_reply_that_a_program_asks_for_is_reserved(
+    path: str, request_body: dict[str, Any], replies: int
+) -> None:
+    assert replies_in(path, request_body) == replies
+
+
+def test_several_replies_cost_their_tokens_each_and_the_prompt_once() -> None:
+    settings = AgentSettings(price=PRICE, context_tokens=128_000)
+    one, three = (settings.estimate_with(700, 500, replies).cost_usd for replies in (1, 3))
+    assert one == pytest.approx((700 * 1.25 + 500 * 10.0) / 1e6)
+    assert three == pytest.approx((700 * 1.25 + 3 * 500 * 10.0) / 1e6)
+    unlimited = settings.estimate_with(700, None, 2).cost_usd
+    assert unlimited == pytest.approx((700 * 1.25 + 2 * (128_000 - 700) * 10.0) / 1e6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shutil
 import struct
@@ -121,3 +123,20 @@ def test_a_damaged_file_harms_nobody(tmp_path_factory: pytest.TempPathFactory, d
     assert libraries_of([other], owner=folder) == {own}
     other.write_bytes(whole[: data.draw(st.integers(4, len(whole)))])
     assert libraries_of([other], owner=folder) <= {own}
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+def test_a_library_is_not_missing_because_files_ran_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    program = tmp_path / "program"
+    program.write_bytes(elf(needed="libone.so.1"))
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", refused)
+        with pytest.raises(OSError, match=re.escape(os.strerror(number))):
+            read_binary(program)
+    assert read_binary(program) is not None, "the failure is not remembered"

@@ -29,7 +29,7 @@ def test_requests_and_answers_are_kept_up_to_a_limit(
     request = {"do": "call", "function": 0, "roots": ["x" * requested]}
     for _ in range(10):
         assert run._answered(dict(request), asked)["roots"] == ["x" * answered]
-    assert asked.unkept
+    assert asked.has_unkept_calls
     kept = sum(len(json.dumps([part.request, part.answer])) for part in asked.exchanges)
     assert 1 <= len(asked.exchanges) < 10
     assert kept < LIMIT + 4_000

@@ -9,18 +9,20 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from scripted_endpoint import Answer, chunk, completion, endpoint, events_of
 
+from gistpoint.core import merging
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
-from gistpoint.sandbox.endpoints import events, merging, streamed
+from gistpoint.core.merging import EndlessReplyError
+from gistpoint.sandbox.endpoints import events, streamed
 from gistpoint.sandbox.endpoints.events import EventReader, ServerEvent
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.receiving import Received
 from gistpoint.sandbox.endpoints.replies import reply_of
 from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
-from gistpoint.sandbox.endpoints.transport import EndlessReplyError
 
 KEY = ApiKey("sk-secret-0123456789/abc")
 
@@ -35,7 +37,7 @@ def read(*blocks: bytes) -> ChatReply | ChatFailure:
     """Return the reply in blocks, read as the client reads it."""
     reply = received(*blocks)
     assert reply.complete
-    return reply_of(KEY.taken_out_of(reply.body()), None, 100)
+    return reply_of(KEY.removed_from(reply.body()), None, 100)
 
 
 def message(*chunks: object) -> ChatMessage:
@@ -144,7 +146,7 @@ def sent(draw: Any, chunks: Iterable[dict[str, Any]]) -> bytes:
 
 
 @given(st.data(), MESSAGE, FINISH, USAGE)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_any_reply_in_any_pieces_is_the_reply_sent_whole(
     data: st.DataObject, said: dict[str, Any], finish: str, usage: object
 ) -> None:
@@ -634,7 +636,6 @@ ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
 
 
 @given(st.lists(st.tuples(LINES, ENDS), max_size=8), st.lists(st.integers(0, 60), max_size=8))
-@settings(deadline=None)
 def test_events_are_the_same_however_their_bytes_arrive(
     lines: list[tuple[bytes, bytes]], places: list[int]
 ) -> None:

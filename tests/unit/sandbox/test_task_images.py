@@ -18,7 +18,7 @@ from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
 from gistpoint.sandbox.backends.docker import taskimages
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError
-from gistpoint.sandbox.backends.docker.taskimages import Found, ImageReport, Opened
+from gistpoint.sandbox.backends.docker.taskimages import ContainerFiles, ImageDistribution, ImageReport
 from gistpoint.sandbox.backends.plain import PlainBackend
 from gistpoint.sandbox.environments.images import ImageSpec, _fetched, fetch_image
 from gistpoint.sandbox.environments.store import EnvironmentStore
@@ -175,7 +175,7 @@ def test_runs_get_none_of_an_image_s_variables_but_those_listed() -> None:
 def test_the_interpreter_is_that_of_the_environment_testbed_else_on_the_path(
     files: tuple[str, ...], path: str, found: str | None
 ) -> None:
-    inside = Opened(engine_of(PlayedEngine({}, dict.fromkeys(files, b"#!"))), "one")
+    inside = ContainerFiles(engine_of(PlayedEngine({}, dict.fromkeys(files, b"#!"))), "one")
     image = image_of(Config={"Env": [f"PATH={path}"]})
     if found is None:
         with pytest.raises(EngineError) as caught:
@@ -189,7 +189,7 @@ def test_a_folder_is_copied_without_what_is_not_wanted_and_up_to_a_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     files = {"/srv/testbed/a.py": b"a" * 5000, "/srv/testbed/.git/config": b"x", "/srv/other": b""}
-    inside, target = Opened(engine_of(PlayedEngine({}, files)), "one"), io.BytesIO()
+    inside, target = ContainerFiles(engine_of(PlayedEngine({}, files)), "one"), io.BytesIO()
     inside.copy("/srv/testbed", target, keeps=lambda path: ".git" not in path)
     target.seek(0)
     with tarfile.open(fileobj=target) as archive:
@@ -226,11 +226,11 @@ def test_a_path_that_is_not_absolute_is_refused_before_an_engine_is_asked(
         fetch_image(ImageSpec("org/image", workdir, python), tmp_path)
 
 
-PYTEST = Found("pytest", "8.4.2", ("pluggy>=1.5",), "", own=False)
-OWN = Found("Shop", "2.1", (), "[pytest11]\nshop_fixtures = shop.testing\n", own=True)
+PYTEST = ImageDistribution("pytest", "8.4.2", ("pluggy>=1.5",), "", own=False)
+OWN = ImageDistribution("Shop", "2.1", (), "[pytest11]\nshop_fixtures = shop.testing\n", own=True)
 
 
-def fetched(tmp_path: Path, *distributions: Found, **more: Any) -> Any:
+def fetched(tmp_path: Path, *distributions: ImageDistribution, **more: Any) -> Any:
     folder = tmp_path / "testbed"
     (folder / "src" / "shop").mkdir(parents=True)
     (folder / "src" / "shop" / "__init__.py").write_text("")
@@ -239,7 +239,9 @@ def fetched(tmp_path: Path, *distributions: Found, **more: Any) -> Any:
 
 
 def test_an_image_becomes_a_repository_as_it_is_installed(tmp_path: Path) -> None:
-    plugin = Found("pytest-mock", "3.1", ("pytest",), "[pytest11]\npytest_mock = pytest_mock\n", own=False)
+    plugin = ImageDistribution(
+        "pytest-mock", "3.1", ("pytest",), "[pytest11]\npytest_mock = pytest_mock\n", own=False
+    )
     names = {"pytest": "/site/pytest"}
     found = fetched(
         tmp_path, OWN, PYTEST, plugin, roots=("src", "gone"), removed=("/site/a.pth",), importable=names
@@ -263,13 +265,13 @@ def test_an_image_becomes_a_repository_as_it_is_installed(tmp_path: Path) -> Non
     ("distributions", "said"),
     [
         ((OWN,), "has no pytest"),
-        ((OWN, Found("pytest", "7.4.0", (), "", own=False)), "has pytest 7.4.0; runs need"),
-        ((OWN, Found("pytest", "odd", (), "", own=False)), "has pytest odd"),
-        ((OWN, Found("pytest", "8.4", ("shop",), "", own=False)), "pytest needs shop"),
+        ((OWN, ImageDistribution("pytest", "7.4.0", (), "", own=False)), "has pytest 7.4.0; runs need"),
+        ((OWN, ImageDistribution("pytest", "odd", (), "", own=False)), "has pytest odd"),
+        ((OWN, ImageDistribution("pytest", "8.4", ("shop",), "", own=False)), "pytest needs shop"),
     ],
 )
 def test_an_image_without_a_usable_pytest_is_refused(
-    tmp_path: Path, distributions: tuple[Found, ...], said: str
+    tmp_path: Path, distributions: tuple[ImageDistribution, ...], said: str
 ) -> None:
     with pytest.raises(EnvironmentBuildError, match=said):
         fetched(tmp_path, *distributions)

@@ -361,7 +361,7 @@ def test_a_run_that_never_began_says_so():
     """Only the run's reporter can report the beginning; a line that another process wrote does not count."""
     silent, honest = Transcript(SECRET), Script().read()
     assert (silent.began, honest.began) == (False, True)
-    assert silent.conclude(1).reason == "The process left with status 1 before the tests began."
+    assert silent.conclude(1).reason == "The process exited with status 1 before the tests began."
     assert silent.conclude(-9).reason == "The process was ended by signal 9 before the tests began."
     assert not read([b'{"e": "begin", "n": 1}']).began
     assert not read(tagged([{"e": "start", "pytest": "8"}])).began

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_endpoint import reply
 
-from gistpoint.core.attempts.events import JournalEvent, Paused, ProcessStarted, Resumed
+from gistpoint.core.attempts.events import JournalEvent, ModelTurn, Paused, ProcessStarted, Resumed
+from gistpoint.sessions.agentruns.endpoint_times import EndpointTimes
 from gistpoint.sessions.agentruns.figure_lines import solved_line, summary_lines
 from gistpoint.sessions.agentruns.figures import (
     AttemptFigures,
-    endpoint_wait_ms,
     totals_of,
 )
 from gistpoint.sessions.agentruns.rates import pass_at, rate, repeat_lines, repeats_of
@@ -165,7 +165,21 @@ def test_the_wait_for_the_endpoint_ends_with_its_process() -> None:
             (70, Resumed()),
         ])
     ]  # fmt: skip
-    assert endpoint_wait_ms(events) == 400
+    assert EndpointTimes.of(events).waited_ms == 400
+
+
+def test_the_time_of_replies_to_requests_at_once_counts_once() -> None:
+    events = [
+        JournalEvent(number, data.type, at, at, data)
+        for number, (at, data) in enumerate([
+            (1_000, ModelTurn(turn=1, latency_ms=500)),
+            (1_500, ModelTurn(turn=2, latency_ms=1_200)),
+            (1_600, ModelTurn(turn=3, latency_ms=50)),
+            (40, ProcessStarted()),
+            (700, ModelTurn(turn=4, latency_ms=600)),
+        ])
+    ]  # fmt: skip
+    assert EndpointTimes.of(events).model_ms == 1_200 + 50 + 600
 
 
 def test_a_table_has_a_row_for_each_job_with_the_figures_of_its_journal(tmp_path: Path) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agent_runs import LOOK, RIGHT, WRONG, Home
-from scripted_endpoint import reply
+from fakes import FakeClock
+from scripted_endpoint import ScriptedModel, reply
 
 from gistpoint.core.attempts.results import AttemptResult
-from gistpoint.core.chat import ChatFailure, ChatProblem, Usage
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Usage
+from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.agentruns.condition import condition_facts, condition_parts
-from gistpoint.sessions.agentruns.figures import totals_of
+from gistpoint.sessions.agentruns.figures import AttemptFigures, totals_of
 from gistpoint.sessions.agentruns.following import RunFollower
+from gistpoint.sessions.agentruns.jobs import JobHalted, JobLost, JobStatus
 from gistpoint.sessions.agentruns.shown_attempts import NOT_BEGUN, PassedTests
-from gistpoint.sessions.agentruns.store import JobHalted, JobLost, JobStatus
 
 FAILS = ChatFailure(ChatProblem.SERVER_ERROR, "It answered 500.")
 
@@ -23,6 +28,43 @@ FAILS = ChatFailure(ChatProblem.SERVER_ERROR, "It answered 500.")
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
+
+
+FULL = Usage(100, 10, cached_tokens=40, written_tokens=9, reasoning_tokens=4, cost_usd=0.25, estimated=True)
+ASSIGNED_LATER = {"framework", "client_tools", "in_rates", "solved_at_worst", "solved_at_best"}
+"""The columns that `figures_of` adds to the rows of a whole run."""
+OF_OTHER_JOBS = {
+    "message",
+    "mixed",
+    "settled",
+    "settled_by",
+    "settled_why",
+    "worker",
+    "clock_ms",
+    "unread_calls",
+    "abandoned_s",
+}
+"""The columns that jobs at rest, whose model alone has worked on them, leave at their defaults."""
+
+
+@dataclass
+class WaitingModel(ScriptedModel):
+    """A scripted model that waits before each reply, which also takes some milliseconds."""
+
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def complete(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
+    ) -> ChatReply | ChatFailure:
+        with cancel.waiting():
+            cancel.sleep(0.0)
+            self.clock.advance(30_000)
+        time.sleep(0.005)
+        return super().complete(messages, tools, cancel=cancel)
 
 
 def follower_of(home: Home) -> RunFollower:
@@ -97,13 +139,22 @@ def test_only_attempts_under_way_are_kept_in_memory(home: Home) -> None:
 
 
 def test_the_figures_are_those_that_the_run_prints(home: Home) -> None:
-    home.script = (reply(LOOK), reply(RIGHT))
+    again = {"lost": Usage(70, 7, cost_usd=0.5), "retried": (ChatProblem.SERVER_ERROR,), "streamed": True}
+    malformed = reply(("list_directory", "{"), usage=FULL)
+    home.script = (replace(malformed, **again), reply(LOOK, usage=FULL), reply(RIGHT, usage=FULL))
+    home.model_of = lambda settings: WaitingModel(home.script, clock=home.clock)
     run = home.run(home.task(1), home.task(2), repeats=2)
     home.work(run)
-    run.append([JobLost(job=next(iter(run.jobs)), tokens=5, cost_usd=0.5)])
-    watched = totals_of([one.figures for one in follower_of(home).poll()])
-    printed = home.figures(run).totals
-    assert watched == printed
+    run.append([JobLost(job=next(iter(run.jobs)), tokens=5, cost_usd=0.5, seconds=2.0)])
+    watched = [one.figures for one in follower_of(home).poll()]
+    printed = home.figures(run)
+    assert totals_of(watched) == printed.totals
+    columns = set(AttemptFigures.__struct_fields__) - ASSIGNED_LATER
+    for column in columns:
+        assert [getattr(row, column) for row in watched] == [getattr(row, column) for row in printed.attempts]
+    without = AttemptFigures(task="", repeat=0, status="")
+    same = {column for column in columns if getattr(watched[0], column) == getattr(without, column)}
+    assert same == OF_OTHER_JOBS, "a column that no row fills proves nothing"
 
 
 def test_a_job_without_an_attempt_or_with_a_damaged_one_is_shown(home: Home) -> None:

@@ -19,8 +19,8 @@ from scripted_endpoint import reply
 from gistpoint.core.chat import ChatFailure, ChatProblem
 from gistpoint.sessions.agentruns.figure_lines import solved_line, summary_lines
 from gistpoint.sessions.agentruns.figures import AttemptFigures, RunFigures, outcomes_of, totals_of
+from gistpoint.sessions.agentruns.jobs import JobAttempt, JobEnded
 from gistpoint.sessions.agentruns.rates import OutcomeBounds
-from gistpoint.sessions.agentruns.store import JobAttempt, JobEnded
 from gistpoint.sessions.attempts import AttemptStore
 
 DOWN = ChatFailure(ChatProblem.SERVER_ERROR, "It answered 500.")

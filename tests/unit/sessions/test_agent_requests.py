@@ -29,17 +29,11 @@ from gistpoint.sandbox.endpoints.retrying import Backoff, RetryingModel
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sessions.agentruns.bounds import Acceptance
 from gistpoint.sessions.agentruns.figure_lines import summary_lines
-from gistpoint.sessions.agentruns.killed_requests import killed_request
+from gistpoint.sessions.agentruns.jobs import AgentJob, JobAsked, JobState, JobStatus
+from gistpoint.sessions.agentruns.killed_requests import killed_requests
 from gistpoint.sessions.agentruns.runner import AgentRunner
 from gistpoint.sessions.agentruns.settling import Decision, SettledAs
-from gistpoint.sessions.agentruns.store import (
-    AgentJob,
-    AgentRun,
-    AgentRunStore,
-    JobAsked,
-    JobState,
-    JobStatus,
-)
+from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore
 
 PRICE = TokenPrice(1000.0, 2000.0)
 LONG_S = 60.0
@@ -96,18 +90,25 @@ class DiesLate(Dies):
     """A model whose process dies 40 s after it has sent a request; it has written heartbeats."""
 
     home: Home | None = None
+    jump_ms: int = 0
+    """By how much the date jumps in that time."""
 
     def complete(self, messages: Any, tools: Any, *, cancel: CancelToken = NEVER) -> ChatReply | ChatFailure:
         if len(self.seen) + 1 == self.at:
             assert self.home is not None
             self.home.clock.advance(40_000)
+            self.home.clock._utc += self.jump_ms
             cancel.check()
         return super().complete(messages, tools, cancel=cancel)
 
 
-def test_the_time_of_a_killed_request_is_not_the_model_s(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("jump_ms", [0, 3_600_000, -3_600_000])
+def test_the_time_of_a_killed_request_is_not_the_model_s_even_if_a_clock_jumps(
+    jump_ms: int, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(loop, "_HEARTBEAT_S", 0.0)
-    run = killed(home, DiesLate(2, before=False, home=home))
+    run = killed(home, DiesLate(2, before=False, home=home, jump_ms=jump_ms))
+    assert home.figures(run).attempts[0].lost_s == 40.0
     (state,) = run.jobs.values()
     assert home.attempts.summary(state.attempt).state.clock.thinking == 40_000
     home.work(run)
@@ -209,16 +210,16 @@ def test_a_process_that_dies_while_it_waits_has_lost_only_what_failed() -> None:
     job = JobState(AgentJob("j", "t"), asked=asked)
     events = [JournalEvent(1, "heartbeat", 9_000, 0, Heartbeat())]
     state = AttemptState()
-    whole = killed_request(job, state, events)
+    whole = killed_requests(job, state, events)
     assert whole is not None
-    assert (whole.tokens, whole.seconds) == (570, 10.5)
+    assert (whole.tokens, whole.seconds) == (570, 2.5)
     waiting = msgspec.structs.replace(state, pause=Pause(PauseReason.ENDPOINT_WAIT, "", 0))
-    failed = killed_request(job, waiting, events)
+    failed = killed_requests(job, waiting, events)
     assert failed is not None
     assert (failed.tokens, failed.seconds) == (70, 2.5)
     again = job.after(failed)
     assert (again.lost_tokens, again.lost_s, again.asked) == (70, 2.5, None)
-    assert killed_request(again, state, events) is None
+    assert killed_requests(again, state, events) is None
 
 
 @dataclass

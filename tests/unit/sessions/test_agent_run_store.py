@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,15 +14,9 @@ from agent_runs import Home
 
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.chat import Sampling
-from gistpoint.sessions.agentruns.store import (
-    AgentRunError,
-    JobAttempt,
-    JobEnded,
-    JobHalted,
-    JobStatus,
-    RunSettings,
-    job_of,
-)
+from gistpoint.sessions.agentruns import store
+from gistpoint.sessions.agentruns.jobs import JobAttempt, JobEnded, JobHalted, JobStatus
+from gistpoint.sessions.agentruns.store import AgentRun, AgentRunError, RunSettings, job_of
 
 FULL = RunSettings(
     model="m-1",
@@ -104,17 +102,66 @@ def test_what_a_newer_version_writes_is_left_out_and_what_is_broken_is_named(tmp
 def test_one_process_works_on_a_run_and_can_be_asked_to_stop(tmp_path: Path) -> None:
     home = Home(tmp_path)
     run = home.run(home.task())
-    run.ask_to_stop()
-    assert not run.worked_on
-    with run.held():
+    assert not run.ask_to_stop()
+    (run.folder / "stop").touch()
+    with run.held(at_work=True):
         assert run.worked_on
         assert not run.stop_asked  # a request from before its start is not meant for it
         with pytest.raises(AgentRunError, match="Another process"), home.runs.open("r").held():
             pass
-        home.runs.open("r").ask_to_stop()
+        assert home.runs.open("r").ask_to_stop()
         assert run.stop_asked
     assert not run.worked_on
-    assert not run.stop_asked
+    assert not run.ask_to_stop()
+
+
+@pytest.mark.parametrize("at", ["starting", "locked", "read"])
+def test_a_request_to_stop_a_process_that_just_begins_is_not_lost(
+    at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(tmp_path)
+    run, reached, asked = home.run(home.task()), threading.Event(), list[bool]()
+
+    def slow(own: Callable[..., Any]) -> Callable[..., Any]:
+        def slowly(*given: Any, **named: Any) -> Any:
+            if threading.current_thread() is worker:
+                reached.set()
+                time.sleep(0.3)
+            return own(*given, **named)
+
+        return slowly
+
+    def works() -> None:
+        with home.runs.starting("r"):
+            if at == "starting":
+                reached.set()
+                time.sleep(0.3)
+            with run.held(at_work=True):
+                until = time.monotonic() + 20
+                while not run.stop_asked and time.monotonic() < until:
+                    time.sleep(0.01)
+                asked.append(run.stop_asked)
+
+    worker = threading.Thread(target=works)
+    if at == "locked":
+        monkeypatch.setattr(Path, "unlink", slow(Path.unlink))
+    elif at == "read":
+        monkeypatch.setattr(AgentRun, "reload", slow(AgentRun.reload))
+    worker.start()
+    assert reached.wait(20)
+    assert home.runs.open("r").ask_to_stop()
+    worker.join()
+    assert asked == [True]
+
+
+def test_a_process_that_only_decides_jobs_is_not_asked_to_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_BEGINNING_S", 0.1)
+    home = Home(tmp_path)
+    run = home.run(home.task())
+    with run.held():
+        assert not home.runs.open("r").ask_to_stop()
 
 
 def test_files_that_can_not_be_opened_are_named(tmp_path: Path) -> None:
@@ -134,3 +181,9 @@ def test_a_role_that_there_is_not_is_told_before_a_job_begins(tmp_path: Path) ->
     file.write_text(file.read_text().replace('role = "baseline"', 'role = "king"'))
     with pytest.raises(AgentRunError, match=r"r/run\.toml can't be read: 'king'"):
         Home(tmp_path).runs.open("r")
+
+
+def test_a_new_limit_on_the_cost_is_kept(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.run(home.task()).limit_cost(2.5)
+    assert home.runs.open("r").document.max_cost_usd == 2.5

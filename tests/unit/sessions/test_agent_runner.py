@@ -31,8 +31,9 @@ from gistpoint.sandbox.endpoints.retrying import Backoff, RetryingModel
 from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
 from gistpoint.sandbox.endpoints.throttle import HostGate, Throttle, ThrottledModel
 from gistpoint.sessions.agentruns.bounds import BoundedRunner, Purse, Slots
+from gistpoint.sessions.agentruns.jobs import JobAttempt, JobStatus
 from gistpoint.sessions.agentruns.runner import AgentRunner
-from gistpoint.sessions.agentruns.store import AgentRun, JobAttempt, JobStatus
+from gistpoint.sessions.agentruns.store import AgentRun
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, read_journal
 
 LONG_S = 60.0

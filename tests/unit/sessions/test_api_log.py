@@ -218,7 +218,7 @@ def test_a_result_of_a_batch_is_a_run_without_a_prompt(tmp_path: Path) -> None:
 def test_records_without_a_conversation_are_counted(tmp_path: Path) -> None:
     counted = {"request": {"url": "/v1/messages/count_tokens"}, "response": {"body": {"input_tokens": 5}}}
     document = opened(tmp_path / "log", [exchanges()[0], counted])
-    assert document.warnings == ("1 records hold no request to a model and no reply; they are left out.",)
+    assert document.warnings == ("Left out: 1 record with neither a request to a model nor a reply.",)
 
 
 @pytest.mark.parametrize("spent", [10**400, 1e299, -1e299, float("nan"), True, "5", None])

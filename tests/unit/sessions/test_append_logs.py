@@ -20,7 +20,8 @@ from gistpoint.core.generation.spending import SetSpending
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason, StateFile, StateFileError
 from gistpoint.core.logs import files, is_held, take, torn_path
 from gistpoint.core.study.operations import StudyOperation
-from gistpoint.sessions.agentruns.store import AgentJob, AgentRunStore, RunSettings
+from gistpoint.sessions.agentruns.jobs import AgentJob
+from gistpoint.sessions.agentruns.store import AgentRunStore, RunSettings
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ReviewOperation
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, read_journal

@@ -50,6 +50,40 @@ def test_the_last_version_of_a_record_counts(kind: str, tmp_path: Path) -> None:
     assert shown(grown) == shown(written_lines(tmp_path / "once", records))
 
 
+def test_a_result_that_was_written_before_its_call_is_paired(tmp_path: Path) -> None:
+    def record(type: str, *blocks: dict[str, Any], **more: Any) -> dict[str, Any]:
+        return {"type": type, "sessionId": "s", "message": {"content": [*blocks], **more}}
+
+    def call(id: str) -> dict[str, Any]:
+        return {"type": "tool_use", "id": id, "name": "Bash", "input": {"command": f"run {id}"}}
+
+    def result(id: str) -> dict[str, Any]:
+        return {"type": "tool_result", "tool_use_id": id, "content": f"output of {id}"}
+
+    document = written_lines(
+        tmp_path / "run",
+        [
+            record("user", {"type": "text", "text": "Fix it."}),
+            record("user", result("cut off")),
+            record("user", result("t1")),
+            record("assistant", call("t1"), id="m1"),
+            record("user", result("t3")),
+            record("assistant", call("t2"), id="m2"),
+            record("assistant", call("t3"), id="m3"),
+            record("user", result("t2")),
+        ],
+    )
+    steps = [([call.id for call in step.calls], [one.text for one in step.results], "unpaired" in step.flags)
+             for step in document.steps()]  # fmt: skip
+    assert steps == [
+        ([], [], False),
+        ([], ["output of cut off"], True),
+        (["t1"], ["output of t1"], False),
+        (["t3"], ["output of t3"], False),
+        (["t2"], ["output of t2"], False),
+    ]
+
+
 def test_reviews_keep_the_numbers_of_steps_that_were_copies(tmp_path: Path) -> None:
     records = named([record for record in claude_session() if isinstance(record, dict)])
     asked = next(record for record in records if record.get("type") == "user")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from recorded_runs.assistants import copilot_request, copilot_running
 from recorded_runs.written import written, written_lines
 
 from gistpoint.sessions.formats.copilot.copilot_chat import FORMAT
 from gistpoint.sessions.records.model import Actor, StepKind, TextScope, parts_of
 from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.searching import Query, search_document
 
 
 def test_a_round_is_a_step_and_its_calls_have_their_results(tmp_path: Path) -> None:
@@ -87,3 +89,16 @@ def test_what_comes_after_a_chat_is_a_step_even_if_it_is_no_request(tmp_path: Pa
     document = open_run(path, known=FORMAT)
     assert [step.index for step in document.steps()] == [0]
     assert document.header.format == "copilot-chat"
+
+
+@pytest.mark.parametrize("details", [[{"value": "a = 1"}, {"value": "b = 2"}], {"output": "a = 1\nb = 2"}])
+def test_the_output_of_a_call_is_its_result_in_either_form(tmp_path: Path, details: object) -> None:
+    request = copilot_running()
+    part = next(part for part in request["response"] if part.get("kind") == "toolInvocationSerialized")
+    part.pop("toolSpecificData", None)
+    part["resultDetails"] = details
+    run = written(tmp_path / "chat", {"responderUsername": "GitHub Copilot", "requests": [request]})
+    texts = [result.text for step in run.steps() for result in step.results]
+    assert any("a = 1" in text and "b = 2" in text for text in texts)
+    found = list(search_document(run, Query("b = 2")))
+    assert [hit.scope for hit in found] == [TextScope.RESULT]

@@ -16,12 +16,14 @@ from planted_runs import plant
 from recorded_runs import make_all
 
 from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
-from gistpoint.sessions.records.model import Actor, ByteRange, Result, Run, RunCall, Step, StepKind
+from gistpoint.sessions.records.model import Actor, ByteRange, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.runs.causes import LONGEST, error_line, normalised
 from gistpoint.sessions.runs.digest import AnswerShape, Digester, Happening, RunDigest, digest_of
 from gistpoint.sessions.runs.happened import happened_words
+from gistpoint.sessions.runs.kept import kept_of
 from gistpoint.sessions.runs.named_tests import failing_in, outcomes_in
 from gistpoint.sessions.runs.opening import list_runs, open_run
+from gistpoint.sessions.runs.rendering import show
 from gistpoint.tui import cli
 
 
@@ -339,3 +341,26 @@ def test_edits_and_test_runs_are_counted_by_call() -> None:
     together = Step(0, Actor.AGENT, kind_of(calls), ByteRange("", 0, 1), calls=calls, edits=edits_of(calls))
     found = digest(together)
     assert (found.calls, found.edits, found.test_runs) == (4, 2, 2)
+
+
+def test_tokens_and_cost_of_the_steps_are_those_of_a_run_that_records_none(tmp_path: Path) -> None:
+    make_all(tmp_path)
+    derived = set()
+    for listed in list_runs([tmp_path]):
+        if listed.header is None:
+            continue
+        document = open_run(listed.name, known=listed.format)
+        run = kept_of(document, listed.header).run
+        recorded, steps = document.header, list(document.steps())
+        spent = sum((step.tokens for step in steps), start=Tokens())
+        costs = [step.cost for step in steps if step.cost is not None]
+        if recorded.tokens:
+            assert run.tokens == recorded.tokens
+        elif spent.prompt is None or spent.completion is None:
+            assert not run.tokens
+        else:
+            assert (run.tokens, "tokens" in run.derived) == (spent, True)
+            assert f"tokens       ~{spent.prompt} / {spent.completion}" in show(document)
+            derived.add(run.format)
+        assert run.cost == (recorded.cost if recorded.cost is not None or not costs else sum(costs))
+    assert {"openhands", "debug-gym", "dataset-rows"} <= derived

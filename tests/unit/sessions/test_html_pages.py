@@ -10,6 +10,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from recorded_runs.events import openhands_v0
 
 from gistpoint.sessions.exports.html import page as page_module
 from gistpoint.tui.cli import main
@@ -76,7 +77,7 @@ def test_pages_in_files_leave_out_nothing_and_a_stream_reports_what_it_leaves_ou
     texts = printed.out.count("characters are not on this page")
     left_out = texts * (len(long) + len("message 00000 ") - page_module.LONGEST)
     assert texts >= 4
-    assert f"The page leaves out {left_out:,} characters of {texts} texts; with -o FILE" in printed.err
+    assert f"The page leaves out {left_out:,} characters of {texts} texts; -o FILE" in printed.err
 
 
 def test_a_page_is_not_written_over_the_run(tmp_path: Path, capsys: Captured) -> None:
@@ -92,7 +93,7 @@ def test_another_file_is_not_replaced_by_a_page_and_old_pages_go(tmp_path: Path,
     others = tmp_path / "it.page-2.html"
     others.write_text("<p>mine</p>")
     assert main(["convert", str(run), "--to", "html", "-o", str(target)]) == 2
-    assert "would be a page of the run, but it is another file" in capsys.readouterr().err
+    assert "which is another file" in capsys.readouterr().err
     assert others.read_text() == "<p>mine</p>"
     assert not target.exists()
     others.unlink()
@@ -114,3 +115,36 @@ def test_a_device_gets_one_page_even_if_a_shell_sends_it_to_a_file(tmp_path: Pat
     text = (tmp_path / "out").read_text(encoding="utf-8")
     assert text.count('<details class="step') == 1_001
     assert 'class="pages"' not in text.partition("<main>")[2]
+
+
+@pytest.mark.parametrize(("name", "warns"), [("page", True), ("page.txt", True), ("page.HTM", False)])
+def test_a_name_that_browsers_take_for_plain_text_is_reported(
+    tmp_path: Path, name: str, warns: bool, capsys: Captured
+) -> None:
+    run = long_run(tmp_path / "run.json", 3)
+    assert main(["convert", str(run), "--to", "html", "-o", str(tmp_path / name)]) == 0
+    warning = f"gistpoint: {name} does not end in .html, so browsers show the page as plain text.\n"
+    assert capsys.readouterr().err == (warning if warns else "")
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("given", ["text", "html", "markdown"])
+def test_headers_have_the_sums_of_the_steps(tmp_path: Path, given: str, capsys: Captured) -> None:
+    run = tmp_path / "run.json"
+    run.write_text(json.dumps(openhands_v0()))
+    words = ["show", str(run)] if given == "text" else ["convert", str(run), "--to", given]
+    assert main(words) == 0
+    header = capsys.readouterr().out.replace("<dt>", "").replace("</dt><dd>", " ")
+    assert re.search(r"tokens +~5 / 2\b", header)
+
+
+def test_rules_that_slow_a_page_apply_only_without_scripts(tmp_path: Path) -> None:
+    target = tmp_path / "run.html"
+    assert main(["convert", str(long_run(tmp_path / "run.json", 3)), "--to", "html", "-o", str(target)]) == 0
+    text = target.read_text(encoding="utf-8")
+    with_scripts = re.sub(r"<noscript>.*?</noscript>", "", text, flags=re.DOTALL)
+    assert ":root:has(" in text
+    assert ":has(" not in with_scripts
+    assert not re.search(r"sheet|\.disabled = true", with_scripts), (
+        "the script leaves style sheets as they are"
+    )

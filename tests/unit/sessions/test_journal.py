@@ -31,7 +31,7 @@ from gistpoint.core.errors import AttemptError
 from gistpoint.core.logs import files, line_hash, torn_path
 from gistpoint.sessions import journal as journals
 from gistpoint.sessions.heads import Head, HeadFile, head_path, read_head
-from gistpoint.sessions.journal import JOURNAL, JournalWriter, encode, read_journal
+from gistpoint.sessions.journal import JOURNAL, JournalWriter, decoded, encode, read_journal
 
 JSON = st.recursive(
     st.none()
@@ -343,7 +343,7 @@ def test_second_writer_is_refused_until_the_first_has_closed(tmp_path: Path) -> 
     with pytest.raises(AttemptError, match="open in another window or process"):
         JournalWriter(tmp_path, FakeClock())
     code = (
-        "import sys\nfrom pathlib import Path\nfrom gistpoint.core.attempts.clock import SystemTime\n"
+        "import sys\nfrom pathlib import Path\nfrom gistpoint.core.machine_time import SystemTime\n"
         "from gistpoint.core.errors import AttemptError\nfrom gistpoint.sessions.journal import JournalWriter\n"
         "try:\n    JournalWriter(Path(sys.argv[1]), SystemTime()).close()\nexcept AttemptError:\n    sys.exit(3)\n"
     )
@@ -412,3 +412,32 @@ def test_a_journal_of_newer_events_is_read_and_not_resumed(tmp_path: Path, data:
 def test_missing_journal_is_told(tmp_path: Path) -> None:
     with pytest.raises(AttemptError, match="is missing"):
         read_journal(tmp_path / JOURNAL)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda text: text.encode(),
+        lambda text: b" " + text.encode() + b" \t",
+        lambda text: b"\xef\xbb\xbf" + text.encode(),
+        lambda text: text.encode("utf-16"),
+        lambda text: text.replace('{"seq"', '{ "seq"').encode(),
+        lambda text: text.encode() + b"{}",
+        lambda text: text[:-1].encode(),
+        lambda text: text.replace("noted", "\ud800").encode("utf-8", "surrogatepass"),
+        lambda text: text.replace('"noted"', "NaN").encode(),
+        lambda text: text.encode().replace(b"noted", b"\xff"),
+    ],
+)
+def test_a_line_is_an_event_if_it_is_json(form: Any) -> None:
+    data = {"text": "noted"}
+    text = json.dumps({"seq": 1, "type": "other", "utc_ms": 2, "mono_ms": 3, "prev": "", "data": data})
+    line = form(text)
+    try:
+        value = json.loads(line)
+    except ValueError:
+        assert decoded(line) is None
+    else:
+        event = decoded(line)
+        assert event is not None
+        assert repr(event.data.written()) == repr(value["data"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import REPAIR, build_services, build_task
@@ -14,6 +16,7 @@ from fakes import FakeClock
 
 from gistpoint.core.attempts.events import GiveUpCode
 from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.attempts.results import AttemptResult
 from gistpoint.core.running import RunContext
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.attempt_outcomes import AcceptPass, RejectPass, accept_pass, reject_pass
@@ -116,6 +119,53 @@ def test_every_writers_change_shows_at_once(services: Services, tmp_path: Path) 
     then(lambda: shutil.rmtree(place))
     index = services.locations.lists / "attempts.sqlite"
     assert row.attempt_id.encode() not in index.read_bytes()
+
+
+def test_a_journal_of_the_same_size_and_second_shows_at_once(services: Services) -> None:
+    opened = services.start(build_task(services.locations.tasks))
+    opened.close()
+    path = opened.journal.path
+    before, times = compared_rows(services), path.stat()
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b'"role":"', b'"role":!', 1))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (times.st_size, times.st_mtime_ns)
+    (row,) = compared_rows(services)
+    assert [row] != before
+    assert row.result is AttemptResult.NOT_SOLVED
+
+
+def test_rows_come_from_the_index_unless_another_file_changes_them(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, clock = build_task(services.locations.tasks), services.clock
+    assert isinstance(clock, FakeClock)
+    reviews = ReviewStore(services.locations.reviews, clock)
+    names = []
+    for _ in range(3):
+        clock.advance(1_000)
+        opened = services.start(task)
+        if len(names) < 2:
+            opened.attempt.call("submit_attempt", {"func_code": REPAIR})
+        opened.close()
+        names.append(opened.journal.path.parent.name)
+    reject_pass(services.attempts, reviews, RejectPass(attempt=names[0], why="x"))
+    rows = compared_rows(services)
+    asked: list[str] = []
+    whole = AttemptStore._outlined
+
+    def outlined(store: AttemptStore, name: str, *others: Any, **more: Any) -> Any:
+        asked.append(name)
+        return whole(store, name, *others, **more)
+
+    monkeypatch.setattr(AttemptStore, "_outlined", outlined)
+    assert list(fresh(services, index=True).listed()) == rows
+    assert asked == names[:1], "that one was ruled on; the others passed or are unfinished"
+    opened = services.resume(names[2])
+    asked.clear()
+    assert next(fresh(services, index=True).listed()).outcome.startswith("open in")
+    assert asked == names[2:]
+    opened.close()
 
 
 def test_the_newest_rows_need_no_older_journals(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,7 +184,7 @@ def test_toml_that_would_take_hours_or_a_traceback_is_refused(tmp_path: Path, te
     with pytest.raises(tomllib.TOMLDecodeError):
         soon(lambda: parsed_toml(text))
     (tmp_path / SETTINGS_FILE).write_text(text)
-    with pytest.raises(UserError, match="sound TOML"):
+    with pytest.raises(UserError, match="valid TOML"):
         soon(lambda: read_user_settings(tmp_path))
 
 

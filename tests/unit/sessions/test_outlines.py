@@ -72,10 +72,10 @@ def test_outlines_say_what_whole_journals_say_and_are_read_from_the_disk_the_nex
 
     solved = first[-1].attempt_id
     with closing(sqlite3.connect(index_of(store))) as index:
-        (row,) = index.execute("SELECT row FROM rows WHERE key = ?", (solved,)).fetchone()
-        changed = msgspec.msgpack.decode(row)
-        changed[1][0] = 7
-        index.execute("UPDATE rows SET row = ? WHERE key = ?", (msgspec.msgpack.encode(changed), solved))
+        (outline,) = index.execute("SELECT value FROM cells WHERE key = ?", (solved,)).fetchone()
+        changed = msgspec.msgpack.decode(outline)
+        changed[0] = 7
+        index.execute("UPDATE cells SET value = ? WHERE key = ?", (msgspec.msgpack.encode(changed), solved))
         index.commit()
     again = {s.attempt_id: s for s in fresh(services).outlines()}
     assert again[solved].started_utc_ms == 7, "the journal was read again"

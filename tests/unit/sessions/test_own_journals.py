@@ -131,7 +131,7 @@ def test_journals_of_earlier_versions_open_the_same_way(tmp_path: Path) -> None:
     path.write_text("\n".join(lines) + "\n")
     steps = list(open_run(path).steps())
     assert [(step.label, step.text) for step in steps] == [
-        ("attempt_started", "The journal does not hold the brief: it was made by an earlier version."),
+        ("attempt_started", "The journal does not contain the brief: it was made by an earlier version."),
         ("idle_prompt", "for 150 s\nanswered: I was working"),
     ]
     assert steps[0].state["attempt"]["task_id"] == "t"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,9 @@ def test_an_attempt_is_told_by_its_work_its_waste_and_when_it_came_to_the_functi
     assert (reached.read, reached.seen, reached.edited) == (4, 5, 6)
     assert (found.repeated.steps, found.reverted.steps, found.wasted) == ([2], [8], 2)
     assert found.submissions.steps == [run.step for run in found.test_runs] == [6, 7, 8]
+    unmet = replace(found, reached=(replace(reached, seen=None, edited=None),))
+    words = "\n".join(line.text for line in drawn(Run("x"), unmet, 100))
+    assert "① file read at step 5 (40%) · ② never seen · ③ never edited" in words
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,14 @@ import pytest
 from held_studies import Held
 from hostile import HOSTILE
 from study_folders import judge_of
+from study_rows import World, study_data
 
+from gistpoint.core.analysis.catalogue import analyses
 from gistpoint.core.analysis.flow import participant_flow
+from gistpoint.core.analysis.running import run_analyses
 from gistpoint.core.attempts.events import PauseReason
 from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.study.data import ReviewDecision, ReviewerDecision
 from gistpoint.core.study.ledger import person_sha256
 from gistpoint.core.study.operations import (
     ERASED,
@@ -33,6 +37,9 @@ from gistpoint.core.study.operations import (
     TimesCorrected,
     Withdrawn,
 )
+from gistpoint.sessions.annotations.keys import attempt_key
+from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
+from gistpoint.sessions.annotations.reviews import ExcludeReason, RunVerdict
 from gistpoint.sessions.exports.study.registry import StudyExport, study_exporter
 from gistpoint.sessions.studies.pseudonyms import KEY, PRIVATE, Pseudonyms, key_of, monday
 from gistpoint.sessions.studies.public import public_data
@@ -292,3 +299,50 @@ def test_weeks_begin_on_monday() -> None:
     assert monday(1_789_990_000_000) == 1_789_948_800_000
     assert monday(1_789_948_800_000) == 1_789_948_800_000
     assert monday(1_789_948_799_999) == 1_789_948_800_000 - 7 * 86_400_000
+
+
+def test_published_data_give_the_numbers_of_the_report() -> None:
+    world = World(
+        people=10, tasks=14, per_person=12, cap=25.0, assisted=True, metric_slope=0.5, model_rate=0.5
+    )
+    rows, metrics = world.rows(3)
+    decisions = [
+        ReviewerDecision(row.attempt, name, kind)
+        for place, row in enumerate(rows)
+        if not row.solver
+        for name, kind in zip(
+            ("Zoe", "anna", "Bert"),
+            (list(ReviewDecision)[place * n // 3 % 3] for n in (1, 2, 4)),
+            strict=True,
+        )
+    ]
+    data = study_data(rows, metrics=metrics, decisions=tuple(decisions))
+    known = [one for one in analyses() if one.id != "time-mixed"]
+    found = run_analyses(data, known)
+    published = run_analyses(public_data(data, Pseudonyms.of(data, b"key")), known)
+    numbers = [
+        {f"{ran.analysis.id}/{key}": number for ran in made for key, number in ran.findings.numbers.items()}
+        for made in (found, published)
+    ]
+    assert {"agreement/R1 and R3", "bp-5/people, alone/remove/code_lines"} <= numbers[0].keys()
+    assert numbers[0].keys() == numbers[1].keys()
+    for key, number in numbers[0].items():
+        ends = [(one.value, one.low, one.high, *(one.iid or ())) for one in (number, numbers[1][key])]
+        assert ends[0] == pytest.approx(ends[1], rel=1e-6), key
+
+
+def test_published_decisions_are_under_other_names(tmp_path: Path) -> None:
+    held = _held(tmp_path)
+    attempt = held.load().data.rows[0].attempt
+    store = ReviewStore(held.folder.root / "reviews", held.clock)
+    Reviewer(store, "zoe").verdict(
+        attempt_key(attempt), RunVerdict.EXCLUDE, reasons=(ExcludeReason.SHORTCUT,)
+    )
+    Reviewer(store, "anna").verdict(
+        attempt_key(attempt), RunVerdict.ACCEPT_CORRECTED_TIME, corrected_time_s=5
+    )
+    files = _written(held, tmp_path / "out")
+    rows = [(row["reviewer"], row["decision"], row["active_s"]) for row in _table(files, "decisions")]
+    assert rows == [("R01", "accept", "5.000"), ("R02", "reject_pass", "")]
+    assert b"zoe" not in b"".join(files.values())
+    assert not [finding for finding in audit_public(held.folder, tmp_path / "out") if not finding.note]

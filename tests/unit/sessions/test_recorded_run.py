@@ -13,8 +13,9 @@ from gistpoint.core.attempts.state import attempt_result
 from gistpoint.core.demo.tasks import demo_task, recorded_by_model
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.agentruns.figures import figures_of
+from gistpoint.sessions.agentruns.jobs import JobStatus
 from gistpoint.sessions.agentruns.recorded import RECORDED_RUN, open_recorded_run, recorded_attempt
-from gistpoint.sessions.agentruns.store import AgentRunError, AgentRunStore, JobStatus, RunSettings
+from gistpoint.sessions.agentruns.store import AgentRunError, AgentRunStore, RunSettings
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.journal import journal_in
 

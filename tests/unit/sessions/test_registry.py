@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from project_files import ROOT
 from recorded_runs import make_all
-from shelves import install_package
+from shelves import declare, install_package
 
 import gistpoint.sessions.formats as folder
 from gistpoint.core.errors import UserError
@@ -58,9 +58,7 @@ def test_the_guide_lists_the_formats_that_have_a_reader() -> None:
 def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     point = EntryPoint("turtle", f"{__name__}:TURTLE", registry.ENTRY_POINTS)
     monkeypatch.setattr(EntryPoint, "load", lambda self: TURTLE)
-    monkeypatch.setattr(
-        "importlib.metadata.entry_points", lambda group: [point] if group == registry.ENTRY_POINTS else []
-    )
+    declare(monkeypatch, registry.ENTRY_POINTS, [point])
     registry.formats.cache_clear()
     registry._installed.cache_clear()
     yield
@@ -178,7 +176,9 @@ def test_one_file_is_a_format_that_lists_searches_and_reviews_know(
         read: list[int] = []
         texts = document.texts
         monkeypatch.setattr(
-            document, "texts", lambda index, wanted: read.append(index) or texts(index, wanted)
+            document,
+            "texts",
+            lambda index, wanted, **records: read.append(index) or texts(index, wanted, **records),
         )
         assert [hit.step for hit in search_document(document, Query("frog"))] == [1]
         assert read == [1]
@@ -195,3 +195,49 @@ def test_a_rewritten_file_is_recognised_again(tmp_path: Path) -> None:
     assert [open_run(path).format.name for _ in range(2)] == ["chat"] * 2
     path.write_text(json.dumps({"messages": messages, "trajectory_format": "mini-swe-agent-1"}))
     assert open_run(path).format.name == "mini-swe-agent"
+
+
+def test_at_most_one_format_is_certain_of_a_file(tmp_path: Path) -> None:
+    make_all(tmp_path)
+    for path in filter(Path.is_file, tmp_path.rglob("*")):
+        probe = FileProbe(BytesBlob(path.read_bytes()), name=str(path))
+        certain = [known.name for known in registry.formats() if registry._confidence(known, probe) >= 1]
+        assert len(certain) <= 1, (path, certain)
+
+
+def test_a_file_has_the_same_format_whatever_was_read_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_all(tmp_path)
+    probes = [
+        (path, FileProbe(BytesBlob(path.read_bytes()), name=str(path)))
+        for path in filter(Path.is_file, tmp_path.rglob("*"))
+    ]
+
+    def names(*, reverse: bool = False) -> list[str]:
+        monkeypatch.setattr(registry, "_certain_before", {})
+        found = [_name(probe) for _, probe in (reversed(probes) if reverse else probes)]
+        return found[::-1] if reverse else found
+
+    assert names() == names(reverse=True)
+
+
+def _name(probe: FileProbe) -> str:
+    try:
+        return registry.recognise(probe).name
+    except UserError as error:
+        return error.message
+
+
+def test_a_file_that_is_known_whole_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    confidence = registry._confidence
+
+    def counted(known: registry.Format, probe: FileProbe) -> float:
+        asked.append(known.name)
+        return confidence(known, probe)
+
+    monkeypatch.setattr(registry, "_confidence", counted)
+    messages = [{"role": "user", "content": "Fix it."}, {"role": "assistant", "content": "Done."}]
+    assert registry.recognise(FileProbe(BytesBlob(json.dumps(messages).encode()))).name == "chat"
+    assert len(asked) <= len(registry.formats()) + len(registry._certain_before)

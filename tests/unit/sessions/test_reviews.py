@@ -17,6 +17,7 @@ from recorded_runs import Made, make_all
 
 from gistpoint.core.errors import SettingsError
 from gistpoint.core.estimates import cohen_kappa
+from gistpoint.core.operations import LATEST_MS
 from gistpoint.sessions.annotations.agreement import agreement
 from gistpoint.sessions.annotations.keys import StepKey, TextRange, run_key
 from gistpoint.sessions.annotations.labels import BEHAVIOURS, BUILT_IN, DEFAULT, LabelsError, read_label_sets
@@ -72,6 +73,25 @@ def test_all_that_was_said_is_there_when_the_store_is_opened_again(tmp_path: Pat
     assert again.verdict is not None
     assert (again.verdict.verdict, again.verdict.reasons, again.verdict.blind) == ("exclude", ("aid",), True)
     assert not again.hides_outcome
+
+
+def test_an_operation_from_the_future_is_not_merged_and_takes_no_later_one_along(tmp_path: Path) -> None:
+    clock = FakeClock()
+    anna = at_work(tmp_path / "here", "anna", clock)
+    times = [clock.utc_ms() + ahead for ahead in (3_600_000, 90_000_000)] + [LATEST_MS - 1]
+    forged = [
+        ReviewOperation(f"forged-{at}", "anna", at, RUN, "verdict", {"verdict": "accept"}) for at in times
+    ]
+    (tmp_path / "theirs.jsonl").write_bytes(CODEC.header + b"".join(map(CODEC.encode, forged)))
+    merged = anna.store.merge([tmp_path / "theirs.jsonl"])
+    assert (merged.added, merged.by) == (1, {"anna": 1})
+    assert "2 operations are left out, since they are dated later than tomorrow" in merged.problems[0]
+    (tmp_path / "here" / "theirs.jsonl").write_bytes((tmp_path / "theirs.jsonl").read_bytes())
+    anna.store.reload()
+    anna.comment(RUN, "mine")
+    again = at_work(tmp_path / "here", "anna", clock)
+    assert [comment.text for comment in again.review(RUN).comments] == ["mine"]
+    assert again.store.problems == ()
 
 
 def test_a_label_is_toggled_where_it_stands_and_only_there(tmp_path: Path) -> None:

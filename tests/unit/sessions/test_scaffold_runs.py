@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from builders import build_services, build_task
 
+from gistpoint.core import plugins
 from gistpoint.core.agents import scaffolds
 from gistpoint.core.agents.scaffolds import ScaffoldIdentity, Seat, SeatedSolver
 from gistpoint.core.agents.solvers import built_in
@@ -101,12 +102,13 @@ class Entry:
 
 def test_another_packages_scaffold_is_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     idle = Idle(ScaffoldIdentity("idle", "1"))
-    monkeypatch.setattr(scaffolds, "declared", lambda group: [Entry(lambda: idle)])
+    for module in (plugins, scaffolds):
+        monkeypatch.setattr(module, "declared", lambda group: [Entry(lambda: idle)])
     found = scaffolds.installed_scaffold("idle")
     assert isinstance(found, scaffolds.InstalledScaffold)
     assert (found.scaffold, found.identity) == (idle, idle.identity)
     assert scaffolds.installed_scaffold("other") is None
     assert scaffolds.installed_names() == ["idle"]
-    monkeypatch.setattr(scaffolds, "declared", lambda group: [Entry(7)])
+    monkeypatch.setattr(plugins, "declared", lambda group: [Entry(7)])
     with pytest.raises(PluginError, match="can't be called"):
         scaffolds.installed_scaffold("idle")

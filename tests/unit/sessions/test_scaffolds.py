@@ -28,15 +28,18 @@ from gistpoint.core.agents.scaffolds import (
 )
 from gistpoint.core.agents.settings import AgentSettings, TokenPrice
 from gistpoint.core.attempts.events import ModelTurn
+from gistpoint.core.attempts.reasons import EndReason
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, Usage
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.control import run_to_take_from
+from gistpoint.sessions.agentruns.figure_lines import summary_lines
+from gistpoint.sessions.agentruns.jobs import JobLost, JobStatus
 from gistpoint.sessions.agentruns.runner import AgentRunner
 from gistpoint.sessions.agentruns.scaffolding import LOGS, SeatServed
-from gistpoint.sessions.agentruns.store import AgentRun, JobStatus, RunSettings
+from gistpoint.sessions.agentruns.store import AgentRun, RunSettings
 
 IDENTITY = ScaffoldIdentity("fake", "1", client_tools="shell")
 
@@ -142,11 +145,16 @@ def test_a_seat_that_is_over_answers_and_journals_nothing(tmp_path: Path) -> Non
     home, told = home_of(tmp_path), list[Any]()
 
     def act(seat: Seat) -> None:
-        seat.call(*RIGHT)
-        told.extend([seat.call(*LOOK), seat.ask([], ()), send(seat, 1)])
-        served = SeatServed(seat)
-        told.extend([served.read_brief({}), served.call("x", {}, "", {}, RunContext())])
-        seat.observed(ModelTurn(turn=0, content="late", usage=Usage(5, 5)), RelayedRequest())
+        late = ModelTurn(turn=0, content="late", usage=Usage(5, 5))
+        with seat.relayed(3) as request:
+            assert request is not None
+            seat.call(*RIGHT)
+            told.extend([seat.call(*LOOK), seat.ask([], ()), send(seat, 1)])
+            served = SeatServed(seat)
+            told.extend([served.read_brief({}), served.call("x", {}, "", {}, RunContext())])
+            seat.observed(late, request)
+            seat.observed(late, request)
+        seat.observed(late, RelayedRequest())
 
     run = home.run(home.task())
     worked(home, Fake(act), run)
@@ -373,18 +381,62 @@ def test_an_interrupted_attempt_is_ended_and_another_begins(tmp_path: Path) -> N
 
     def leaves(seat: Seat) -> None:
         seat.ask([ChatMessage("user", "x")], seat.tools())
+        home.clock.advance(7_000)
+        seat.beat()
         raise ScaffoldError("It fell over.")
 
     worked(home, Fake(leaves), run)
     (first,) = run.jobs.values()
+    assert home.figures(run).totals.abandoned_s == 0
     worked(home, Fake(loop), run)
     (second,) = run.jobs.values()
     assert second.attempt != first.attempt
     assert (second.status, second.lost_tokens) == (JobStatus.ENDED, 110)
     ending = home.attempts.summary(first.attempt).state.ending
     assert ending is not None
-    assert ending.reason == "infrastructure"
-    assert home.figures(run).totals.solved is not None
+    assert (ending.reason, ending.code) == ("infrastructure", "scaffold_interrupted")
+    totals = home.figures(run).totals
+    assert totals.solved is not None
+    assert (totals.abandoned_s, totals.wall_s) == (7.0, 0.0)
+    lines = summary_lines(totals, "r")
+    assert lines["abandoned"] == "7 s in attempts that a scaffold could not continue"
+    assert lines["lost"] == "about 110 tokens in requests without a reply and in abandoned attempts"
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "another"),
+    [
+        ("scaffold_interrupted", "In other words.", True),
+        ("", "The scaffold was interrupted and can't continue.", True),  # written by an older version
+        ("", "The disk is full.", False),
+    ],
+)
+def test_an_end_whose_loss_was_not_recorded_is_recognised(
+    code: str, text: str, another: bool, tmp_path: Path
+) -> None:
+    home = home_of(tmp_path)
+    run = home.run(home.task())
+    worked(home, Fake(fails), run)
+    (first,) = run.jobs.values()
+    opened = home.ports.reopened(first)
+    opened.attempt.end(EndReason.INFRASTRUCTURE, text, code=code)
+    opened.close()
+    worked(home, Fake(loop), run)
+    (second,) = run.jobs.values()
+    assert second.abandoned == ((first.attempt,) if another else ())
+    assert (second.attempt != first.attempt) is another
+
+
+def test_a_job_whose_attempt_was_abandoned_has_its_cost(tmp_path: Path) -> None:
+    home = home_of(tmp_path, agent=AgentSettings(price=TokenPrice(1.0, 2.0)))
+    run = home.run(home.task())
+    (job,) = run.jobs
+    run.append([JobLost(job=job, cost_usd=5.0, abandoned="01", abandoned_s=3.0)])  # its process died here
+    (state,) = run.jobs.values()
+    assert (state.status, state.attempt, state.abandoned) == (JobStatus.QUEUED, "", ("01",))
+    runner = worked(home, Fake(loop), run, max_cost_usd=4.9)
+    (state,) = run.jobs.values()
+    assert (state.problem, runner.cost_usd, home.asked[-1].asked) == ("over_cost", 5.0, [])
 
 
 def test_an_attempt_without_a_reply_is_simply_continued(tmp_path: Path) -> None:

@@ -19,8 +19,9 @@ from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.chat import ChatFailure, ChatProblem
 from gistpoint.core.errors import AttemptError
 from gistpoint.sessions.agentruns.control import CONTROL, PendingRequest, ask_for, asker_of, run_to_take_from
+from gistpoint.sessions.agentruns.jobs import JobStatus
 from gistpoint.sessions.agentruns.runner import AgentRunner, JobReport
-from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
+from gistpoint.sessions.agentruns.store import AgentRun
 from gistpoint.sessions.attempt_outcomes import attempt_row
 
 LONG_S = 60.0

@@ -298,7 +298,7 @@ def test_every_word_of_a_step_is_in_its_records_where_its_format_says_so(runs: P
     }
 
 
-OWN_NOTES = ("The journal does not hold the brief: it was made by an earlier version.",)
+OWN_NOTES = ("The journal does not contain the brief: it was made by an earlier version.",)
 """Notes of readers about a file, which contains no word of them."""
 
 

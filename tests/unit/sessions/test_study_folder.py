@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from gistpoint.core.study.operations import (
 )
 from gistpoint.core.study.ports import Publication
 from gistpoint.core.tasks.model import Mode
+from gistpoint.sandbox.housekeeping import kept
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.auditing import audit
@@ -70,6 +72,20 @@ def test_archives_are_tasks_and_unpacked_once(tmp_path: Path, machine: Machine) 
     before = folder.stat().st_mtime_ns
     assert machine.open(root).task(task.id).folder == folder
     assert folder.stat().st_mtime_ns == before
+
+
+def test_an_unpacked_archive_is_in_use_while_its_study_is(tmp_path: Path, machine: Machine) -> None:
+    root = declare(tmp_path / "s", tasks=False)
+    task = build_task(tmp_path / "made")
+    (root / "tasks").mkdir()
+    pack_task(task.folder, root / "tasks" / "one.tar.zst")
+    place = machine.open(root).task(task.id).folder.parent
+    cache, month = place.parent.parent, 30 * 24 * 3600
+    os.utime(place, (0, 0))
+    # What programs left elsewhere is listed, too.
+    assert str(place) in {item.place for item in kept(cache, unused_s=month)}
+    assert machine.open(root).tasks.keys() == {task.id}
+    assert str(place) not in {item.place for item in kept(cache, unused_s=month)}
 
 
 def test_a_damaged_archive_is_a_problem_and_leaves_the_other_tasks(tmp_path: Path, machine: Machine) -> None:

@@ -19,6 +19,7 @@ from gistpoint.core.attempts.identity import SIMULATED, Role
 from gistpoint.core.errors import EndpointError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import read_regular
+from gistpoint.core.study.exclusions import exclusion_words
 from gistpoint.core.study.operations import Finished, StudyError, StudyOperationKind
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.sessions import journal
@@ -70,6 +71,8 @@ def test_a_journal_that_was_changed_does_not_count(tmp_path: Path) -> None:
     )
     rows = {row.attempt: row for row in held.load().data.rows}
     assert rows[good].counted
+    (told,) = (flag.words for flag in rows[twice].flags if flag.flag == "chain_broken")
+    assert f"There are 2 different journals of it: {twice}, {twice}~12345678." in told
     for name in (changed, twice):
         assert "chain_broken" in [flag.flag for flag in rows[name].flags]
         assert not rows[name].counted
@@ -131,7 +134,9 @@ def test_what_reviewers_decide_of_an_attempt(tmp_path: Path) -> None:
         reviewer.verdict(attempt_key(attempt), RunVerdict.EXCLUDE, reasons=(ExcludeReason.SHORTCUT,))
     row = held.row(attempt)
     assert (row.counted, row.solved) == (True, False)
-    assert [given.of_pass for given in held.load().data.decisions] == [True, True]
+    assert [given.decision.value for given in held.load().data.decisions] == ["reject_pass"] * 2
+    one.verdict(attempt_key(attempt), RunVerdict.EXCLUDE, reasons=(ExcludeReason.NOT_SERIOUS,))
+    assert held.row(attempt).counted
 
 
 def test_corrected_times_of_reviewers_count_and_disputed_ones_are_reported(tmp_path: Path) -> None:
@@ -243,6 +248,7 @@ def test_a_file_without_calls_does_not_say_that_nothing_was_found(
     assert len(rows) == 2
     for row in rows:
         assert (row.number("found") is None) == (not used)
+        assert row.tool_uses == (len(used) or None)
 
 
 def test_every_journal_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,7 +336,7 @@ def test_other_budgets_than_peoples_are_told(tmp_path: Path) -> None:
     held.attempt("P01", held.tasks[1])
     _results(held, [held.tasks[1].id])
     (note,) = held.load().solvers[0].notes
-    assert "1 runs (remove) had different settings from people under 'alone'" in note
+    assert "1 run (remove) had different settings from people under 'alone'" in note
 
 
 def test_rows_can_be_written_down(tmp_path: Path) -> None:
@@ -353,3 +359,16 @@ def test_a_check_reports_a_chat_without_an_endpoint_here(tmp_path: Path) -> None
         (one,) = [finding for finding in found if finding.name == "chat"]
         assert (one.passed, one.reduced) == (True, reduced)
         assert ("No key is set." in one.detail and "Set one." in one.detail) == reduced
+
+
+def test_runs_of_models_at_training_tasks_do_not_count(tmp_path: Path) -> None:
+    training = Held.at(tmp_path / "one").tasks[0].id
+    held = Held.at(tmp_path / "two", solver=[SOLVER], training={"tasks": [training]})
+    for task in held.tasks:
+        held.model_run(task, "runs/x")
+    rows = held.load().solvers[0].rows
+    assert {row.task == training: (row.counted, row.exclusion) for row in rows} == {
+        True: (False, "training_task"),
+        False: (True, ""),
+    }
+    assert exclusion_words("training_task") == "its task is only for training"

@@ -175,11 +175,14 @@ def test_only_who_is_enrolled_and_has_not_left_is_served(tmp_path: Path) -> None
 def test_an_assignment_is_freed_once_and_not_after_its_end(tmp_path: Path) -> None:
     study = opened(tmp_path)
     enrol_people(study, EnrolPeople(code="P1"))
-    given = tuple((f"{place}-of-P1", task, "alone", place) for place, task in enumerate(study.tasks, start=1))
+    given = tuple((f"P1-{place}", task, "alone", place) for place, task in enumerate(study.tasks, start=1))
     study.record("P1", person("P1"), StudyOperationKind.PLANNED, Planned(slot=1, assignments=given))
     first, second = study.ledger.person("P1").assignments
-    with pytest.raises(StudyError, match="beginning of the ids of 0"):
-        return_assignment(study, ReturnAssignment(assignment="zzz", why="x"))
+    for unknown in ("zzz", ""):
+        with pytest.raises(StudyError, match=f"There is no assignment '{unknown}'"):
+            return_assignment(study, ReturnAssignment(assignment=unknown, why="x"))
+    with pytest.raises(StudyError, match=f"{len(given)} assignments have ids that begin with P1-"):
+        return_assignment(study, ReturnAssignment(assignment="P1-", why="x"))
     with pytest.raises(StudyError, match="needs a reason"):
         return_assignment(study, ReturnAssignment(assignment=first.id, why=" "))
     assert return_assignment(study, ReturnAssignment(assignment=first.id, why=" it broke ")).id == first.id

@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import msgspec
 import pytest
 from fakes import FakeClock
 from small_study import do, participation, study_at, take_part
@@ -214,6 +215,34 @@ def test_a_sitting_on_another_day_is_another_sitting(tmp_path: Path) -> None:
     (first, _) = paid(machine.open(root), hidden=True)
     assert first["sittings"] == "2"
     assert float(first["minutes"]) < 60
+
+
+def test_work_on_a_task_that_no_record_follows_is_paid(tmp_path: Path) -> None:
+    machine, root = running(tmp_path, participants=PAY)
+    until_ready(machine, root, "P1")
+    part = participation(machine, root, "P1")
+    step = part.step()
+    assert isinstance(step, ReadyStep)
+    part.close(part.begin(step))
+    folder = machine.open(root)
+    (begun,) = (fact for facts in folder.ledger.person("P1").begun.values() for fact in facts)
+    worked = AttemptRow(
+        attempt=begun.attempt, study="s", task="t", participant="P1", active_s=2400.0, waiting_s=600.0
+    )
+    before, after = (paid(folder, hidden=True, rows=rows)[0] for rows in ([], [worked]))
+    # The program was killed in the task: the log ends where it began.
+    assert float(after["minutes"]) - float(before["minutes"]) == pytest.approx(50, abs=0.11)
+    assert float(after["base"]) - float(before["base"]) == pytest.approx(6 * 50 / 60, abs=0.02)
+    clock = machine.clock
+    assert isinstance(clock, FakeClock)
+    # On the next day, the task is ended in a sitting of its own.
+    clock.advance(20 * 3_600_000)
+    take_part(participation(machine, root, "P1"))
+    whole = machine.open(root)
+    resumed = float(paid(whole, hidden=True)[0]["minutes"])
+    longer = msgspec.structs.replace(worked, active_s=2400.0 + 60 * resumed)
+    assert float(paid(whole, hidden=True, rows=[longer])[0]["minutes"]) > resumed + 40
+    assert float(paid(whole, hidden=True, rows=[])[0]["minutes"]) == resumed
 
 
 def test_another_version_of_the_program_is_refused_until_the_study_is_amended(

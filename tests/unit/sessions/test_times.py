@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 from recorded_runs.repairs import journal_run
 from screens.review.reviewing import TURNS, mini_run
 
-from gistpoint.sessions.records.model import Actor, ByteRange, Result, Run, RunCall, Step, StepKind
+from gistpoint.sessions.records.model import Actor, ByteRange, Json, Result, Run, RunCall, Step, StepKind
+from gistpoint.sessions.records.values import is_naive, when
 from gistpoint.sessions.runs.opening import open_run
 from gistpoint.sessions.runs.time_parts import TimeDivision, TimeParts
 from gistpoint.sessions.runs.times import MOST_TOOLS, OTHER_TOOLS, RunTimes, Timekeeper, times_of
 from gistpoint.sessions.runs.work import Work
 from gistpoint.tui import cli
+from gistpoint.tui.time_drawing import total_words
 
 
 def user(index: int, at: float | None) -> Step:
@@ -135,12 +137,12 @@ def test_the_time_of_a_run_goes_from_its_beginning_to_its_end() -> None:
     keeper.feed(span(0, 10.0, 14.0))
     derived = frozenset({"duration_s"})
     run = Run("a format", started=5.0, duration_s=30.0, derived=derived)
-    assert keeper.times(run).parts == TimeParts(4.0, None, 0.0, 26.0, is_whole=True)
+    assert keeper.times(run).parts == TimeParts(4.0, 0.0, 0.0, 26.0, is_whole=True)
     assert keeper.times(replace(run, duration_s=6.0)).parts.total == 9.0
     # A step that the harness writes long after the run does not lengthen it beyond its recorded duration.
     keeper.feed(Step(1, Actor.SYSTEM, StepKind.STATE, ByteRange("", 0, 1), started=90_000.0))
-    assert keeper.times(replace(run, derived=frozenset())).parts[:4] == (4.0, None, 0.0, 26.0)
-    assert keeper.times(replace(run, derived=frozenset(), duration_s=1.0)).parts[:4] == (4.0, None, 0.0, 0.0)
+    assert keeper.times(replace(run, derived=frozenset())).parts[:4] == (4.0, 0.0, 0.0, 26.0)
+    assert keeper.times(replace(run, derived=frozenset(), duration_s=1.0)).parts[:4] == (4.0, 0.0, 0.0, 0.0)
 
 
 def test_durations_without_times_are_within_the_time_of_the_run() -> None:
@@ -246,3 +248,49 @@ def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:
         ["--times", "--csv", "--json"],
     ):
         assert cli.main(["show", run, *words]) == 2
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds", "naive"),
+    [
+        (1_700_000_000, 1_700_000_000.0, False),
+        (1_700_000_000_500, 1_700_000_000.5, False),
+        (1_700_000_000_500_000, 1_700_000_000.5, False),
+        (1_700_000_000_500_000_000, 1_700_000_000.5, False),
+        ("1700000000", 1_700_000_000.0, False),
+        ("1700000000.5", 1_700_000_000.5, False),
+        ("1700000000500", 1_700_000_000.5, False),
+        ("1700000000500000000", 1_700_000_000.5, False),
+        ("2023-11-14T22:13:20.500000000Z", 1_700_000_000.5, False),
+        ("2023-11-14T22:13:20.5", 1_700_000_000.5, True),
+        ("Tue, 14 Nov 2023 22:13:20 GMT", 1_700_000_000.0, False),
+        ("Tue, 14 Nov 2023 23:13:20 +0100", 1_700_000_000.0, False),
+        ("14 Nov 2023 22:13:20 +0000", 1_700_000_000.0, False),
+        ("Tue, 14 Nov 2023 22:13:20 -0000", 1_700_000_000.0, True),
+        ("Tue, 31 Nov 2023 22:13:20 GMT", None, False),
+        ("Tue, 14 Nov 2023 99:13:20 GMT", None, False),
+        ("14 Nov 2023 22:13 +9999999999999999", None, False),
+        (True, None, False),
+        (1e300, None, False),
+        (9e18, 9e9, False),
+        (-5, None, False),
+        ("12345678901", None, False),
+        ("\u0661" * 10, None, False),
+        ("", None, False),
+    ],
+)
+def test_a_time_is_read_however_it_is_written(written: Json, seconds: float | None, naive: bool) -> None:
+    assert (when(written), is_naive(written)) == (seconds, naive)
+
+
+def test_a_run_without_calls_spent_no_time_in_tools() -> None:
+    keeper = Timekeeper()
+    for step in (user(0, 10.0), reply(1, 14.0)):
+        keeper.feed(step)
+    times = keeper.times()
+    assert (times.parts.tools, times.parts.model, times.calls) == (0.0, 4.0, 0)
+    assert (
+        total_words(times) == "total 4.00s: model 4.00s (100%), tools 0s (0%), user 0s (0%), unknown 0s (0%)"
+    )
+    keeper.feed(reply(2, None, "bash"))
+    assert (keeper.times().parts.tools, keeper.times().calls) == (None, 1)

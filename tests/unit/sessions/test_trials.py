@@ -82,6 +82,15 @@ def test_a_trial_of_harbor_is_the_agents_transcript_with_the_outcome(tmp_path: P
     assert not [noted for step in steps for noted in step.also]
 
 
+def test_a_trial_of_harbor_is_one_run_without_its_configuration(tmp_path: Path) -> None:
+    trial = harbor_folder(tmp_path / "job")
+    (trial / "config.json").unlink()
+    (listed,) = list_runs([tmp_path / "job"])
+    assert (listed.name, listed.header and listed.header.format) == (str(trial), "harbor")
+    steps = list(read_whole(trial).steps())
+    assert [step.text for step in steps] == ["Fix.", "", "Done.", "reward: 1.0\n2 passed"]
+
+
 def test_a_trial_of_harbor_that_broke_off_tells_why(tmp_path: Path) -> None:
     error = {
         "exception_type": "AgentTimeoutError",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from recorded_runs import make_all
 from screens.review.reviewing import TURNS, mini_run
 
 from gistpoint.sessions.runs.watching import QUIET_S, FolderWatch, WatchState, news_first
@@ -181,3 +182,32 @@ def test_texts_of_runs_are_not_kept(tmp_path: Path) -> None:
     header = bench.watch.runs[str(run)].listed.header
     assert header is not None
     assert len(repr(header)) < 5_000
+
+
+def test_a_file_of_the_same_size_and_time_is_read_again(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    path = bench.mini("a.traj.json", with_status("Submitted_"))
+    stat = path.stat()
+    bench.look()
+    assert bench.state(path) is WatchState.ENDED
+    path.write_text(path.read_text("utf-8").replace("Submitted_", "ValueError"), "utf-8")
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+    assert bench.look() == [("failed", "a.traj.json")]
+
+
+def test_a_folder_whose_files_have_the_same_sizes_and_times_is_read_again(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    make_all(tmp_path)
+    folder = tmp_path / "d-folder"
+    bench.look()
+    event = sorted((folder / "events").iterdir())[-1]
+    stat, text = event.stat(), event.read_text("utf-8")
+    bench.look()
+    assert bench.watch.waiting == 0
+    known = bench.watch._files[folder].read_at
+    event.write_text(text[::-1], "utf-8")
+    os.utime(event, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    bench.look()
+    bench.look()
+    assert bench.watch._files[folder].read_at > known

@@ -10,8 +10,8 @@ from agent_runs import SOLVES, TALKS, Home
 from rich.console import Console
 
 from gistpoint.core.attempts.state import AttemptState
+from gistpoint.sessions.agentruns.jobs import JobStatus
 from gistpoint.sessions.agentruns.runner import AgentRunner, JobReport
-from gistpoint.sessions.agentruns.store import JobStatus
 from gistpoint.sessions.tasks import TaskStore, TaskTitles
 from gistpoint.tui.commands.agent_progress import JobLines, JobTable
 
@@ -61,7 +61,7 @@ def test_a_line_is_printed_once_for_each_job_that_is_over(
     AgentRunner(run, home.ports, on_job=lines.changed).work()
     err = capsys.readouterr().err.splitlines()
     assert len(err) == 1
-    assert err[0].split()[1] == "1/1"
+    assert " job 1 of 1, " in err[0]
     assert "✘ gave_up: no_tool_call, 3 turns, 0 calls, 330 tokens" in err[0]
 
 

@@ -7,9 +7,9 @@ import pytest
 from gistpoint.core.attempts.parts import AttemptCall, Ending
 from gistpoint.core.chat import Usage
 from gistpoint.core.tasks.budgets import Budgets, Remaining
+from gistpoint.sessions.agentruns.jobs import HANDED_OVER, AgentJob, JobState, JobStatus
 from gistpoint.sessions.agentruns.shown_attempts import PassedTests, ShownAttempt
-from gistpoint.sessions.agentruns.store import HANDED_OVER, AgentJob, JobState, JobStatus
-from gistpoint.tui.agent_rows import JobRow, budget_words, call_line, doing, job_sentence, result_bar
+from gistpoint.tui.agent_rows import JobRow, budget_words, call_line, job_sentence, result_bar, state_words
 from gistpoint.tui.screens.agents.head import count_words, packed
 from gistpoint.tui.screens.agents.tiles import AttemptTiles, places_after
 
@@ -118,4 +118,4 @@ def test_jobs_are_counted_by_what_they_do() -> None:
         "1 halted",
         "1 request waiting",
     ]
-    assert doing(rows[1]) == "waiting for the endpoint"
+    assert state_words(rows[1]) == "waiting for the endpoint"

@@ -81,7 +81,7 @@ class Solving:
         return lambda: self.done.append(word)
 
     def until_back(self) -> None:
-        """Handle messages up to the end of the call, as the screen does before it calls `came_back`."""
+        """Handle messages up to the end of the call, as the screen does before it calls `run_waiting`."""
         finished = len(self.owner.of(CallFinished))
         self.owner.take(lambda: len(self.owner.of(CallFinished)) > finished and not self.controller.calling)
 
@@ -233,8 +233,8 @@ def test_the_last_thing_asked_for_during_a_short_call_is_done_when_it_came_back(
         assert solving.done == []
     solving.until_back()
     assert solving.done == [], "only the screen knows when the end of the call is shown"
-    solving.controller.came_back()
-    solving.controller.came_back()
+    solving.controller.run_waiting()
+    solving.controller.run_waiting()
     assert solving.done == ["second"]
 
 
@@ -242,7 +242,7 @@ def test_nothing_waits_for_code_that_runs(solving: Solving) -> None:
     with solving.running():
         assert not solving.controller.when_free(solving.note("never"))
     solving.until_back()
-    solving.controller.came_back()
+    solving.controller.run_waiting()
     assert solving.done == []
 
 
@@ -262,7 +262,7 @@ def test_a_run_that_is_answered_already_is_waited_for(solving: Solving) -> None:
     assert solving.done == []
     free.set()
     solving.until_back()
-    solving.controller.came_back()
+    solving.controller.run_waiting()
     assert solving.done == ["after"]
 
 
@@ -289,7 +289,7 @@ def test_a_run_of_another_process_that_is_answered_already_is_waited_for(solving
     assert resumed.done == []
     free.set()
     resumed.until_back()
-    controller.came_back()
+    controller.run_waiting()
     assert resumed.done == ["after"]
     controller.close()
 
@@ -309,7 +309,7 @@ def test_a_call_that_yields_is_stopped_for_another_one(solving: Solving) -> None
         solving.controller.make_way(solving.note("way"))
         assert solving.done == []
         solving.until_back()
-    solving.controller.came_back()
+    solving.controller.run_waiting()
     assert solving.done == ["way"]
 
 
@@ -416,7 +416,7 @@ def test_a_run_that_is_left_is_stopped_and_stays_unanswered(solving: Solving) ->
         assert until.wait(PATIENCE_S)
     assert solving.attempt.state.pending is not None, "the next process makes the call again"
     assert "tool_result" not in solving.types()
-    solving.controller.came_back()
+    solving.controller.run_waiting()
     assert solving.done == []
     assert not [m for m in solving.owner.messages[before:] if isinstance(m, CallFinished)]
 
@@ -426,7 +426,7 @@ def test_what_was_to_follow_a_call_does_not_once_the_attempt_is_left(solving: So
         assert solving.controller.when_free(solving.note("never"))
         solving.memory.free.set()
     solving.controller.close()
-    solving.controller.came_back()
+    solving.controller.run_waiting()
     assert solving.done == []
 
 

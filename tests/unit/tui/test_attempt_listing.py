@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ from builders import build_services, build_task
 from fakes import FakeClock
 
 from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
+from gistpoint.sessions import attempts as stored_attempts
 from gistpoint.tui import cli
-from gistpoint.tui.commands import attempts
+from gistpoint.tui.commands import attempt_list, output
 
 Captured = pytest.CaptureFixture[str]
 
@@ -56,7 +58,7 @@ def test_a_terminal_shows_the_newest_and_says_so(
     ids: list[str], capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setattr(attempts, "NEWEST", 4)
+    monkeypatch.setattr(attempt_list, "NEWEST", 4)
     monkeypatch.setenv("COLUMNS", "240")
     assert cli.main(["attempt", "list"]) == 0
     shown = capsys.readouterr().out
@@ -66,6 +68,41 @@ def test_a_terminal_shows_the_newest_and_says_so(
     shown = capsys.readouterr().out
     assert all(name in shown for name in ids)
     assert "Only the newest" not in shown
+
+
+def test_a_long_list_on_a_terminal_has_a_line_for_each_attempt(
+    ids: list[str], capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr(output, "_MEASURED", 2)
+    monkeypatch.setenv("COLUMNS", "200")
+    assert cli.main(["attempt", "list", "--all"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:3] == ["attempt", "task", "mode"]
+    assert [line.split()[0] for line in lines[2 : 2 + len(ids)]] == ids
+    assert max(map(len, lines[: 2 + len(ids)])) <= 200
+    monkeypatch.setenv("COLUMNS", "30")
+    assert cli.main(["attempt", "list", "--all"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines[: 2 + len(ids)])) <= 30
+    assert [line.split()[0].rstrip("…") == name[:11] for line, name in zip(lines[2:], ids, strict=False)]
+    assert any(line.startswith("Too narrow for: mode, ") for line in lines)
+
+
+def test_json_reads_only_the_journals_of_the_requested_attempts(
+    ids: list[str], capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    whole = stored_attempts._summary
+    monkeypatch.setattr(
+        stored_attempts, "_summary", lambda folder: (read.append(folder.name), whole(folder))[1]
+    )
+    assert cli.main(["attempt", "list"]) == 0
+    read.clear()
+    capsys.readouterr()
+    assert cli.main(["attempt", "list", "--json", "--last", "2"]) == 0
+    rows = json.loads(capsys.readouterr().out)["attempts"]
+    assert [row["attempt_id"] for row in rows] == read == ids[:2]
 
 
 def test_what_cant_be_found_or_read_is_said(ids: list[str], capsys: Captured) -> None:

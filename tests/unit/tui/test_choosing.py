@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from gistpoint.core.generation.settings import SourceSpec
 from gistpoint.core.metrics.bars import HARD, MetricBar, MetricEnd
 from gistpoint.core.tasks.model import Source
 from gistpoint.core.tasks.repository import Repository
+from gistpoint.sandbox import housekeeping
 from gistpoint.tui import cli
 from gistpoint.tui.commands import task_making
 from gistpoint.tui.commands.choosing import CHOICE, GROUPS
@@ -168,6 +170,18 @@ def test_code_says_how_a_library_is_learned(tmp_path: Path, shop: Shop, capsys: 
     printed = capsys.readouterr()
     assert "gistpoint task generate shop" in printed.err
     assert printed.out.splitlines()[0] == "shop.py::bill"
+
+
+def test_a_library_is_in_use_while_it_is_read(tmp_path: Path, shop: Shop) -> None:
+    folder = tmp_path / "home" / "cache" / "libraries" / "shop"
+    os.utime(folder, (0, 0))
+
+    def unused() -> set[str]:
+        return {item.place for item in housekeeping.kept(folder.parent.parent, unused_s=30 * 24 * 3600)}
+
+    assert str(folder) in unused()
+    assert find_learned(folder.parent, Source("folder", "shop", "1")) is not None
+    assert str(folder) not in unused()
 
 
 def test_a_library_of_an_earlier_version_gets_the_missing_metrics(tmp_path: Path, shop: Shop) -> None:

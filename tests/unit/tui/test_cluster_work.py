@@ -16,10 +16,10 @@ from builders import build_task
 from scripted_endpoint import Answer, completion, endpoint
 
 from gistpoint.core.agents.settings import AgentSettings
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.identity import new_attempt_id
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.orders import (
     MOST_BYTES,
     WorkerIntroduction,
@@ -35,7 +35,8 @@ from gistpoint.sandbox.cluster import open_to_all
 from gistpoint.sessions.agentruns.cluster_runs import packed, work_tools
 from gistpoint.sessions.agentruns.cluster_work import AttemptToMake, WorkTools, attempted
 from gistpoint.sessions.agentruns.elsewhere import AttemptOrder, DeliveredAttempt, DeliveryError, require_true
-from gistpoint.sessions.agentruns.store import AgentRunStore, JobStatus, RunSettings, job_of
+from gistpoint.sessions.agentruns.jobs import JobStatus
+from gistpoint.sessions.agentruns.store import AgentRunStore, RunSettings, job_of
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.journal import JOURNAL
 

@@ -228,7 +228,9 @@ def test_every_command_has_help_and_something_that_runs_it(
     with pytest.raises(SystemExit) as ended:
         cli.main([*line, "--help"])
     assert ended.value.code == 0
-    assert f"usage: gistpoint {' '.join(line)}" in capsys.readouterr().out
+    usage, _, rest = capsys.readouterr().out.partition("\n\n")
+    assert usage.startswith(f"usage: gistpoint {' '.join(line)}")
+    assert re.match(r"[A-Z][^:]* [^:]", rest), "says what the command does, not only its options"
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda command: command.name)

@@ -55,11 +55,11 @@ async def server(
     connections = Connections(bounds)
 
     async def answer(request: web.Request) -> web.Response:
-        connections.asked(peer_of(request.transport))
+        connections.head_received(peer_of(request.transport))
         return web.Response(body=LARGE if request.path == "/large" else b"well")
 
     async def kept(request: web.Request) -> web.Response:
-        with connections.keeping(peer_of(request.transport)):
+        with connections.exempting(peer_of(request.transport)):
             await asyncio.sleep(float(request.query["seconds"]))
         return web.Response(body=b"kept")
 

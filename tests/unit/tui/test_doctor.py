@@ -7,7 +7,7 @@ import time
 from importlib.metadata import EntryPoint
 
 import pytest
-from shelves import built_by_itself
+from shelves import built_by_itself, declare
 
 from gistpoint import object_graph
 from gistpoint.core.errors import SandboxUnavailableError, SettingsError
@@ -136,9 +136,7 @@ def test_a_plugin_that_breaks_is_told_and_breaks_nothing(home, only, monkeypatch
 
 def test_a_plugin_that_cannot_be_loaded_is_named_with_what_to_do(home, only, monkeypatch, capsys):
     entry = EntryPoint("cart", "cart_formats:FORMAT", "gistpoint.formats")
-    monkeypatch.setattr(
-        "importlib.metadata.entry_points", lambda group: [entry] if group == entry.group else []
-    )
+    declare(monkeypatch, entry.group, [entry])
     only(Isolating)
     assert cli.main(["doctor"]) == 0
     printed = capsys.readouterr().out

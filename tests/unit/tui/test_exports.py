@@ -140,6 +140,8 @@ def test_an_archive_of_journals_is_read_elsewhere_and_marked_there(
     assert "solved" in capsys.readouterr().out
     assert cli.main(["attempt", "export", "--to", "archive"]) == 2
     assert "-o PATH" in capsys.readouterr().err
+    assert cli.main(["attempt", "export", "--to", "jsn"]) == 2
+    assert "'jsn'. Did you mean 'json'?\nKnown: csv, json, archive, atif" in capsys.readouterr().err
 
 
 def test_one_attempt_is_written_as_any_recorded_run(home: Path, task: Task, capsys: Captured) -> None:

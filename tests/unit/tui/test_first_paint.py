@@ -9,11 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from builders import build_services, build_task
+from scripted_judges import write_runs
 
 from gistpoint.core.demo import tasks as demo
 from gistpoint.core.demo.tasks import demo_task, recorded_runs, unpack_demo
 from gistpoint.core.kinds import registry
 from gistpoint.sessions import tasks as stored
+from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.demo import NAMES
 
@@ -28,10 +31,35 @@ run.ensure(3)
 """
 
 
-def imported_by(program: str) -> list[str]:
+FOREIGN = """
+import asyncio
+import sys
+from functools import partial
+from gistpoint.core.locations import Locations
+from gistpoint.tui.commands.review import first_screen
+from gistpoint.tui.review_app import ReviewApp
+
+async def look():
+    names, locations = [sys.argv[1]], Locations.of_user()
+    app = ReviewApp(locations, partial(first_screen, names, locations, "ada", False), names)
+    async with app.run_test(size=(120, 40)) as pilot:
+        while not is_read(app.screen):
+            await pilot.pause(0.02)
+
+def is_read(screen):
+    run = getattr(screen, "run", None)
+    return run is not None and run.step and run.review and run.loader.survey and run.loader.survey.finished
+
+asyncio.run(look())
+"""
+"""A run of a common format, opened and surveyed: what it loads stays in memory as long as the run is open."""
+
+
+def imported_by(program: str, *words: str) -> list[str]:
     """Return the modules that a program has imported by its end."""
+    code = f"{program}\nimport sys, json; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
-        [sys.executable, "-c", f"{program}\nimport sys, json; print(json.dumps(sorted(sys.modules)))"],
+        [sys.executable, "-c", code, *words],
         capture_output=True,
         text=True,
         check=True,
@@ -50,19 +78,75 @@ def imported_by(program: str) -> list[str]:
         (
             ATTEMPTS,
             {
-                "gistpoint.core.kinds.gist.measures",
+                "gistpoint.core.kinds.gist.kind",
                 "gistpoint.sessions.annotations",
                 "importlib.metadata",
                 "configparser",
                 "compileall",
             },
         ),
-        (OPENED, {"gistpoint.sessions.formats.aider", "gistpoint.sessions.formats.traces.otel"}),
+        (
+            OPENED,
+            {
+                "gistpoint.sessions.formats.aider",
+                "gistpoint.sessions.formats.traces.otel",
+                "gistpoint.core.kinds.gist.kind",
+                "importlib.metadata",
+            },
+        ),
+        (
+            "import gistpoint.tui.screens.review.screen",
+            {"gistpoint.core.queries", "gistpoint.tui.tables", "gistpoint.tui.widgets.table"},
+        ),
     ],
-    ids=["home", "review", "attempt", "step"],
+    ids=["home", "review", "attempt", "step", "run"],
 )
 def test_what_the_first_paint_does_not_need_is_not_imported(program: str, unwanted: set[str]) -> None:
     assert not unwanted & set(imported_by(program))
+
+
+def test_a_run_of_another_program_is_opened_without_our_kinds_and_tasks(tmp_path: Path) -> None:
+    unwanted = {
+        "gistpoint.core.kinds.registry",
+        "gistpoint.core.tools.declaration",
+        "gistpoint.sessions.tasks",
+        "gistpoint.sessions.runs.searching",
+        "gistpoint.sessions.runs.digest",
+        "gistpoint.tui.screens.dialogs.ask",
+        "email.message",
+        "sqlite3",
+        "tarfile",
+    }
+    write_runs(tmp_path, 1)
+    assert not unwanted & set(imported_by(FOREIGN, str(tmp_path / "run-000.traj.json")))
+
+
+@pytest.mark.parametrize(
+    ("words", "also_unwanted"),
+    [
+        (("search", "needle"), {"gistpoint.sessions.exports.markdown"}),
+        (("show",), {"gistpoint.sessions.runs.searching"}),
+        (("convert", "--to", "markdown"), {"gistpoint.sessions.runs.searching"}),
+    ],
+    ids=["search", "show", "convert"],
+)
+def test_a_command_about_one_run_loads_neither_the_list_of_runs_nor_other_exporters(
+    tmp_path: Path, words: tuple[str, ...], also_unwanted: set[str]
+) -> None:
+    write_runs(tmp_path, 1)
+    run = str(tmp_path / "run-000.traj.json")
+    program = (
+        "import contextlib, io, sys\nfrom gistpoint.tui import cli\n"
+        "with contextlib.redirect_stdout(io.StringIO()):\n    cli.main(sys.argv[1:])"
+    )
+    unwanted = {
+        "gistpoint.tui.commands.run_list",
+        "gistpoint.sessions.runs.digest",
+        "gistpoint.sessions.exports.html.page",
+        "gistpoint.sessions.exports.atif",
+        "gistpoint.sessions.exports.chat",
+    }
+    assert not (unwanted | also_unwanted) & set(imported_by(program, *words, run))
 
 
 def test_built_in_kinds_and_tools_are_found_without_those_of_other_packages(
@@ -74,12 +158,26 @@ def test_built_in_kinds_and_tools_are_found_without_those_of_other_packages(
     for known in (registry.all_kinds, registry.all_tools, registry._built_in_modes, registry._built_in_tools):
         known.cache_clear()
     monkeypatch.setattr(registry, "load_all", never)
-    for kind in registry.BUILT_IN:
+    for kind in registry.built_in():
         assert all(registry.kind_named(mode) is kind for mode in kind.modes)
         assert all(registry.declared(tool.name) == tool for tool in kind.tools)
     registry._built_in_modes.cache_clear()
     with pytest.raises(AssertionError, match="others were searched"):
         registry.kind_named("of a package")
+
+
+def test_a_repair_and_an_unfinished_attempt_need_neither_gists_nor_reviews(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = build_services(tmp_path)
+    task = build_task(services.locations.tasks)
+    opened = services.start(task)
+    opened.close()
+    monkeypatch.setattr(registry, "built_in", lambda: pytest.fail("the kind of gists was imported"))
+    monkeypatch.setattr(AttemptStore, "_book", lambda store: pytest.fail("the reviews were read"))
+    assert registry.is_built_in(task)
+    assert registry.declared("submit_attempt") is not None
+    assert services.attempts.summary(opened.attempt.state.attempt_id).task_id == task.id
 
 
 def test_only_the_task_that_is_opened_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

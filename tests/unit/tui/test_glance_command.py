@@ -67,7 +67,7 @@ def test_a_merge_of_something_else_is_refused(tasks: list[Task], tmp_path: Path,
 def test_the_table_has_rates_and_agreement(tasks: list[Task], tmp_path: Path, capsys: Captured) -> None:
     assert cli.main(["glance", "--table", "--all", "--merge", str(tmp_path / "elsewhere")]) == cli.DONE
     said = capsys.readouterr()
-    assert said.err == "1 operations added, 0 were already known.\n"
+    assert said.err == "1 operation added (bob 1), 0 were already known.\n"
     lines = said.out.splitlines()
     assert lines[0] == "readers\tby\tname\tseen\trate\t95%\talarms\trate\t95%\tdoubtful"
     assert f"people\ttask\t{tasks[1].short_id}\t1 of 2\t0.50\t0.09-0.91\t0 of 0\t-\t-\t0" in lines
@@ -152,7 +152,7 @@ def test_a_model_reads_each_function_many_times_and_goes_on_where_it_was(
 @pytest.mark.parametrize(
     ("steps", "requests", "why"),
     [
-        ([completion("I can't say.")], 3, "holds no answer: I can't say"),
+        ([completion("I can't say.")], 3, "contains no answer: I can't say"),
         ([Answer("no", status=401)], 1, "gistpoint: "),
         ([said("fault", 3)], 1, "no price is known"),
     ],

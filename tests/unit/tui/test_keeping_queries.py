@@ -14,7 +14,7 @@ from project_files import ROOT
 from gistpoint.core.kept_queries import keep_query, kept_queries
 from gistpoint.core.query_grammar import KeptQueries, QueryError
 from gistpoint.tui import cli
-from gistpoint.tui.commands.run_list import asked_for
+from gistpoint.tui.commands.run_list import parsed_query
 
 GUIDE = (ROOT / "docs/guide/queries.md").read_text(encoding="utf-8")
 KEPT = KeptQueries({"loops": "looped and not edited"})
@@ -23,7 +23,7 @@ KEPT = KeptQueries({"loops": "looped and not edited"})
 def accepted(query: str) -> bool:
     """Return whether the list accepts a query; code in the guide may also be a file or a command."""
     try:
-        asked_for(query, KEPT)
+        parsed_query(query, KEPT)
     except QueryError:
         return False
     return True
@@ -39,11 +39,11 @@ EXAMPLES = sorted(
 
 
 def keep(config: Path, query: str) -> None:
-    keep_query(config, "loops", KEPT.texts["loops"], asked_for)
-    keep_query(config, "x", query, asked_for)
+    keep_query(config, "loops", KEPT.texts["loops"], parsed_query)
+    keep_query(config, "x", query, parsed_query)
     kept = kept_queries(config)
     assert kept.texts["x"] == query
-    asked, direct = asked_for("@x", kept), asked_for(query, KEPT)
+    asked, direct = parsed_query("@x", kept), parsed_query(query, KEPT)
     assert asked.content == direct.content
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import logging
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.tui import cli
 from gistpoint.tui.commands.mcp import TOKEN
+from gistpoint.tui.mcp.clients import configuration
 from gistpoint.tui.mcp.server import log_visibly
 
 Captured = pytest.CaptureFixture[str]
@@ -119,6 +122,19 @@ def test_clients_are_told_the_command_and_how_long_a_call_takes(task: Task, caps
         told = printed(client, "--http", "127.0.0.1:8000", "--cert", "c.pem", "--key", "c.key")
         assert "https://127.0.0.1:8000/mcp" in told
     assert not Locations.of_user().attempts.exists()
+
+
+def test_a_client_in_a_hostile_folder_imports_nothing_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    command = tomllib.loads(configuration("codex", ["--version"], "", 1))["mcp_servers"]["gistpoint"]
+    for name in ("argparse", "gistpoint", "json"):
+        (tmp_path / f"{name}.py").write_text(f"open('{name}.ran', 'w')\nraise SystemExit(9)\n")
+    words = [command["command"], *command["args"]]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert not [*tmp_path.glob("*.ran")]
 
 
 def test_what_a_client_sends_reaches_the_log_without_control_characters(

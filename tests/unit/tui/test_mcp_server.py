@@ -233,7 +233,7 @@ async def test_over_http_the_connections_that_are_kept_are_those_of_the_server(t
     class Noting(Connections):
         """Connections that record requests; they are false, because there is none yet."""
 
-        def asked(self, peer: Peer | None) -> None:
+        def head_received(self, peer: Peer | None) -> None:
             peers.append(peer)
 
     peers: list[Peer | None] = []

@@ -25,7 +25,7 @@ class FakeSteps:
     moved: Any = None
 
     @property
-    def together(self) -> Any:
+    def drawing_delay(self) -> Any:
         return SimpleNamespace(hold=self._hold)
 
     def _hold(self) -> None:
@@ -63,7 +63,7 @@ class FakeView(FakeOwner):
     pages: Any = field(default_factory=lambda: SimpleNamespace(current="step"))
     shown: int = 0
 
-    def say(self, words: str) -> None:
+    def show_message(self, words: str) -> None:
         self.said.append(words)
 
     def show_step(self) -> None:
@@ -78,10 +78,10 @@ class FakeLoader:
     document: Any
     asked: list[str] = field(default_factory=list)
 
-    def hurry(self) -> None:
-        self.asked.append("hurry")
+    def index_fully(self) -> None:
+        self.asked.append("index")
 
-    def look_for_growth(self) -> None:
+    def check_growth(self) -> None:
         self.asked.append("grow")
 
     def open_again(self) -> None:
@@ -214,7 +214,7 @@ def test_the_end_of_a_run_that_is_being_read_is_gone_to_when_it_is_known() -> No
     found = going(MARKS, finished=False)
     found.navigation.edge(1)
     assert found.here == 0
-    assert found.run.loader.asked == ["hurry"]
+    assert found.run.loader.asked == ["index"]
     assert found.view.steps.held == 1
     assert found.navigation.takes_last_step()
     assert found.navigation.uncounted
@@ -336,12 +336,12 @@ def test_a_run_that_is_followed_stays_at_its_end() -> None:
 
 def test_a_file_that_grew_is_read_on_once_it_is_read() -> None:
     found = going(MARKS)
-    found.navigation.look_for_growth()
+    found.navigation.check_growth()
     assert found.run.loader.asked == []
     found.run.loader.document.changed = True
     found.run.loader.document.finished = False
-    found.navigation.look_for_growth()
+    found.navigation.check_growth()
     assert found.run.loader.asked == []
     found.run.loader.document.finished = True
-    found.navigation.look_for_growth()
+    found.navigation.check_growth()
     assert found.run.loader.asked == ["grow"]

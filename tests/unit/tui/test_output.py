@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import subprocess
@@ -10,11 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from killed_processes import mark_of_killed
 
 from gistpoint.core.unfinished import mark
 from gistpoint.tui import cli
-from gistpoint.tui.commands.output import print_table, readable_terminals, write_whole
+from gistpoint.tui.commands.output import indented_json, print_table, readable_terminals, write_whole
 
 Captured = pytest.CaptureFixture[str]
 HEADINGS = ["attempt", "task", "mode", "started", "outcome"]
@@ -155,3 +158,24 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
         (tmp_path / name).write_text("half")
     write_whole(tmp_path / "a[1].html", [b"whole"])
     assert {path.name for path in tmp_path.iterdir()} == {"a[1].html", *kept[1:]}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+@example({"": [[], {}, [{}], -0.0, 1e-7, 1e22, float("nan"), '\ud800\u2028\x00\x7f"\\/']})
+@example([[[[]]], 2**70, 5e-324])
+def test_json_is_printed_as_the_standard_library_indents_it(value: object) -> None:
+    assert indented_json(value) == json.dumps(value, indent=1)
+
+
+def test_json_that_is_nested_deep_is_printed() -> None:
+    value: list[object] = []
+    for _ in range(600):
+        value = [value]
+    assert indented_json(value) == json.dumps(value, indent=1)

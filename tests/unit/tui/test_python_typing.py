@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from gistpoint.tui.widgets.python_typing import blanks_back, commented, level_of, moved, moved_back, new_line
+from gistpoint.tui.widgets.python_typing import (
+    backspace_length,
+    commented,
+    indented,
+    level_of,
+    new_line,
+    outdented,
+)
 
 
 def entered(text: str) -> str:
@@ -63,13 +70,13 @@ def test_a_level_is_what_the_text_uses() -> None:
     ("head", "taken"), [("        ", 4), ("      ", 2), ("   ", 3), ("    x", 1), ("", 1), ("\t", 1)]
 )
 def test_backspace(head: str, taken: int) -> None:
-    assert blanks_back(head, "    ") == taken
+    assert backspace_length(head, "    ") == taken
 
 
 def test_lines_are_moved_and_moved_back() -> None:
     lines = ["a", "", "  b", "\tc"]
-    assert moved(lines, "    ") == ["    a", "", "      b", "    \tc"]
-    assert moved_back(["    a", "", "  b", "\tc"], "    ") == ["a", "", "b", "c"]
+    assert indented(lines, "    ") == ["    a", "", "      b", "    \tc"]
+    assert outdented(["    a", "", "  b", "\tc"], "    ") == ["a", "", "b", "c"]
 
 
 @pytest.mark.parametrize("lines", [["    a", "", "      b"], ["# a"], [""], ["", "x  # y"]])

@@ -14,9 +14,9 @@ from fakes import FakeRunner
 from gist_tasks import FAITHFUL, FakeEntrypoints, build_gist_task
 
 from gistpoint import object_graph
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.diffs import compute, unified
 from gistpoint.core.locations import Locations
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.trees import SourceTree

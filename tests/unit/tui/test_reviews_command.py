@@ -42,7 +42,7 @@ def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_two_reviewers_meet_and_are_compared(theirs: Path, capsys: Captured) -> None:
     assert cli.main(["reviews", "merge", str(theirs)]) == cli.DONE
-    assert capsys.readouterr().out == "82 operations added, 0 were already known.\n"
+    assert capsys.readouterr().out == "82 operations added (r2 82), 0 were already known.\n"
     assert cli.main(["reviews", "merge", str(theirs / "r2.jsonl")]) == cli.DONE
     assert capsys.readouterr().out == "0 operations added, 82 were already known.\n"
     assert cli.main(["reviews", "agreement", "--json"]) == cli.DONE
@@ -78,7 +78,7 @@ def test_a_merge_says_once_that_it_can_not_read_an_export(
     first, second = captured.err.splitlines()
     assert first.startswith("gistpoint: out.jsonl, line 1 is not an operation")
     assert "out.jsonl does not contain any operations. Only the files in the folder reviews" in second
-    assert captured.out == "82 operations added, 0 were already known.\n"
+    assert captured.out == "82 operations added (r2 82), 0 were already known.\n"
 
 
 def test_a_merge_names_the_kinds_that_it_keeps_without_reading_them(
@@ -94,7 +94,7 @@ def test_a_merge_names_the_kinds_that_it_keeps_without_reading_them(
     merged.write_text("\n".join([header, first, *newer, ""]), encoding="utf-8")
     assert cli.main(["reviews", "merge", str(merged)]) == cli.DONE
     captured = capsys.readouterr()
-    assert captured.out == "4 operations added, 0 were already known.\n"
+    assert captured.out == "4 operations added (r2 4), 0 were already known.\n"
     assert captured.err.splitlines() == [
         "gistpoint: newer.jsonl: kept, but not read, since this version of gistpoint does not know the kind:"
         " highlight (2), poll (1)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,11 @@ from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.text import visible_line
 from gistpoint.sessions.attempts import AttemptStore
+from gistpoint.sessions.runs.found_lines import FoundLines
+from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.searching import Query, search_document
 from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
@@ -234,6 +239,54 @@ def test_a_line_with_several_matches_is_printed_once(chat: str, tmp_path: Path, 
     assert "nope" not in "".join(told)
 
 
+def printed_one_by_one(name: str, pattern: str) -> str:
+    """Return what a search prints, worked out hit by hit."""
+    found, printed = FoundLines(), list[str]()
+    for hit in search_document(open_run(name), Query(pattern)):
+        found.add([hit])
+    for line in found.lines:
+        step = "" if line.first.step is None else f":{line.first.step + 1}"
+        error = f"  ({line.first.error})" if line.first.error else ""
+        printed.append(visible_line(f"{name}{step}:{line.part}: {line.quoted}{error}") + "\n")
+    return "".join(printed)
+
+
+def many_hits(steps: int = 40) -> str:
+    """Write a run with far more hits than are printed at once, and return its name."""
+    text = f"a\x1b[1m a\n{'a ' * 2_500}\nTraceback (most recent call last):\n  a\nValueError: a\n"
+    messages = [{"role": "user", "content": text + "line a\n" * 90, "note": "line a"}] * steps
+    Path("many.json").write_text(json.dumps(messages))
+    return "many.json"
+
+
+def test_blocks_of_hits_are_printed_as_if_one_by_one(chat: str, capsys: Captured) -> None:
+    name = many_hits()
+    assert cli.main(["search", "a", name]) == 0
+    assert capsys.readouterr().out == printed_one_by_one(name, "a")
+    assert cli.main(["search", "a", chat]) == 0
+    assert capsys.readouterr().out == printed_one_by_one(chat, "a")
+
+
+def test_a_search_writes_once_for_many_hits(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Counting(StringIO):
+        calls = 0
+
+        def write(self, text: str) -> int:
+            self.calls += 1
+            return super().write(text)
+
+        def isatty(self) -> bool:
+            self.calls += 1
+            return False
+
+    stream = Counting()
+    monkeypatch.setattr("sys.stdout", stream)
+    assert cli.main(["search", "line", many_hits(20)]) == 0
+    lines = stream.getvalue().count("\n")
+    assert lines == 20 * 90
+    assert stream.calls < lines / 20
+
+
 def test_a_search_counts_lines_and_places_and_names_what_it_could_not_read(
     chat: str, capsys: Captured
 ) -> None:
@@ -266,6 +319,32 @@ def test_search_as_json(chat: str, capsys: Captured) -> None:
     assert HOSTILE[hit["start"] : hit["end"]] == "red"
     assert cli.main(["search", "green", chat, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["hits"] == []
+
+
+@pytest.mark.parametrize("count", [5, 250])
+@pytest.mark.parametrize("columns", ["60", "120"])
+def test_listed_runs_can_be_told_apart_on_a_terminal(
+    count: int, columns: str, monkeypatch: pytest.MonkeyPatch, chat: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / ("a" * 60) / ("b" * 40)
+    folder.mkdir(parents=True)
+    for number in range(count):
+        name = f"OpenHands__and-a-long-name-with-a-number-at-its-end-{number}.json"
+        (folder / name).write_text(json.dumps([{"role": "user", "content": f"do {number}"}] * 2))
+
+    class Terminal(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    stream = Terminal()
+    monkeypatch.setattr("sys.stdout", stream)
+    monkeypatch.setenv("COLUMNS", columns)
+    assert cli.main(["runs", str(folder)]) == 0
+    head, *lines = stream.getvalue().splitlines()
+    assert head == f"in {folder}/"
+    rows = [line.split()[0] for line in lines if "OpenHands__" in line]
+    assert len(set(rows)) == len(rows) == count
+    assert all(len(row) == 32 for row in rows)
 
 
 def test_runs_lists_what_is_known_at_the_end_of_each(

@@ -81,9 +81,9 @@ def test_files_that_are_left_out_are_counted(
         "gistpoint: 1 file left out: only the first 2 in a folder are read.",
         "gistpoint: 2 files left out: only the first 2 in a folder are read.",
     ]
-    assert WatchedRows((), True, 1, (), 2).words == "watching, 1 being written, 2 files left out"
+    assert WatchedRows((), True, 1, (), left_out=2).words == "watching, 1 being written, 2 files left out"
 
 
 def test_lines_are_refused_to_a_blind_reviewer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["runs", "watch", str(tmp_path), "--blind"]) == 2
-    assert "--blind is for the screen" in capsys.readouterr().err
+    assert "--blind is only for the screen" in capsys.readouterr().err

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.text import visible
-from gistpoint.tui.widgets.function_editor import TextSeal
+from gistpoint.tui.widgets.text_seal import TextSeal
 
 TEXT = st.text(st.sampled_from("a\n\r\t" + "".join(HOSTILE) + "\U000f0041\U000f1003"), max_size=80)
 

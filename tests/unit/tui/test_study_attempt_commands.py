@@ -122,14 +122,14 @@ def test_export_is_for_after_the_study_was_closed(held: Held, tmp_path: Path, ca
     assert not out.exists()
     values = _said(capsys, "export", root, "--to", "tidy", "-o", str(out), "--unblind")
     assert (out / "tidy" / DATAPACKAGE).is_file()
-    assert len(values["files"]) == 11
+    assert len(values["files"]) == 12
     held.folder.reload()
     assert held.folder.ledger.study.has(StudyOperationKind.UNBLINDED)
     (said,) = held.folder.ledger.study.all(Exported)
     assert (said.to, len(said.people)) == (("tidy",), 1)
     held.folder.record("organiser", "study", StudyOperationKind.CLOSED)
     assert cli.main(["study", "export", root, "--to", "tidy", "-o", str(out)]) == 0
-    assert capsys.readouterr().out.endswith(f"11 files in {out}\n")
+    assert capsys.readouterr().out.endswith(f"12 files in {out}\n")
 
 
 def test_a_public_export_names_nobody(held: Held, tmp_path: Path, capsys: Captured) -> None:

@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gistpoint.core.errors import CancelledError
 from gistpoint.core.queries import RowQuery
 from gistpoint.core.query_grammar import QueryError
+from gistpoint.tui import tables
 from gistpoint.tui.commands.output import print_records
 from gistpoint.tui.tables import (
     Column,
     arranged,
+    informative_columns,
     parse_query,
-    telling,
     widths_in,
 )
 
@@ -153,10 +155,10 @@ def test_a_column_that_is_empty_or_repeats_another_is_left_out() -> None:
         Column("calls", str, len),
     ]
     cells = [["routine", "solved"], ["routine", "solved"], ["", ""], ["", ""], ["4", "5"], ["4", "5"]]
-    assert [one.name for one in telling(columns, cells)] == ["outcome", "seen", "steps", "calls"]
+    assert [one.name for one in informative_columns(columns, cells)] == ["outcome", "seen", "steps", "calls"]
     cells[1] = ["routine", "stopped"]
-    assert "end reason" in [one.name for one in telling(columns, cells)]
-    assert telling(columns, [[]] * 6) == columns
+    assert "end reason" in [one.name for one in informative_columns(columns, cells)]
+    assert informative_columns(columns, [[]] * 6) == columns
 
 
 def test_a_query_may_use_the_former_name_of_a_column() -> None:
@@ -169,3 +171,29 @@ def test_a_query_may_use_the_former_name_of_a_column() -> None:
 def test_a_column_is_printed_by_the_same_entry(capsys: pytest.CaptureFixture[str]) -> None:
     print_records((*COLUMNS, Column("decade", lambda book: f"{book.year // 10}0s")), BOOKS[1:2])
     assert capsys.readouterr().out == "title\tyear\tstate\tdecade\nTwo Towers\t1954\tlent\t1950s\n"
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@given(st.lists(st.tuples(st.sampled_from([0.0, 1.0, float("-inf")]), st.sampled_from("abc")), max_size=60))
+def test_rows_sorted_in_runs_are_in_the_order_of_one_sort(
+    reverse: bool, keys: list[tuple[float, str]]
+) -> None:
+    rows = [f"{n} {key}" for n, key in enumerate(keys)]
+    known = dict(zip(rows, keys, strict=True))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tables, "_RUN", 7)
+        found = tables._in_order(rows, keys, reverse=reverse)
+    assert found == sorted(rows, key=known.__getitem__, reverse=reverse)
+
+
+def test_a_long_arrangement_can_be_ended() -> None:
+    checks: list[int] = []
+
+    def check() -> None:
+        checks.append(len(checks))
+        if len(checks) == 3:
+            raise CancelledError("ended")
+
+    with pytest.raises(CancelledError):
+        arranged(range(10_000), RowQuery(), check=check)
+    assert len(checks) == 3

@@ -267,7 +267,7 @@ def test_sources_of_the_user_are_asked_first(tmp_path: Path, world: World, capsy
     [
         (["gone.json"], "gone.json can't be read"),
         (["empty.json"], "does not contain any records of the data set"),
-        (["bad.json"], "does not contain any records of the data set. Line 1: It is no JSON"),
+        (["bad.json"], "does not contain any records of the data set. Line 1: It is not JSON"),
         (["good.json", "--sources", "gone.toml"], "gone.toml can't be read"),
     ],
 )

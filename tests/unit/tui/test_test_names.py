@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gistpoint.tui.test_names import ending, spelled_out
+from gistpoint.tui.test_names import ending, unescaped
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from gistpoint.tui.test_names import ending, spelled_out
     ],
 )
 def test_escapes_are_shown_as_letters_when_that_is_safe(id: str, shown: str) -> None:
-    assert spelled_out(id) == shown
+    assert unescaped(id) == shown
 
 
 def test_of_an_id_without_room_the_end_is_kept() -> None:

@@ -37,7 +37,7 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Task]:
 def test_the_state_of_a_set(tasks: list[Task], tmp_path: Path, capsys: Captured) -> None:
     assert cli.main(["task", "validations", "--merge", str(tmp_path / "elsewhere")]) == cli.DONE
     said = capsys.readouterr()
-    assert said.err == "3 operations added, 0 were already known.\n"
+    assert said.err == "3 operations added (bob 3), 0 were already known.\n"
     lines = said.out.splitlines()
     assert lines[0] == "task\ttitle\tmode\tsource\tstanding\tada\tbob\tcomments\truns"
     assert (

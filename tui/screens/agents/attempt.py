@@ -33,11 +33,11 @@ from gistpoint.tui.places import NamedPlace, shown_at
 from gistpoint.tui.screens.dialogs.ask import TextDialog, show_error
 from gistpoint.tui.screens.solve.panes import (
     PANES,
-    CallAsked,
-    FunctionAsked,
+    CallRequested,
+    FunctionRequested,
     PaneArea,
     PanePlace,
-    SourceAsked,
+    SourceRequested,
     StatePane,
     pane_around,
 )
@@ -85,7 +85,7 @@ class ModelPane(StatePane):
 
     def update_from(self, state: AttemptState) -> None:
         """Append the new turns and handovers of a state."""
-        entries = spoken(state)
+        entries = turn_texts(state)
         self.words.append("".join(entries[self._shown :]))
         self._shown = len(entries)
         usage, count = state.spent.usage, len(state.turns)
@@ -100,7 +100,7 @@ def watch_frame(widget: Framed, pane: str, words: str = "", note: str = "") -> F
     return framed(widget, f"{shown_key(key.keys)} {words or key.description}", note)
 
 
-def spoken(state: AttemptState) -> list[str]:
+def turn_texts(state: AttemptState) -> list[str]:
     """Return all turns and handovers as text in order, so that new ones are at the end."""
     handovers = [(handover.turns, 1, handover_words(handover)) for handover in state.handovers]
     turns = [(number, 0, turn_words(turn)) for number, turn in enumerate(state.turns, start=1)]
@@ -140,7 +140,7 @@ def turn_words(turn: ModelTurn) -> str:
     return "\n".join(part for part in parts if part) + "\n\n"
 
 
-class TakeAsked(Message):
+class TakeOverRequested(Message):
     """A request to the app to continue an attempt that no process has open.
 
     `by` is the pseudonym of the person who takes it over; it may be empty.
@@ -151,7 +151,7 @@ class TakeAsked(Message):
         self.attempt_id, self.by = attempt_id, by
 
 
-class GiveAsked(Message):
+class GiveBackRequested(Message):
     """A request to the app to give an attempt back to the model, with a note to the model."""
 
     def __init__(self, attempt_id: str, note: str) -> None:
@@ -260,7 +260,7 @@ class AttemptWatchScreen(BaseScreen[None]):
             clock = clock.at(self._clock.mono_ms(), self._clock.utc_ms())
         self.bar.title = title
         self.bar.update_from(state, clock, backend=state.header.backend)
-        self.status.update(self._words(state))
+        self.status.update(self._state_words(state))
 
     def _draw(self, state: AttemptState) -> None:
         if not self._briefed and state.started:
@@ -284,11 +284,11 @@ class AttemptWatchScreen(BaseScreen[None]):
         if source is not None:
             self.code.show(source)
 
-    def _words(self, state: AttemptState) -> str:
+    def _state_words(self, state: AttemptState) -> str:
         if self._follower.problem:
             return f"! {self._follower.problem}"
         if state.ending is not None:
-            return end_words(state.ending, attempt_result(state))
+            return end_words(state.ending.reason, attempt_result(state))
         take, give = (shown_key(key_named(id).keys) for id in ("watch.take", "watch.give"))
         if self._asking is not None:
             return (
@@ -296,9 +296,9 @@ class AttemptWatchScreen(BaseScreen[None]):
             )
         if has_person(state):
             whose = (
-                f"A person ({by}) has it"
+                f"A person ({by}) has taken it over"
                 if (by := visible_line(state.handovers[-1].by))
-                else "A person has it"
+                else "A person has taken it over"
             )
             return (
                 f"{whose}, and is working on it."
@@ -332,8 +332,8 @@ class AttemptWatchScreen(BaseScreen[None]):
         if pane:
             self.tabs.mark(pane)
 
-    @on(SourceAsked)
-    def show_source(self, message: SourceAsked) -> None:
+    @on(SourceRequested)
+    def show_source(self, message: SourceRequested) -> None:
         """Show a source that a result has already shown."""
         state = self._follower.state
         shown = (
@@ -345,8 +345,8 @@ class AttemptWatchScreen(BaseScreen[None]):
             self.code.show(shown)
             self.action_pane("code")
 
-    @on(TextView.PlaceAsked)
-    def show_place(self, message: TextView.PlaceAsked) -> None:
+    @on(TextView.PlaceRequested)
+    def show_place(self, message: TextView.PlaceRequested) -> None:
         """Show the place that a line names, if a result has already shown it."""
         found = (
             shown_at(self._follower.state, message.place) if isinstance(message.place, NamedPlace) else None
@@ -357,12 +357,17 @@ class AttemptWatchScreen(BaseScreen[None]):
             self.code.show(found[0], line=found[1])
             self.action_pane("code")
 
-    @on(CallAsked)
-    @on(FunctionAsked)
+    @on(CallRequested)
+    @on(FunctionRequested)
     def _refuse(self) -> None:
         self.app.notify("It is read-only here until you take it over.")
 
     # Taking over and giving back
+
+    @property
+    def drafts_about(self) -> tuple[str, str]:
+        """Nobody in particular, and the attempt's id."""
+        return "", self._follower.folder.name
 
     def action_take(self) -> None:
         """Take the attempt over, after a question that explains the consequences.
@@ -383,7 +388,7 @@ class AttemptWatchScreen(BaseScreen[None]):
             show_error(self.app, error)
             return
         if state.driver == PERSON:
-            self.post_message(TakeAsked(self._follower.folder.name))
+            self.post_message(TakeOverRequested(self._follower.folder.name))
         else:
             question = TextDialog(
                 "Take this attempt over?",
@@ -391,15 +396,15 @@ class AttemptWatchScreen(BaseScreen[None]):
                 placeholder="your pseudonym, or none",
                 yes="Take over",
             )
-            self.app.push_screen(question, self._take)
+            self.app.push_screen(question, self._take_over)
 
-    def _take(self, by: str | None) -> None:
+    def _take_over(self, by: str | None) -> None:
         state = self._follower.state
         if by is None or state.ended:
             return
         self._by = by.strip()
         if not self._live:
-            self.post_message(TakeAsked(self._follower.folder.name, self._by))
+            self.post_message(TakeOverRequested(self._follower.folder.name, self._by))
             return
         try:
             self._asking = ask_for(self._follower.folder, self._by)
@@ -407,7 +412,7 @@ class AttemptWatchScreen(BaseScreen[None]):
             show_error(self.app, error if isinstance(error, AttemptError) else AttemptError(str(error)))
 
     def _step_in(self, state: AttemptState) -> None:
-        """Ask the app to continue a requested attempt once the run has released it.
+        """Ask the app to open a requested attempt for the person once the run has released it.
 
         If the attempt has ended, withdraw the request. If a person has just left it, ask once whether to give
         it back.
@@ -417,11 +422,11 @@ class AttemptWatchScreen(BaseScreen[None]):
             self.app.notify("The attempt ended before the model handed it over.", severity="warning")
         elif self._asking is not None and not self._live:
             self._withdraw()
-            self.post_message(TakeAsked(self._follower.folder.name, self._by))
+            self.post_message(TakeOverRequested(self._follower.folder.name, self._by))
         if self._ask_back and state.started:
             self._ask_back = False
             if has_person(state):
-                self._ask_to_give(unasked=True)
+                self._ask_to_give(unrequested=True)
 
     def _withdraw(self) -> None:
         if self._asking is not None:
@@ -435,16 +440,16 @@ class AttemptWatchScreen(BaseScreen[None]):
         else:
             self._ask_to_give()
 
-    def _ask_to_give(self, *, unasked: bool = False) -> None:
+    def _ask_to_give(self, *, unrequested: bool = False) -> None:
         dialog = TextDialog(
             _GIVE, label=_GIVE_WORDS, placeholder="a note to the model, or none", yes="Give back"
         )
-        dialog.unasked = unasked
-        self.app.push_screen(dialog, self._give)
+        dialog.unrequested = unrequested
+        self.app.push_screen(dialog, self._give_back)
 
-    def _give(self, note: str | None) -> None:
+    def _give_back(self, note: str | None) -> None:
         if note is not None:
-            self.post_message(GiveAsked(self._follower.folder.name, note.strip()))
+            self.post_message(GiveBackRequested(self._follower.folder.name, note.strip()))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer giving back only while a person has the attempt, and taking over only before the end."""

@@ -11,7 +11,8 @@ from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.agentruns.condition import condition_parts
 from gistpoint.sessions.agentruns.figure_lines import summary_lines
 from gistpoint.sessions.agentruns.figures import RunFigures
-from gistpoint.sessions.agentruns.store import JobStatus, RunSettings
+from gistpoint.sessions.agentruns.jobs import JobStatus
+from gistpoint.sessions.agentruns.store import RunSettings
 from gistpoint.tui.agent_rows import JobRow
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import fitted_cells

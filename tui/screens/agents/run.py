@@ -17,7 +17,7 @@ from gistpoint.core.readable import duration
 from gistpoint.core.text import plural
 from gistpoint.sessions.agentruns.figures import RunFigures, totals_of
 from gistpoint.sessions.agentruns.following import FollowedJob, RunFollower
-from gistpoint.sessions.agentruns.store import JobStatus
+from gistpoint.sessions.agentruns.jobs import JobStatus
 from gistpoint.sessions.tasks import TaskTitles
 from gistpoint.tui import signs
 from gistpoint.tui.agent_rows import COLUMNS, JobRow, job_sentence
@@ -35,14 +35,14 @@ from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
 
 POLL_S, TICK_S = 0.5, 1.0
-_GAUGE = 10
+_GAUGE_WIDTH = 10
 """The width, in cells, of the gauge of ended jobs."""
-_NOTE, _NOTE_LOSS = 3, 10
+_NOTE_LINES, _NOTE_LOSS = 3, 10
 """The number of lines about the job under the cursor, and of cells that a line may lose.
 
 A line loses cells to its margins and to a word that does not fit.
 """
-_FRAME = 2
+_FRAME_LINES = 2
 """The number of lines in a frame."""
 
 
@@ -84,7 +84,7 @@ class RunWatchScreen(BaseScreen[None]):
     head = query_one(RunHead)
     note = query_one("#job-note", Plain)
 
-    class AttemptAsked(Message):
+    class AttemptRequested(Message):
         """A request to the app to watch an attempt."""
 
         def __init__(self, attempt_id: str) -> None:
@@ -176,7 +176,7 @@ class RunWatchScreen(BaseScreen[None]):
 
     def _show_table(self, rows: Sequence[JobRow]) -> None:
         if len(rows) == len(self.table.records):
-            self.table.renew(rows)
+            self.table.update_records(rows)
         else:
             self.table.show(rows)
         framed(self.table, f"Jobs ({len(rows)})")
@@ -195,9 +195,9 @@ class RunWatchScreen(BaseScreen[None]):
         """Show whole rows of tiles in at most half of the height, but at least one row."""
         tiles = self.tiles
         tiles.display = self._tiled and bool(tiles.rows)
-        needed = tiles.lines_for(len(tiles.rows), max(1, width - _FRAME))
-        most = max(HEIGHT, (height // 2 - _FRAME) // HEIGHT * HEIGHT)
-        lines = min(needed, most) + _FRAME
+        needed = tiles.lines_for(len(tiles.rows), max(1, width - _FRAME_LINES))
+        most = max(HEIGHT, (height // 2 - _FRAME_LINES) // HEIGHT * HEIGHT)
+        lines = min(needed, most) + _FRAME_LINES
         if tiles.styles.height is None or tiles.styles.height.value != lines:
             tiles.styles.height = lines
 
@@ -205,7 +205,9 @@ class RunWatchScreen(BaseScreen[None]):
         """Show the progress in the header, and the condition, rates and counts below."""
         self.head.show(head_lines(self._follower.run.settings, totals, rows))
         ended = sum(row.job.status is JobStatus.ENDED for row in rows)
-        self._progress = f"{gauge(ended, len(rows), _GAUGE)} {ended} of {plural(len(rows), 'job')} ended"
+        self._progress = (
+            f"{gauge(ended, len(rows), _GAUGE_WIDTH)} {ended} of {plural(len(rows), 'job')} ended"
+        )
         self._last_utc_ms = max((row.shown.clock.utc_ms or 0 for row in rows), default=0)
         self._show_clock()
 
@@ -238,7 +240,7 @@ class RunWatchScreen(BaseScreen[None]):
             self.note.display = needed
         row = self.table.chosen
         width, height = self.size
-        lines = _NOTE if height >= TALL else _NOTE - 1
+        lines = _NOTE_LINES if height >= TALL else _NOTE_LINES - 1
         room = lines * (width - _NOTE_LOSS)
         words = "" if row is None or not needed else job_sentence(row, self._follower.run.name, room)
         if self.note.styles.height is None or self.note.styles.height.value != lines:
@@ -262,7 +264,7 @@ class RunWatchScreen(BaseScreen[None]):
 
     def _open(self, row: JobRow) -> None:
         if row.job.attempt:
-            self.post_message(self.AttemptAsked(row.job.attempt))
+            self.post_message(self.AttemptRequested(row.job.attempt))
         else:
             self.app.notify(row.job.message or "This job has no attempt yet.")
 

@@ -22,9 +22,9 @@ from gistpoint.tui.agent_rows import (
     budget_words,
     call_line,
     cost_words,
-    doing,
     result_bar,
     state_style,
+    state_words,
 )
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.widgets.line_canvas import LineCanvas
@@ -40,7 +40,7 @@ _MARGIN = 2
 _LEAST_RULE = 1
 _FAINT = "$foreground 60%"
 _SCROLL_BAR = 1
-"""The width of the scroll bar, whose space is reserved, because the bar could make itself necessary."""
+"""The width of the scroll bar, whose space is always reserved, so that the bar can't cause an overflow."""
 
 
 def places_after(before: Sequence[Hashable], at_work: Sequence[Hashable]) -> list[Hashable]:
@@ -177,16 +177,18 @@ class AttemptTiles(LineCanvas):
             if index >= len(self.rows):
                 break
             left, right = self._span(column)
-            ground = self._ground(index)
+            tile_style = self._tile_style(index)
             if left > at:
                 segments.append(Segment(" " * (left - at), self.style("")))
             pieces = self.tile(index, right - left)[line]
-            drawn = Strip([Segment(text, self.style(f"{style} {ground}".strip())) for text, style in pieces])
-            segments += drawn.crop_extend(0, right - left, self.style(ground))
+            drawn = Strip(
+                [Segment(text, self.style(f"{style} {tile_style}".strip())) for text, style in pieces]
+            )
+            segments += drawn.crop_extend(0, right - left, self.style(tile_style))
             at = right
         return Strip(segments).crop_extend(0, width, self.style(""))
 
-    def _ground(self, index: int) -> str:
+    def _tile_style(self, index: int) -> str:
         if index != self.cursor or not self.has_focus:
             return ""
         return "" if self.app.no_color or self.app.native_ansi_color else "on $block-cursor-background"
@@ -215,7 +217,7 @@ class AttemptTiles(LineCanvas):
 
     def _head(self, row: JobRow, index: int, width: int) -> list[Piece]:
         """Return the first line: the cursor, the job's number, its task, a rule, and its state."""
-        state = "waiting" if row.at_work and row.shown.waits else visible_line(doing(row))
+        state = "waiting" if row.at_work and row.shown.waits else visible_line(state_words(row))
         mark = signs.HERE if index == self.cursor else " "
         repeat = f" (repeat {row.job.job.repeat})" if row.job.job.repeat > 1 else ""
         name = visible_line(f"{row.number} {row.title or row.job.job.task[:12]}")

@@ -35,8 +35,8 @@ _ANSWER = "answer"
 """The name of the field of a `TextDialog` among its drafts."""
 _FILTER = "0"
 """The name of a list's filter among a dialog's drafts."""
-ON_THEIR_WAY_S = 1.0
-"""Seconds for which a screen that opens unasked ignores keys, which were meant for the previous screen."""
+GRACE_S = 1.0
+"""Seconds for which a screen that the user did not request ignores keys, meant for the previous screen."""
 
 
 class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
@@ -46,12 +46,15 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
     HELP_PAGE = "dialog"
-    unasked = False
-    """Whether the dialog opens without a request: keys meant for another screen must not answer it."""
+    unrequested = False
+    """Whether the dialog opens without a request of the user, whose keys may be meant for another screen."""
     enter_answers = True
     """Whether Enter in a field presses the first button."""
     _replaces = False
-    """Whether typing replaces a draft that is offered again, rather than continuing it."""
+    """Whether typing replaces a draft that is offered again, rather than continuing it.
+
+    Such a draft is a number or a filter, which is not worth keeping after the end of the program.
+    """
     _above: Sequence[Widget] = ()
     """The widgets that show the subject of the question."""
 
@@ -61,7 +64,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         Unsent text is saved in `drafts`, by default those of the screen below.
         """
         super().__init__()
-        self._title, self._asked = title, asked or title
+        self._title, self._question = title, asked or title
         self._drafts = drafts
         self._first_texts: dict[str, str] = {}
         """The values of the fields before anything was typed."""
@@ -89,7 +92,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
             stack = self.app.screen_stack
             below = (screen for screen in reversed(stack) if not isinstance(screen, Dialog))
             owner = next((screen for screen in below if isinstance(screen, BaseScreen)), self)
-            self._drafts = owner.draft(self._asked)
+            self._drafts = owner.draft(self._question, lasting=not self._replaces)
         kept, fields = self._drafts.read(), self._fields()
         self._first_texts = self._texts()
         for name, choice in self._choices_by_name().items():
@@ -99,7 +102,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
             if kept.get(name):
                 field.value = kept[name]
                 field.cursor_position = len(field.value)
-                field.select_on_focus = self._replaces  # the field may get the focus later, or has it
+                field.select_on_focus = self._replaces  # for a field that gets the focus later
                 if self._replaces:
                     field.select_all()
 
@@ -135,7 +138,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         event.stop()
         event.prevent_default()
         field = fields[-1]
-        field.select_on_focus = False  # the next letter would replace this one
+        field.select_on_focus = False  # otherwise, the next letter would replace this one
         field.focus()
         field.cursor_position = len(field.value)
         field.insert_text_at_cursor(text)
@@ -147,8 +150,8 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         return super().dismiss(result)
 
     def _texts(self) -> dict[str, str]:
-        """Return the typed text and the choices, by the names of fields and lists."""
-        typed = {name: field.value for name, field in self._fields().items()}
+        """Return the typed text and the choices, by the names of fields and lists; passwords are left out."""
+        typed = {name: field.value for name, field in self._fields().items() if not field.password}
         return typed | {name: choice.chosen_words for name, choice in self._choices_by_name().items()}
 
     def _choices_by_name(self) -> dict[str, Choices | Options]:
@@ -165,12 +168,12 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         """The dialog's title, which is also the title of its help."""
         return self._title
 
-    def takes(self, event: events.Event) -> bool:
+    def accepts(self, event: events.Event) -> bool:
         """Return whether the dialog accepts an event.
 
-        If it opened unasked, it ignores the first second's events.
+        A dialog that the user did not request ignores the events of the first second.
         """
-        return not self.unasked or event.time >= self.opened_at + ON_THEIR_WAY_S
+        return not self.unrequested or event.time >= self.opened_at + GRACE_S
 
     def _views(self) -> list[LineView]:
         return [view for widget in self._above for view in widget.query(LineView)]
@@ -265,10 +268,10 @@ class MessageDialog(Dialog[bool]):
         """Return whether another dialog shows the same title, message and hint."""
         return (self._title, self._text, self._hint) == (other._title, other._text, other._hint)
 
-    def takes(self, event: events.Event) -> bool:
+    def accepts(self, event: events.Event) -> bool:
         """Return whether the message accepts an event; with `instead`, not one from before it was opened."""
         too_early = self._instead and event.time < self.opened_at
-        return not too_early and super().takes(event)
+        return not too_early and super().accepts(event)
 
     def body(self) -> list[Widget]:
         """Return the message and its hint."""
@@ -338,7 +341,7 @@ class TextDialog(Dialog[str]):
 
 
 @dataclass(frozen=True, slots=True)
-class Reasoned:
+class ReasonAnswer:
     """A choice from a closed set, with an explanation in the user's own words."""
 
     code: str
@@ -370,7 +373,7 @@ class Choices(OptionList):
         """Replace the choices, and choose the first one."""
         self._labels = labels
         self.clear_options()
-        self.add_options([Option(self._words(number)) for number in range(len(labels))])
+        self.add_options([Option(self._option_content(number)) for number in range(len(labels))])
         self.highlighted = 0 if labels else None
 
     @property
@@ -383,7 +386,7 @@ class Choices(OptionList):
         if words in self._labels:
             self.highlighted = [*self._labels].index(words)
 
-    def _words(self, number: int) -> Content:
+    def _option_content(self, number: int) -> Content:
         return plain_line(f"{self._marks[number != self.highlighted]} {self._labels[number]}")
 
     def watch_highlighted(self, highlighted: int | None) -> None:
@@ -392,11 +395,11 @@ class Choices(OptionList):
         before, self._marked = self._marked, highlighted
         for number in (before, highlighted):
             if number is not None and number < self.option_count:
-                self.replace_option_prompt_at_index(number, self._words(number))
+                self.replace_option_prompt_at_index(number, self._option_content(number))
 
 
-class ReasonDialog(Dialog[Reasoned]):
-    """A choice of one of several reasons, with a field for an explanation. The answer is a `Reasoned`."""
+class ReasonDialog(Dialog[ReasonAnswer]):
+    """A choice of one of several reasons, with a field for an explanation. The answer is a `ReasonAnswer`."""
 
     def __init__(
         self,
@@ -454,7 +457,7 @@ class ReasonDialog(Dialog[Reasoned]):
 
     def _answer(self) -> None:
         at = self.query_one(Choices).highlighted or 0
-        self.dismiss(Reasoned(self._choices[at][0], self.query_one(Input).value))
+        self.dismiss(ReasonAnswer(self._choices[at][0], self.query_one(Input).value))
 
 
 class PickDialog(Dialog[str]):
@@ -483,7 +486,7 @@ class PickDialog(Dialog[str]):
         marked = self.query_one(Choices).chosen_words
         self._fill(event.value)
         if self._drafts is not None and event.value == self._drafts.read().get(_FILTER):
-            self.query_one(Choices).choose(marked)  # the choice marked under this filter before Escape
+            self.query_one(Choices).choose(marked)  # the choice that this filter had before Escape
 
     @on(Input.Submitted)
     @on(Button.Pressed)
@@ -566,7 +569,7 @@ class ConsentPrompt:
         dialog = ConfirmDialog(
             "Run without isolation?", _TEXT.format(why=why_not), yes="Run it anyway", no="Don't", careful=True
         )
-        dialog.unasked = True
+        dialog.unrequested = True
         self._app.call_from_thread(self._app.push_screen, dialog, done)
         while not answered.wait(_WAIT_SECONDS):
             if not self._app.is_running:

@@ -14,7 +14,7 @@ from gistpoint.core.readable import duration
 from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import key_named
-from gistpoint.tui.screens.dialogs.ask import ON_THEIR_WAY_S
+from gistpoint.tui.screens.dialogs.ask import GRACE_S
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
@@ -81,12 +81,12 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
             yield Button("I was away  Alt+X", id="away", compact=True)
         yield KeyBar()
 
-    def takes(self, event: events.Event) -> bool:
+    def accepts(self, event: events.Event) -> bool:
         """Return whether the screen accepts an event.
 
         Events of the first second are ignored, because they were meant for the previous screen.
         """
-        return event.time >= self.opened_at + ON_THEIR_WAY_S
+        return event.time >= self.opened_at + GRACE_S
 
     @on(Button.Pressed)
     def answer(self, event: Button.Pressed) -> None:

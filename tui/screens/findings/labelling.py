@@ -27,7 +27,7 @@ from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.text_view import StyledPart, TextView
 
-_GAUGE = 10
+_GAUGE_WIDTH = 10
 """The width, in cells, of the progress bar."""
 _BLIND = "1 present · 2 absent"
 
@@ -99,7 +99,7 @@ class LabellingScreen(BaseScreen[None]):
 
     # Actions of the reader
 
-    def action_say(self, answer: str) -> None:
+    def action_answer(self, answer: str) -> None:
         """Record the answer to the question, and go on to the next open one."""
         question = self._question
         if question is None:
@@ -152,9 +152,9 @@ class LabellingScreen(BaseScreen[None]):
         self.app.exit()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer only what the question allows."""
+        """Offer only the keys that the question allows."""
         match action:
-            case "say" | "turn":
+            case "answer" | "turn":
                 return self._question is not None
             case "quote":
                 # These keys take precedence over the view's, so they are off while a query is typed, and
@@ -195,7 +195,7 @@ class LabellingScreen(BaseScreen[None]):
         part = "Disputed claim" if self._is_disputed else "Label"
         self.header.show(
             name=f"{part} {self._at + 1} of {len(self._questions)}",
-            words=gauge(answered, len(self._questions), _GAUGE),
+            words=gauge(answered, len(self._questions), _GAUGE_WIDTH),
             fields=[HeaderField("", "" if given is None else f"you: {_word(given.present)}")],
         )
         self._show_run(text)
@@ -214,7 +214,7 @@ class LabellingScreen(BaseScreen[None]):
         if answer is None:
             return ""
         quotes = f", {plural(len(answer.places), 'quote')}" if answer.places else ""
-        claimed = f", {plural(answer.refused, 'quote')} not in the run" if answer.refused else ""
+        claimed = f", {plural(answer.refused, 'quote')} refused" if answer.refused else ""
         return (
             f"The judge: {_word(answer.present)} (confidence {answer.confidence:.2f}{quotes}{claimed});"
             f" {question.dispute}."

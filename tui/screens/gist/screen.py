@@ -38,7 +38,14 @@ from gistpoint.tui.screens.dialogs.ask import PickDialog
 from gistpoint.tui.screens.editing_pane import state_words
 from gistpoint.tui.screens.solve.controller import AttemptController
 from gistpoint.tui.screens.solve.kind import CALLS, CallQuestion, EditorPane, SolvingKind
-from gistpoint.tui.screens.solve.panes import PANES, CallAsked, PanePlace, SourceAsked, StatePane, pane_frame
+from gistpoint.tui.screens.solve.panes import (
+    PANES,
+    CallRequested,
+    PanePlace,
+    SourceRequested,
+    StatePane,
+    pane_frame,
+)
 from gistpoint.tui.screens.solve.screen import SolveScreen
 from gistpoint.tui.view_models import LAST, price_words, shows_evidence
 from gistpoint.tui.widgets.code_view import CodeView
@@ -49,7 +56,7 @@ from gistpoint.tui.widgets.gist_view import (
     GistGutter,
     Marks,
     MissingLine,
-    carried,
+    carried_over,
     does_not_parse,
     figures,
     marks_of,
@@ -90,7 +97,11 @@ class TracePane(StatePane):
 
     def update_from(self, state: AttemptState) -> None:
         """Show the latest trace. ● marks the functions that were already read."""
-        calls = [c for c in state.calls if c.tool == "trace" and c.text is not None and not c.refused]
+        calls = [
+            call
+            for call in state.calls
+            if call.tool == "trace" and call.text is not None and not call.refused
+        ]
         if not calls:
             return
         if calls[-1].call_id != self._call:
@@ -119,12 +130,12 @@ class TracePane(StatePane):
         """Read the function at the cursor."""
         event.stop()
         if event.node.data:
-            self.post_message(SourceAsked(event.node.data))
+            self.post_message(SourceRequested(event.node.data))
 
     def key_enter(self) -> None:
         """Request the trace if there is none yet."""
         if not self._call:
-            self.post_message(CallAsked("trace", {}))
+            self.post_message(CallRequested("trace", {}))
 
 
 class GistSolving(SolvingKind):
@@ -148,7 +159,7 @@ class GistSolving(SolvingKind):
         pane = self._pane = GistPane(attempt.task, attempt.state)
         return pane
 
-    def ready(self, then: Callable[[], None]) -> None:
+    def save_then(self, then: Callable[[], None]) -> None:
         """Stop a score under way and save the text, then call `then`."""
 
         def keep() -> None:
@@ -158,7 +169,7 @@ class GistSolving(SolvingKind):
             self._controller.after_writing(then)
 
         if self._controller.yielding:
-            self._pane.asked = ""
+            self._pane.requested = ""
         self._controller.make_way(keep)
 
     def warning(self, tool: Tool, price: Price) -> str:
@@ -182,7 +193,7 @@ class GistSolving(SolvingKind):
         )
         return CallQuestion("Hand in the gist?", text, SUBMIT_GIST, {})
 
-    def unobtrusive(self, tool: Tool) -> bool:
+    def is_unobtrusive(self, tool: Tool) -> bool:
         """Return whether a call is an unlimited score, which must not disturb typing."""
         return tool is SCORE_GIST and self._pane.scores_freely
 
@@ -196,7 +207,7 @@ class GistPane(EditorPane):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.GIST)]
 
-    class ScoreWanted(Message):
+    class ScoreRequested(Message):
         """A request to the screen to score the text, because typing has paused and scoring is free."""
 
         def __init__(self, text: str) -> None:
@@ -209,7 +220,7 @@ class GistPane(EditorPane):
 
     live = True
     """Whether the text is scored automatically."""
-    asked = ""
+    requested = ""
     """The text for which a score was last requested."""
     _typed_at = 0.0
     _checked = ""
@@ -236,7 +247,7 @@ class GistPane(EditorPane):
 
     def on_mount(self) -> None:
         """Check periodically whether typing has paused."""
-        self.set_interval(0.5, self._look)
+        self.set_interval(0.5, self._request_score)
 
     def open_first(self) -> None:
         """Open the gist with the text last seen in the attempt."""
@@ -251,7 +262,7 @@ class GistPane(EditorPane):
         super().update_from(state)
         answered = [call for call in state.calls[self._taken :] if call.text is not None]
         self._taken += len(answered)
-        # A call that saves typing has its text from here, where more may have been typed since.
+        # A call that saves typed text got it from this editor, where more may have been typed since.
         written = any(_writes(call.tool) and not call.typed for call in answered)
         if written and gist_of(state).now != self.code:
             self._load(GIST_BUFFER, gist_of(state).now)
@@ -312,13 +323,13 @@ class GistPane(EditorPane):
         """Whether scores are unlimited, as in practice, the demo and validation."""
         return self._state.budgets.scores is None
 
-    def _look(self) -> None:
+    def _request_score(self) -> None:
         quiet = time.monotonic() - self._typed_at
         if not self.scores_freely or not self.live or quiet < QUIET_SECONDS or self._checked != self.code:
             return
         text = self._checked
-        if self.editor.state.fault is None and text.strip() and text != self.asked:
-            self.post_message(self.ScoreWanted(text))
+        if self.editor.state.fault is None and text.strip() and text != self.requested:
+            self.post_message(self.ScoreRequested(text))
 
     def _check(self, text: str) -> Fault | None:
         """Return the fault of code; after a score, note the names it doesn't define. Called in a thread."""
@@ -356,7 +367,7 @@ class GistPane(EditorPane):
         if not self.may_show:
             return
         if self._scored:
-            self.evidence_gutter.marks = carried(self._marks, self._scored, self.code)
+            self.evidence_gutter.marks = carried_over(self._marks, self._scored, self.code)
         self.figures.update(self._figures_now())
         self.figures.set_class(bool(self._scored) and self.code != self._scored, "-stale")
 
@@ -480,14 +491,14 @@ class GistScreen(SolveScreen):
 
     pane = query_one(GistPane)
 
-    @on(GistPane.ScoreWanted)
-    def score_wanted(self, message: GistPane.ScoreWanted) -> None:
+    @on(GistPane.ScoreRequested)
+    def score_requested(self, message: GistPane.ScoreRequested) -> None:
         """Score the text after a pause in typing, unless a call is under way."""
         if not self.busy:
             self._score(message.text)
 
     def _score(self, text: str) -> None:
-        self.pane.asked = text
+        self.pane.requested = text
         if not self.busy and SCORE_GIST in self._attempt.offered():
             self.controller.call(SCORE_GIST, {"content": text}, yields=True)
 

@@ -36,7 +36,7 @@ ANSWERS = {
     BlindAnswer.NOTHING: "nothing seen",
 }
 _QUESTION = "1 I see a fault · 2 something may be wrong · 3 I see nothing wrong"
-_GAUGE = 10
+_GAUGE_WIDTH = 10
 """The width, in cells, of the progress bar."""
 
 
@@ -135,7 +135,7 @@ class GlanceScreen(BaseScreen[None]):
             self._line = 0 if self._line == here else here
             self._draw()
 
-    def action_say(self, answer: str) -> None:
+    def action_answer(self, answer: str) -> None:
         """Record the reader's answer, after asking for an explanation if it is a fault or a doubt."""
         if not self._left or self._phase is _Phase.WAITING:
             return
@@ -159,9 +159,12 @@ class GlanceScreen(BaseScreen[None]):
         self.app.push_screen(dialog, answered)
 
     @property
-    def drafts_about(self) -> str:
-        """The function that is being read, with its task; the screen's default if none is left."""
-        return f"reading of {self._item.task} {self._item.function}" if self._left else super().drafts_about
+    def drafts_about(self) -> tuple[str, str]:
+        """The reader, and the function that is being read; empty if none is left."""
+        if not self._left:
+            return super().drafts_about
+        item, reader = self._item, self._reader
+        return reader.name, f"reading {reader.seed} {reader.round} of {item.task} {item.function}"
 
     def action_take_back(self) -> None:
         """Take back the last answer and ask again; if diffs are shown at once, all answers are final."""
@@ -171,7 +174,7 @@ class GlanceScreen(BaseScreen[None]):
         item = self._answered[-1]
         reading, left = self._reading(item), self._left
         if reading is not None and not self._do(lambda: self._reader.take_back(reading.op)):
-            return  # it can be tried again
+            return  # the answer could not be deleted, so the user may try again
         self._answered.pop()
         if reading is None:
             return
@@ -185,13 +188,13 @@ class GlanceScreen(BaseScreen[None]):
         self.app.exit()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer only what the current phase allows."""
+        """Offer only the keys that the current phase allows."""
         match action:
             case "show":
                 return bool(self._left) and self._phase is _Phase.WAITING
             case "mark":
                 return self._phase is _Phase.LOOKING
-            case "say":
+            case "answer":
                 return bool(self._left) and self._phase is not _Phase.WAITING
         return True
 
@@ -231,8 +234,8 @@ class GlanceScreen(BaseScreen[None]):
     def _begin(self, item: BlindItem, taken_back: Reading | None = None) -> None:
         """Show a function, or wait for Enter if its time is limited.
 
-        If its answer was taken back, a limited time is used up, so the code stays hidden; it also does if the
-        whole time passed before the answer to another function was taken back.
+        The code stays hidden if its limited time is used up: because the answer to the function was taken
+        back, or because all of the time had passed when the answer to an earlier function was taken back.
         """
         self._line = taken_back.line if taken_back else 0
         self._looked_ms = taken_back.looked_ms if taken_back else self._looked_at.pop(_place(item), 0)
@@ -294,7 +297,7 @@ class GlanceScreen(BaseScreen[None]):
         marked = f"line {self._line} is marked" if self._line else ""
         self.header.show(
             name=f"Function {total - left + 1} of {total}",
-            words="   ".join(filter(None, (gauge(total - left, total, _GAUGE), marked))),
+            words="   ".join(filter(None, (gauge(total - left, total, _GAUGE_WIDTH), marked))),
             fields=[HeaderField("", seconds)],
         )
         if self.code.display is not looking or self.cover.display is looking:

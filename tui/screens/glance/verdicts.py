@@ -63,7 +63,7 @@ class VerdictScreen(BaseScreen[None]):
         """
         super().__init__()
         self._items, self._reader, self._summary, self._last = tuple(items), reader, summary, last
-        self._at = next((n for n, item in enumerate(items) if self._given(item) is None), 0)
+        self._at = next((n for n, item in enumerate(items) if self._verdict_of(item) is None), 0)
 
     def compose(self) -> ComposeResult:
         """Lay out the header, the diff, the reader's answer, and the keys."""
@@ -78,15 +78,15 @@ class VerdictScreen(BaseScreen[None]):
         self.diff.focus()
 
     @property
-    def drafts_about(self) -> str:
-        """The diff whose verdict is being explained."""
-        item = self._items[self._at]
-        return f"verdict on {item.task} {item.function}"
+    def drafts_about(self) -> tuple[str, str]:
+        """The reader, and the diff whose verdict is being explained."""
+        item, reader = self._items[self._at], self._reader
+        return reader.name, f"verdict {reader.seed} {reader.round} on {item.task} {item.function}"
 
     def action_judge(self, verdict: str) -> None:
         """Record a verdict, after asking for an explanation."""
         item, chosen = self._items[self._at], GlanceVerdict(verdict)
-        before = self._given(item)
+        before = self._verdict_of(item)
 
         def answered(words: str | None) -> None:
             if words is not None:
@@ -97,7 +97,7 @@ class VerdictScreen(BaseScreen[None]):
 
     def action_take_back(self) -> None:
         """Take back the current verdict."""
-        given = self._given(self._items[self._at])
+        given = self._verdict_of(self._items[self._at])
         if given is not None:
             try:
                 self._reader.take_back(given.op)
@@ -127,13 +127,13 @@ class VerdictScreen(BaseScreen[None]):
         if not self._last:
             self.dismiss()
             return
-        left = [n for n, other in enumerate(self._items) if self._given(other) is None]
+        left = [n for n, other in enumerate(self._items) if self._verdict_of(other) is None]
         self._at = next((n for n in left if n > self._at), left[0] if left else self._at)
         self._show()
         if not left:
             self.notify("You have judged every corruption. Thank you.")
 
-    def _given(self, item: BlindItem) -> GlanceVerdictGiven | None:
+    def _verdict_of(self, item: BlindItem) -> GlanceVerdictGiven | None:
         found = self._reader.glances(item.task)
         return found.verdict(item.function, self._reader.seed, self._reader.round)
 
@@ -170,7 +170,7 @@ class VerdictScreen(BaseScreen[None]):
         )
 
     def _judged(self, item: BlindItem) -> str:
-        given = self._given(item)
+        given = self._verdict_of(item)
         if given is None:
             return "No verdict yet"
         return f"Your verdict: {given.verdict}{f': {visible_line(given.words)}' if given.words else ''}"

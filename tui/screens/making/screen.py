@@ -67,7 +67,7 @@ class MakingScreen(BaseScreen[None]):
     kept = query_one(KeptTable)
     notes = query_one("#making-notes", Plain)
 
-    class TaskAsked(Message):
+    class TaskRequested(Message):
         """A request to the app to open a task."""
 
         def __init__(self, task_id: str) -> None:
@@ -100,7 +100,7 @@ class MakingScreen(BaseScreen[None]):
         """Ask the app to open the task under the cursor. The work continues."""
         task = self.kept.chosen
         if task is not None:
-            self.post_message(self.TaskAsked(task.id))
+            self.post_message(self.TaskRequested(task.id))
 
     def action_leave(self) -> None:
         """Close the program. The tasks made so far are kept."""
@@ -124,7 +124,7 @@ class MakingScreen(BaseScreen[None]):
         self._fill(self.dropped, dropped_lines(shown))
         self._fill(self.notes, [visible_line(note) for note in shown.notes[-_notes_in(self.size.height) :]])
         if [task.id for task in self.kept.records] == [task.id for task in shown.kept]:
-            self.kept.renew(shown.kept)
+            self.kept.update_records(shown.kept)
         else:
             self.kept.show(shown.kept, at=self.kept.chosen.id if self.kept.chosen else None)
         then = ["Enter opens one", "the work continues"] if shown.kept else []

@@ -47,7 +47,7 @@ _SHOW_S = 0.5
 """Seconds between two drawings while the runs are being read."""
 _DEEPEST = 16
 """The depth up to which rows are indented."""
-_NAME = 28
+_LONGEST_NAME = 28
 _MUTED = "$foreground 60%"
 _MARKS = {"solved": (signs.GOOD, "$text-success"), "unsolved": (signs.BAD, "$text-error")}
 
@@ -148,7 +148,7 @@ class ActionTreeScreen(BaseScreen[None]):
     def on_mount(self) -> None:
         """Start reading the runs."""
         self.tree_rows.focus()
-        self._jobs.do(self._read, self._take)
+        self._jobs.do(self._read, self._show_runs)
 
     def on_unmount(self) -> None:
         """Stop reading."""
@@ -170,11 +170,11 @@ class ActionTreeScreen(BaseScreen[None]):
             except UserError:
                 unread += 1
             if time.monotonic() > due:
-                job.report(self._take, _read_runs(found, hides, unread))
+                job.report(self._show_runs, _read_runs(found, hides, unread))
                 due = time.monotonic() + _SHOW_S
         return _read_runs(found, hides, unread)
 
-    def _take(self, read: ReadRuns) -> None:
+    def _show_runs(self, read: ReadRuns) -> None:
         self.tree_rows.show(read)
         done, count = len(read.runs) + read.unread, len(self._rows)
         words = f"{done:,} of {count:,} read …" if done < count else str(outcomes_of(read.root, read.runs))
@@ -185,17 +185,19 @@ class ActionTreeScreen(BaseScreen[None]):
             ", ".join(filter(None, [words, problems])),
         )
         self.header_bar.show(words=f"{plural(count, 'run')} of {task_words(self._rows[0])}")
-        self._look()
+        self._list_actions()
 
     @on(RecordList.Moved, "#action-tree")
     def moved(self) -> None:
         """List the actions of the node at the cursor."""
-        self._look()
+        self._list_actions()
 
-    def _look(self) -> None:
+    def _list_actions(self) -> None:
         read, row = self.tree_rows.read, self.tree_rows.here
         node = row.node
-        lines = [f"{node.place + n:>5,}  {visible_line(str(a))}" for n, a in enumerate(node.actions, 1)]
+        lines = [
+            f"{node.place + n:>5,}  {visible_line(str(action))}" for n, action in enumerate(node.actions, 1)
+        ]
         lines += _ways(node) if node.parts else _ends(node, read)
         view = self.query_one("#actions-here", TextView)
         view.load("\n".join(lines))
@@ -255,10 +257,7 @@ class ActionTreeScreen(BaseScreen[None]):
         if len(names) != 2:
             self.app.notify("Pick two runs with Space, or go to a row where runs part ways.")
             return
-        hides = any(row.hides for row in self._rows if row.name in names)
-        self.app.push_screen(
-            self._settings.screens.comparison(names[0], names[1], self._settings, hides=hides)
-        )
+        self.app.push_screen(self._settings.screens.comparison(names[0], names[1], self._settings))
 
     @on(RecordList.Chosen, "#action-tree")
     def chosen(self) -> None:
@@ -289,7 +288,7 @@ def _read_runs(found: Sequence[RunActions], hides: Sequence[bool], unread: int) 
     runs = with_common_paths(found)
     parts = differences([run.name for run in runs], hidden=any(hides))
     named: Callable[[str, Run], str] = lambda part, run: " ".join(  # noqa: E731
-        filter(None, [shortened(part, _NAME), visible_line(solver_words(run).rpartition("/")[2])])
+        filter(None, [shortened(part, _LONGEST_NAME), visible_line(solver_words(run).rpartition("/")[2])])
     )
     names = [named(part, run.run) for part, run in zip(parts, runs, strict=True)]
     return ReadRuns(runs, names, tree_of(runs), unread)

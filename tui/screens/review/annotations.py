@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from textwrap import wrap
+from collections.abc import Callable
 
-from textual import events
-from textual.content import Content
-from textual.widget import Widget
-from textual.widgets import Input
-
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
-from gistpoint.core.text import visible_line
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.sessions.annotations.keys import StepKey, TextRange, beginning_of, key_of, place_of, run_key
-from gistpoint.sessions.annotations.labels import Label as StepLabel
 from gistpoint.sessions.annotations.labels import LabelSet, read_label_sets
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import (
@@ -29,12 +21,10 @@ from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui import signs
 from gistpoint.tui.keys import KEYS, KeyScope, shown_key
-from gistpoint.tui.screens.dialogs.ask import Choices, CommentDialog, PickDialog
-from gistpoint.tui.screens.review.verdicts import OF_AN_AGENT, GivenVerdict, VerdictDialog, form_for
+from gistpoint.tui.screens.review.verdicts import OF_AN_AGENT, GivenVerdict, form_for
 from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 
-_LOOK_S = 2.0
-_NARROWEST = 20
+_POLL_S = 2.0
 
 
 def _bound_characters() -> set[str]:
@@ -42,56 +32,6 @@ def _bound_characters() -> set[str]:
     scopes = (KeyScope.APP, KeyScope.REVIEW, KeyScope.READING, KeyScope.CODE, KeyScope.PLACES)
     names = (shown_key(name) for key in KEYS if key.scope in scopes for name in key.keys.split(","))
     return {name for name in names if len(name) == 1}
-
-
-class LabelChoices(Choices):
-    """A list of labels with their meanings; a meaning that is too long is wrapped with a hanging indent."""
-
-    _wrapped_at = 0
-
-    def _words(self, number: int) -> Content:
-        mark = f"{self._marks[number != self.highlighted]} "
-        key, _, text = visible_line(self._labels[number]).partition("  ")
-        indent = " " * (len(mark) + len(key) + 2)
-        width = max(_NARROWEST, self.size.width - len(indent) - 1)
-        lines = (wrap(text, width) if self.size.width else []) or [text]
-        return Content(f"{mark}{key}  " + f"\n{indent}".join(lines))
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Wrap the labels to a new width. A change of the height alone, which wrapping causes, is ignored."""
-        if event.size.width != self._wrapped_at:
-            self._wrapped_at = event.size.width
-            for number in range(self.option_count):
-                self.replace_option_prompt_at_index(number, self._words(number))
-
-
-class LabelDialog(PickDialog):
-    """A dialog to choose a label. A label's key picks it; other characters filter the list."""
-
-    CSS_PATH = "../dialogs/dialogs.tcss"
-
-    def __init__(self, title: str, labels: Mapping[str, StepLabel]) -> None:
-        """`labels` maps the answer that the dialog returns for each label to the label."""
-        choices = [
-            (answer, f"{label.key or ' '}  {label.name}: {label.description}")
-            for answer, label in labels.items()
-        ]
-        super().__init__(title, choices)
-        # If two sets use the same key, it belongs to the first one, as on the review screen.
-        self._by_key = {label.key: answer for answer, label in reversed([*labels.items()]) if label.key}
-
-    def body(self) -> list[Widget]:
-        """Return the field and the list."""
-        return [
-            Input(placeholder="A key picks; other letters filter"),
-            LabelChoices(marks=(signs.HERE, " ")),
-        ]
-
-    def _fill(self, words: str) -> None:
-        if words in self._by_key:
-            self.dismiss(self._by_key[words])
-        else:
-            super()._fill(words)
 
 
 class ReviewAnnotations:
@@ -146,7 +86,7 @@ class ReviewAnnotations:
                 and document.steps_with_number(review.stopped.index)[-1] >= document.step_count
             ):
                 document.ensure(document.steps_with_number(review.stopped.index)[-1])
-        self._take(review)
+        self._set_review(review)
 
     def begin(self, *, resumes: bool) -> None:
         """Show the stored annotations; with `resumes`, go to the step at which the reviewer stopped."""
@@ -156,16 +96,16 @@ class ReviewAnnotations:
         self._view.review_changed(review)
         if self._live is not None:
             self._live.reading(beginning_of(self._key))
-            view.steps.set_interval(_LOOK_S, self._look_for_others)
+            view.steps.set_interval(_POLL_S, self._poll_others)
         stopped = self._place_of(review.stopped)
         if resumes and stopped is not None and view.steps.cursor == self._run.loader.first:
             view.steps.set_count(max(view.steps.count, stopped + 1))
             view.steps.cursor = stopped
-            view.say(f"Where you stopped: step {stopped + 1}. ^ goes to the first one.")
+            view.show_message(f"Where you stopped: step {stopped + 1}. ^ goes to the first one.")
         elif self._run.step is not None:
             self.step_seen(self._run.step)
 
-    def _look_for_others(self) -> None:
+    def _poll_others(self) -> None:
         """Show the other readers of the run, if they have changed."""
         others = self._live.state.readers.get(beginning_of(self._key), ()) if self._live is not None else ()
         if others != self.others_reading and self.review is not None and self._view.run is self._run:
@@ -181,7 +121,7 @@ class ReviewAnnotations:
             self.seen.clear()
             self._change(lambda _reviewer, _run: "")
 
-    def _take(self, review: Review) -> None:
+    def _set_review(self, review: Review) -> None:
         """Set the annotations, and find their steps if the steps were renumbered."""
         self.review = review
         if self._document is not None and self._document.renumbered:
@@ -254,7 +194,7 @@ class ReviewAnnotations:
 
         def job() -> None:
             reviewer.seen(run, [key])
-            self._take(reviewer.review(run))
+            self._set_review(reviewer.review(run))
 
         self._run.loader.do(job, keeps=True)
         self.seen.add(step.index)
@@ -302,7 +242,7 @@ class ReviewAnnotations:
         """Give the verdict whose key is among the characters. Return whether there is such a verdict."""
         word = next((word for word in self._words if word.key in characters), None)
         if word is not None and self._reviewer is not None:
-            self._give(GivenVerdict.by_word(word))
+            self._record_verdict(GivenVerdict.by_word(word))
         return word is not None
 
     @property
@@ -329,6 +269,8 @@ class ReviewAnnotations:
 
         title = "Label " + ("the selection" if place else "the step")
         choices = {answer: label for answer, (_, label) in known.items()}
+        from gistpoint.tui.screens.review.annotation_dialogs import LabelDialog
+
         self._view.open(LabelDialog(title, choices), answered)
 
     def _toggle(self, label: str, name: str, label_set: str, place: TextRange | None) -> None:
@@ -353,6 +295,8 @@ class ReviewAnnotations:
         def answered(text: str | None) -> None:
             if text and text.strip():
                 self._comment(text.strip(), step, place)
+
+        from gistpoint.tui.screens.dialogs.ask import CommentDialog
 
         what = "the selection" if place else f"step {step.index + 1}"
         dialog = CommentDialog(f"Comment on {what}", asked=f"comment on {step.index} {place}")
@@ -385,9 +329,11 @@ class ReviewAnnotations:
 
         choices = self._annotations_of(step.index)
         if choices:
+            from gistpoint.tui.screens.dialogs.ask import PickDialog
+
             self._view.open(PickDialog("Take back", choices), answered)
         else:
-            self._view.say("You have no label or comment on this step.")
+            self._view.show_message("You have no label or comment on this step.")
 
     def _ask_verdict(self) -> None:
         """Ask for a verdict on the run."""
@@ -396,13 +342,15 @@ class ReviewAnnotations:
 
         def answered(given: GivenVerdict | None) -> None:
             if given is not None:
-                self._give(given)
+                self._record_verdict(given)
 
         recorded = self.review.verdict if self.review is not None else None
         current = GivenVerdict.of(recorded) if recorded is not None else None
+        from gistpoint.tui.screens.review.annotation_dialogs import VerdictDialog
+
         self._view.open(VerdictDialog(self._form, self._words, current), answered)
 
-    def _give(self, given: GivenVerdict) -> None:
+    def _record_verdict(self, given: GivenVerdict) -> None:
         """Record a verdict, or take it back if the same key gave the current one."""
         minutes = round((time.monotonic() - self._begun) / 60, 2)
 
@@ -447,7 +395,7 @@ class ReviewAnnotations:
             assert self._reviewer is not None
             message = act(self._reviewer, self._key)
             review = self._reviewer.review(self._key)
-            self._take(review)
+            self._set_review(review)
             if self._document is not None:
                 settle(self._document, self._reviewer.store.book, self._key)
             return review, message
@@ -456,7 +404,7 @@ class ReviewAnnotations:
             review, message = changed
             self._view.review_changed(review)
             if message:
-                self._view.say(message)
+                self._view.show_message(message)
 
         if self._reviewer is not None:
             self._run.loader.do(job, then, keeps=True)

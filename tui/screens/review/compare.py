@@ -30,6 +30,7 @@ from gistpoint.tui.screens.review.families import Family, family_of, hidden_at_f
 from gistpoint.tui.screens.review.loading import solver_words
 from gistpoint.tui.screens.review.pages.diffs import state_note
 from gistpoint.tui.screens.review.places import differences
+from gistpoint.tui.screens.review.run_rows import OtherOutcomes
 from gistpoint.tui.screens.review.run_task import known_task, short_task, title_known
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.screens.review.step_list import kind_words
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.repository import RepositoryState
 
 
-_NAME = 30
+_LONGEST_NAME = 30
 """The maximum length of a run's name, in characters. A longer name is shortened in the middle."""
 _UNCHANGED = "Nothing changed so far."
 
@@ -60,6 +61,8 @@ class _Both:
     words: tuple[list[str], list[str]]
     title: str
     """The title of the runs' task, or its name."""
+    hides: bool
+    """Whether models and outcomes are hidden."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +99,13 @@ class AlignedList(RecordList):
         style = "bold $text-accent" if row.milestones else "$foreground 60%"
         return [
             (f"{signs.HERE} " if index == self.cursor else "  ", "bold $text-primary"),
-            (_padded(self._words(0, row.left), side), ""),
+            (_padded(self._title_of(0, row.left), side), ""),
             (sign, "bold $text-warning"),
             (f"{_padded(names or '·', middle, centred=True)} ", style),
-            (_padded(self._words(1, row.right), side), ""),
+            (_padded(self._title_of(1, row.right), side), ""),
         ]
 
-    def _words(self, side: int, step: int | None) -> str:
+    def _title_of(self, side: int, step: int | None) -> str:
         return "" if step is None else self._step_words[side][step]
 
 
@@ -144,10 +147,9 @@ class CompareScreen(BaseScreen[None]):
     rows = query_one(AlignedList)
     header_bar = query_one(HeaderBar)
 
-    def __init__(self, left: str, right: str, settings: ReviewSettings, *, hides: bool = False) -> None:
-        """`hides` hides models and outcomes, as the settings of a blind review do."""
+    def __init__(self, left: str, right: str, settings: ReviewSettings) -> None:
+        """If the review of one of the runs hides its model and outcome, those of both are hidden."""
         super().__init__()
-        self._hides = hides or settings.blind
         self._names = (left, right)
         self._settings = settings
         self._both: _Both | None = None
@@ -177,6 +179,8 @@ class CompareScreen(BaseScreen[None]):
         from gistpoint.sessions.runs.opening import open_run
 
         left, right = (open_run(name) for name in self._names)
+        outcomes = OtherOutcomes(self._settings)
+        hides = any(map(outcomes.hides, (left, right)))
         sides: list[Side] = []
         hidden: list[set[int]] = []
         words: tuple[list[str], list[str]] = ([], [])
@@ -186,35 +190,37 @@ class CompareScreen(BaseScreen[None]):
             task = known_task(document.header.task, self._settings.locations)
             titles.append(title_known(document.header, task) or short_task(document.header.task))
             sides.append(read_side(document, task.goals, tree=task.tree))
-            seen = map(blind_step, document.steps()) if self._hides else document.steps()
-            lines += [f"{s.index + 1:>4} {kind_words(s.kind)} {row_words(s)}" for s in seen]
+            seen = map(blind_step, document.steps()) if hides else document.steps()
+            lines += [f"{step.index + 1:>4} {kind_words(step.kind)} {row_words(step)}" for step in seen]
             hidden.append(_hidden_in(document))
         comparison = compare(*sides, hidden=(hidden[0], hidden[1]))
-        return _Both((left, right), comparison, words, next(filter(None, titles), ""))
+        return _Both((left, right), comparison, words, next(filter(None, titles), ""), hides)
 
-    def _short_names(self) -> list[str]:
+    def _short_names(self, *, hides: bool) -> list[str]:
         """Return the file names if short and different, otherwise parts of paths, or numbers if hidden."""
         files = [PurePath(name).name for name in self._names]
-        if not self._hides and files[0] != files[1] and max(map(len, files)) <= _NAME:
+        if not hides and files[0] != files[1] and max(map(len, files)) <= _LONGEST_NAME:
             return files
-        return [shortened(part, _NAME) for part in differences(self._names, hidden=self._hides)]
+        return [shortened(part, _LONGEST_NAME) for part in differences(self._names, hidden=hides)]
 
     def _show(self, both: _Both) -> None:
         self._both = both
         milestones = len(both.comparison.milestones)
         different = len(both.comparison.different)
-        self.header_bar.show(words=" · ".join(filter(None, [*self._short_names(), both.title])))
+        self.header_bar.show(
+            words=" · ".join(filter(None, [*self._short_names(hides=both.hides), both.title]))
+        )
         note = f"{milestones} milestones · {plural(different, 'row')} with a difference"
         framed(self.rows, "Steps side by side", note)
         self.rows.show(both.comparison, both.words)
-        self._look()
+        self._read_pair()
 
     @on(RecordList.Moved, "#aligned")
     def moved(self) -> None:
         """Show the steps of the row under the cursor."""
-        self._look()
+        self._read_pair()
 
-    def _look(self) -> None:
+    def _read_pair(self) -> None:
         both, row = self._both, self.rows.cursor
         if both is None or not both.comparison.rows:
             return
@@ -244,12 +250,12 @@ class CompareScreen(BaseScreen[None]):
             step = pair.steps[at]
             spent = None if step is None else sides[at].spent(step.index)
             header = both.documents[at].header
-            who = "hidden" if self._hides else solver_words(header) or header.actor.value
+            who = "hidden" if both.hides else solver_words(header) or header.actor.value
             place = f"step {step.index + 1} of {both.documents[at].step_count}" if step else "not begun"
             framed(self.query_one(f"#{name}"), f"{who}  {place}", " · ".join(budget_words(spent)))
             view = self.query_one(f"#{name}-step", StepView)
             if step is not None:
-                view.show(compose(step, hides=self._hides))
+                view.show(compose(step, hides=both.hides))
             else:
                 view.clear()
             state = pair.states[at]

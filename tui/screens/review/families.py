@@ -41,7 +41,7 @@ _OF_KIND = {
     StepKind.SUBMIT: Family.PATCHES,
 }
 _FOR_SOLVERS = frozenset({Family.FINDING, Family.COMMANDS, Family.PATCHES})
-_FLOOD = 0.25
+_HIDDEN_SHARE = 0.25
 """The share of a run's steps from which the steps of a foreign harness are hidden initially."""
 
 
@@ -62,5 +62,5 @@ def hidden_at_first(format: str, count: int, of_harness: int) -> frozenset[Famil
     The run has `count` steps, `of_harness` of them by the harness. These are hidden in gistpoint's own runs,
     and in others if they are at least a quarter of all steps.
     """
-    floods = of_harness and (format == OWN_FORMAT or of_harness >= _FLOOD * count)
+    floods = of_harness and (format == OWN_FORMAT or of_harness >= _HIDDEN_SHARE * count)
     return frozenset({Family.HARNESS}) if floods else frozenset()

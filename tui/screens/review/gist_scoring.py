@@ -42,7 +42,7 @@ class GistScoring(ViewJob):
         """The scores made on this screen, by the text of the gist."""
         self.backends: dict[str, str] = {}
 
-    def look_for_gist(self) -> None:
+    def offer_gist_page(self) -> None:
         """Offer the tab of the gist page if the run writes a gist, after the list's rows have been read."""
         loader, pages = self._run.loader, self._view.pages
         loader.do(
@@ -65,22 +65,24 @@ class GistScoring(ViewJob):
             return
         judging, task = self._view.settings.judging, gist_task(self._run.loader) if text else None
         if self._run.hides:
-            self._view.say(HIDDEN)
+            self._view.show_message(HIDDEN)
         elif not text:
-            self._view.say("There is no gist here to score.")
+            self._view.show_message("There is no gist here to score.")
         elif task is None:
-            self._view.say(NO_TASK)
+            self._view.show_message(NO_TASK)
         elif judging is None:
-            self._view.say("Gists can't be scored here: use gistpoint gist score.")
+            self._view.show_message("Gists can't be scored here: use gistpoint gist score.")
         else:
-            self._view.say("Scoring the gist … Alt+S stops it.")
-            self._job = self._jobs.do(lambda job: self._score(job, judging, task, text), self._view.say)
+            self._view.show_message("Scoring the gist … Alt+S stops it.")
+            self._job = self._jobs.do(
+                lambda job: self._score(job, judging, task, text), self._view.show_message
+            )
 
     def _score(self, job: Job, judging: Judging, task: Task, text: str) -> str:
         from gistpoint.core.kinds.gist.score import gist_metrics
 
         def progress(run: RunProgress) -> None:
-            job.report(self._say_progress, f"{run.phase} {run.done + 1}/{run.total}")
+            job.report(self._show_progress, f"{run.phase} {run.done + 1}/{run.total}")
 
         judge = cast("GistJudging", judging(task))
         verdict = judge.verdict(text, thorough=True, run=RunContext(job.cancel, progress))
@@ -91,9 +93,9 @@ class GistScoring(ViewJob):
         job.hand(lambda scored: self._scored(text, scored, backend), score)
         return f"Scored in {backend}."
 
-    def _say_progress(self, words: str) -> None:
+    def _show_progress(self, words: str) -> None:
         if self._job is not None and not self._job.cancel.cancelled:
-            self._view.say(f"Scoring the gist: {words}. Alt+S stops it.")
+            self._view.show_message(f"Scoring the gist: {words}. Alt+S stops it.")
 
     def _scored(self, text: str, score: Mapping[str, Any], backend: str) -> None:
         self.scores[text], self.backends[text] = score, backend
@@ -103,20 +105,25 @@ class GistScoring(ViewJob):
 
 def gist_task(loader: RunLoader) -> Task | None:
     """Return the stored gist task of a run; None if the run has no such task."""
+    task = loader.task.task
+    if task is None:
+        return None
     from gistpoint.core.kinds.gist.model import is_gist
 
-    task = loader.task.task
-    return task if task is not None and is_gist(task) else None
+    return task if is_gist(task) else None
 
 
 def writes_gist(loader: RunLoader) -> bool:
     """Return whether a run writes a gist, judging by its record or by the stored task."""
-    from gistpoint.core.kinds.gist.state import GistState
-    from gistpoint.core.kinds.registry import blank_state
-
     document = loader.document
     if document is None:
         return False
-    return (
-        isinstance(blank_state(document.header.extra.get("mode")), GistState) or gist_task(loader) is not None
-    )
+    is_named = "mode" in document.header.extra
+    return (is_named and _is_of_gists(document.header.extra["mode"])) or gist_task(loader) is not None
+
+
+def _is_of_gists(mode: object) -> bool:
+    from gistpoint.core.kinds.gist.state import GistState  # imports all kinds, which most runs do not need
+    from gistpoint.core.kinds.registry import blank_state
+
+    return isinstance(blank_state(mode), GistState)

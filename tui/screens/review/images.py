@@ -50,13 +50,19 @@ def opened_image(document: RunDocument, step: int, number: int, places: Sequence
 
 def _image_at(number: int, places: Sequence[str], images: Sequence[Image]) -> Image | None:
     """Return the image of a place, by its size or its order among places of equal size; None if unclear."""
-    sizes = [found[0] if (found := _SIZE.search(place)) else "" for place in places]
-    alike = [image for image in images if not sizes[number] or image.size == sizes[number]]
-    same = [place for place, size in enumerate(sizes) if size == sizes[number]]
-    if not sizes[number] and len(same) < len(places):
+    found = [_SIZE.search(place) for place in places]
+    sizes = [match[0] if match else "" for match in found]
+    size = sizes[number]
+    if size:
+        alike = [image for image in images if image.size == size]
+        if len(alike) == 1:
+            return alike[0]
+    elif any(sizes):
+        # A place without a size may represent the same image as a place with one.
         return None
-    if sizes[number] and len(alike) == 1:
-        return alike[0]
+    else:
+        alike = list(images)
+    same = [place for place, other in enumerate(sizes) if other == size]
     return alike[same.index(number)] if len(alike) == len(same) else None
 
 

@@ -33,17 +33,17 @@ _QUIET_S = 0.8
 """Seconds without input before steps are surveyed."""
 _DRAWN_S = 0.15
 """Seconds without input before steps are counted, because the last step must be drawn first."""
-_BREATH_S = 0.001
-"""The pause between two slices of counting, in which the screen can draw."""
+_SLICE_PAUSE_S = 0.001
+"""The pause between two slices of counting, in seconds, in which the screen can draw."""
 _FRAME_S = 0.05
-"""The pause in which the screen can draw the last step before all others are counted."""
+"""The pause, in seconds, in which the screen can draw the last step before all others are counted."""
 _REPORT_S = 0.5
 _AHEAD_S = 0.02
 """The seconds for which a run is read ahead; a step that was begun is completed."""
 _ROWS = 2_000
 _SLICE = 48
 _SMALL = 2_000_000
-"""The size, in bytes, up to which a run is indexed at once."""
+"""The size, in bytes, up to which a run is indexed as a whole when it is opened."""
 _QUICKLY_COUNTED = 16_000_000
 """The size, in bytes, up to which counting is faster than reading the last step separately."""
 
@@ -244,7 +244,7 @@ class RunLoader:
         self._history: RunHistory | None = None
         self._looked_at = self._grown_from = 0
         self._used_at = self._reported = 0.0
-        self._hurried = self._outdated = False
+        self._indexes_fully = self._outdated = False
         self._next_survey: Survey | None = None
 
     # Called by the screen
@@ -269,9 +269,9 @@ class RunLoader:
     def start(self, first: int = 0) -> None:
         """Open the run, and read the step with the index `first`."""
         self._jobs.do(lambda job: self._open(job, first), priority=Rank.OPEN)
-        self.want(first)
+        self.request_step(first)
 
-    def go_on(self, ahead: ReadAhead) -> Step | None:
+    def take_over(self, ahead: ReadAhead) -> Step | None:
         """Take over an open run, instead of `start`. Return the step to show; None if there is none."""
         self.document, self.opened = ahead.document, True
         self._take_first(ahead.steps)
@@ -290,19 +290,19 @@ class RunLoader:
         """Delay further reading, because the screen is in use."""
         self._used_at = time.monotonic()
 
-    def want(self, index: int) -> None:
+    def request_step(self, index: int) -> None:
         """Read a step next. A new request replaces the previous one."""
         self._looked_at = index
         self.wait()
         self._jobs.do(lambda job: self._read(job, index), key="step", priority=Rank.STEP)
 
-    def want_rows(self, rows: Iterable[int]) -> None:
+    def request_rows(self, rows: Iterable[int]) -> None:
         """Read rows of the list. A new request replaces the previous one."""
         missing = [row for row in rows if row not in self.rows]
         if missing:
             self._jobs.do(lambda job: self._read_rows(job, missing), key="rows", priority=Rank.ROWS)
 
-    def want_page(self, load: Callable[[Job], Result], show: Callable[[Result], object]) -> None:
+    def request_page(self, load: Callable[[Job], Result], show: Callable[[Result], object]) -> None:
         """Load the content of a page, and show it. A new request replaces the previous one."""
         self._jobs.do(load, show, key="page", priority=Rank.PAGE)
 
@@ -321,9 +321,9 @@ class RunLoader:
         """
         self._jobs.do(lambda _: body(), then, priority=Rank.LATER if later else Rank.PAGE, keeps=keeps)
 
-    def hurry(self) -> None:
+    def index_fully(self) -> None:
         """Read the last step, then index all steps before it without pauses."""
-        self._hurried = True
+        self._indexes_fully = True
         self._jobs.do(self._read_last, key="last", priority=Rank.LAST)
         self._read_on()
 
@@ -339,7 +339,7 @@ class RunLoader:
         self._jobs.do(self._forget_rows, key="hiding", priority=Rank.ROWS)
         self._read_on()
 
-    def look_for_growth(self) -> None:
+    def check_growth(self) -> None:
         """Read on if the file has grown since it was indexed."""
         self._jobs.do(self._grow, key="growth", priority=Rank.PAGE)
 
@@ -378,7 +378,7 @@ class RunLoader:
         job.post(RunOpened(self))
         self._used_at = time.monotonic()
         if not known and first and self._looked_at == first:
-            self.want(max(0, document.step_count - 1))
+            self.request_step(max(0, document.step_count - 1))
         self._read_on()
 
     def _take_first(self, steps: Sequence[Step]) -> None:
@@ -415,7 +415,7 @@ class RunLoader:
         job.post(RowsRead())
 
     def _forget_rows(self, job: Job) -> None:
-        """Read the rows again, including the one that was being read when the reviewer's view changed."""
+        """Drop all rows, including any read since the reviewer's view changed, and have them read again."""
         self.rows.clear()
         job.post(RowsRead())
 
@@ -457,17 +457,17 @@ class RunLoader:
 
     def _read_on(self) -> None:
         """Schedule further reading, after all other jobs, unless the end was requested at once."""
-        self._jobs.do(self._read_rest, key="rest", priority=Rank.LAST if self._hurried else Rank.REST)
+        self._jobs.do(self._read_rest, key="rest", priority=Rank.LAST if self._indexes_fully else Rank.REST)
 
     def _read_rest(self, job: Job) -> None:
         """Index the steps, add up the totals, then survey the steps, in slices while no key is pressed."""
         document = self.document
         while document is not None:
-            if self._hurried and document.finished:
-                self._hurried = False
+            if self._indexes_fully and document.finished:
+                self._indexes_fully = False
                 self._read_on()
             quiet_in = self._used_at + (_QUIET_S if document.summed_up else _DRAWN_S) - time.monotonic()
-            if quiet_in > 0 and not self._hurried:
+            if quiet_in > 0 and not self._indexes_fully:
                 job.give_way(quiet_in)
             if not document.summed_up:
                 self._index(job, document)
@@ -484,15 +484,17 @@ class RunLoader:
         if document.finished and not counted:
             self._reported = 0.0
             if self._outdated and self._looked_at >= self._grown_from:
-                self.want(self._looked_at)
-        elif not self._hurried:
-            time.sleep(_BREATH_S)
+                self.request_step(self._looked_at)
+            # The screen may now request the last step, and one slice of the totals can take a second: pause.
+            self._used_at = time.monotonic()
+        elif not self._indexes_fully:
+            time.sleep(_SLICE_PAUSE_S)
 
     def _add_to_survey(self, job: Job, document: RunDocument) -> None:
         if self._outdated or self._next_survey is None:
             from gistpoint.tui.screens.review.survey import Survey
 
-            self._outdated = False  # first, since the view may change again at any time
+            self._outdated = False  # reset first, since the screen may set it again at any time
             self._next_survey = Survey(document.header, self.task.goals, hides=self._hides)
         survey, count, shown = self._next_survey, document.step_count, self.survey
         if shown is None or not shown.finished:

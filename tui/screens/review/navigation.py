@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
@@ -77,7 +78,7 @@ def _next_surveyed(
     survey: Survey, here: int, by: int, count: int, is_wanted: Callable[[int], bool]
 ) -> tuple[int | None, bool]:
     for index in _ahead(here, by, count):
-        # The cursor may be far beyond the survey, because the list of steps is complete before they are read.
+        # The list of steps is complete before they are surveyed, so the cursor may be far beyond the survey.
         if index >= len(survey):
             return None, False
         if is_wanted(index):
@@ -85,11 +86,15 @@ def _next_surveyed(
     return None, by < 0 or survey.finished
 
 
-def _fate_of(document: RunDocument) -> str:
+def _file_change_of(document: RunDocument) -> str:
     blob = next(iter(document.blobs), None)
     while isinstance(blob, SliceBlob):
         blob = blob.whole
     return blob.fate if isinstance(blob, FileBlob) else ""
+
+
+_END = sys.maxsize
+"""The place of the last step while it is not known."""
 
 
 class Player:
@@ -156,8 +161,9 @@ class Navigation:
         """Whether the cursor stays at the end of a run that is still being written."""
         self.uncounted = False
         """Whether the visible step is the last one, with a number that is not known yet."""
-        self._to_end = False
-        self._fate = ""
+        self._sought: int | None = None
+        """The step to move to once it has been read; `_END` for the last one, None if none is sought."""
+        self._file_change = ""
         """The last reported change of the run's file, such as `deleted`; empty if there is none."""
 
     # Moving to a step
@@ -166,16 +172,39 @@ class Navigation:
         """Move to the first step, or, if `end` is positive, to the last one, which may not be known yet."""
         view, document = self._view, self._run.loader.document
         if end > 0 and (document is None or not document.finished):
-            self._to_end = True
-            view.steps.together.hold()
-            self._run.loader.hurry()
-            view.say("Reading to the end …")
+            self._seek(_END, "Reading to the end …")
             return
-        self._end_reached()
+        self._stop_seeking()
+        self._list_all_read()
         view.steps.action_edge(end)
         step = self._run.step
         if self.uncounted and step is not None and step.index == view.steps.cursor:
             view.show_step()
+
+    def _seek(self, index: int, words: str) -> None:
+        self._sought = index
+        self._view.steps.drawing_delay.hold()
+        self._run.loader.index_fully()
+        self._view.show_message(words)
+
+    def _stop_seeking(self) -> None:
+        if self._sought is not None:
+            self._sought = None
+            self._view.show_message("")
+
+    def _list_all_read(self) -> bool:
+        """List all steps that have been read, and return whether these are all steps of the run.
+
+        Otherwise, new steps reach the list in a message, which may not have arrived yet.
+        """
+        document, steps = self._run.loader.document, self._view.steps
+        if document is None:
+            return False
+        finished = document.finished  # before the count, which the loader's thread may raise at any moment
+        count = document.step_count if finished else max(steps.count, document.step_count)
+        if count != steps.count:
+            steps.set_count(count)
+        return finished
 
     def ask_number(self) -> None:
         """Ask for the number of a step, and move there."""
@@ -185,7 +214,11 @@ class Navigation:
 
         def answered(value: str | None) -> None:
             number = whole_number((value or "").strip())
-            if number is not None:
+            if number is None:
+                return
+            if not self._list_all_read() and number > steps.count:
+                self._seek(number - 1, f"Reading up to step {number:,} …")
+            else:
                 steps.cursor = number - 1
 
         self._view.open(
@@ -227,7 +260,7 @@ class Navigation:
         if place is not None:
             self._view.steps.cursor = place
         else:
-            self._view.say(f"{'Next' if by > 0 else 'Previous'} {name}: {words}")
+            self._view.show_message(f"{'Next' if by > 0 else 'Previous'} {name}: {words}")
 
     # Opening at a milestone
 
@@ -238,7 +271,7 @@ class Navigation:
         """
         order = ["", *MILESTONES]
         self.opens_at = self._arriving = order[(order.index(self.opens_at) + 1) % len(order)]
-        self._view.say(
+        self._view.show_message(
             f"Runs open at: {self.opens_at or 'where you stopped'}. @ changes it, ) goes to the next run."
         )
         self.arrive()
@@ -261,23 +294,25 @@ class Navigation:
         if place is not None:
             steps.cursor = place
         else:
-            self._view.say(f"{name.capitalize()}: this run has none.")
+            self._view.show_message(f"{name.capitalize()}: this run has none.")
 
     # Playing and following
 
     def play(self) -> None:
         """Play or pause, and report which."""
         self.player.toggle()
-        self._say_playing()
+        self._show_playing()
 
     def faster(self, by: int) -> None:
         """Change the speed by `by` places in `SPEEDS`, and show it."""
         self.player.faster(by)
-        self._say_playing()
+        self._show_playing()
 
-    def _say_playing(self) -> None:
+    def _show_playing(self) -> None:
         state = f"{signs.FORWARD} plays" if self.player.playing else f"{signs.PAUSED} paused"
-        self._view.say(f"{state}, {self.player.speed:g} times as fast as recorded; waits are limited to 10 s")
+        self._view.show_message(
+            f"{state}, {self.player.speed:g} times as fast as recorded; waits are limited to 10 s"
+        )
 
     def _seconds(self) -> float:
         survey, here = self._run.loader.survey, self._view.steps.cursor
@@ -285,11 +320,11 @@ class Navigation:
 
     def _play_on(self) -> bool:
         steps = self._view.steps
-        here = steps.cursor
+        here, all_read = steps.cursor, self._list_all_read()
         steps.action_move(1)
-        if steps.cursor == here:
-            self._view.say(f"{signs.FORWARD} The end.")
-        return steps.cursor != here
+        if steps.cursor == here and all_read:
+            self._view.show_message(f"{signs.FORWARD} The end.")
+        return steps.cursor != here or not all_read
 
     def follow(self) -> None:
         """Stay at the end of a run that is still being written, or stop doing so."""
@@ -297,26 +332,26 @@ class Navigation:
         if self.following:
             self._view.steps.action_edge(1)
         words = "Following: new steps are shown as they are written." if self.following else "Not following."
-        self._view.say(words)
+        self._view.show_message(words)
 
     # Reactions to the loader's messages
 
-    def look_for_growth(self) -> None:
+    def check_growth(self) -> None:
         """Read on if the run's file has grown, report once if it was deleted, or read its replacement."""
         document = self._run.loader.document
         if document is None or not document.finished:
             return
-        fate, reported = _fate_of(document), self._fate
-        self._fate = fate
-        if fate == "replaced":
-            self._view.say("The file was replaced by another one, which is being read now.")
+        change, reported = _file_change_of(document), self._file_change
+        self._file_change = change
+        if change == "replaced":
+            self._view.show_message("The file was replaced by another one, which is being read now.")
             self._run.loader.open_again()
-        elif fate and not reported:
-            self._view.say(
+        elif change and not reported:
+            self._view.show_message(
                 "The file was deleted, so no new steps will come. The loaded steps can still be read."
             )
         elif document.changed:
-            self._run.loader.look_for_growth()
+            self._run.loader.check_growth()
 
     def step_shown(self) -> None:
         """Record that the number of the visible step is known."""
@@ -324,26 +359,26 @@ class Navigation:
 
     def moved(self) -> None:
         """Record that the cursor was moved, which cancels a pending movement to the end or to a milestone."""
-        self._to_end = False
+        self._sought = None
         self._arriving = ""
 
     def takes_last_step(self) -> bool:
         """Return whether to show the last step before its number is known. If so, record that it is shown."""
-        if not self._to_end or self._view.pages.current != "step":
+        if self._sought != _END or self._view.pages.current != "step":
             return False
         self.uncounted = True
         return True
 
     def run_grew(self) -> None:
-        """Once the end of the run is known, move to a milestone, or to the end if requested or followed."""
-        document, steps = self._run.loader.document, self._view.steps
+        """Move to the requested milestone or step once it is known, or to the end if the run is followed."""
         self.arrive()
-        if document is not None and document.finished and (self.following or self._to_end):
-            self._end_reached()
-            steps.set_count(document.step_count)
-            steps.action_edge(1)
-
-    def _end_reached(self) -> None:
-        if self._to_end:
-            self._to_end = False
-            self._view.say("")
+        sought = _END if self._sought is None and self.following else self._sought
+        if sought is None:
+            return
+        steps, all_read = self._view.steps, self._list_all_read()
+        if all_read or sought < steps.count:
+            self._stop_seeking()
+            if sought == _END:
+                steps.action_edge(1)
+            else:
+                steps.cursor = sought

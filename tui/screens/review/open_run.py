@@ -52,10 +52,10 @@ class OpenRun:
         loader.hide(hides)
         self.annotations: ReviewAnnotations | None = None
         """The annotations of the run; None while they are being read."""
-        self._early = ""
-        """The keys typed before the annotations were read: a verdict among them still counts."""
-        self.once_read = HeldAction(view)
-        """An annotation that was asked for before the annotations were read."""
+        self._early_keys = ""
+        """The keys typed before the annotations were read, after which a verdict among them is given."""
+        self.pending_annotation = HeldAction(view)
+        """An annotation that the reviewer requested before the annotations were read."""
         self.navigation = Navigation(self, view, opens_at=opens_at)
         self.replay, self.gist = ReplayJob(self, view), GistScoring(self, view)
 
@@ -76,7 +76,7 @@ class OpenRun:
 
     def stop(self) -> None:
         """Stop all work on the run."""
-        self.once_read.give_up()
+        self.pending_annotation.give_up()
         for part in (self.loader, self.replay, self.gist, self.navigation.player):
             part.stop()
 
@@ -107,22 +107,22 @@ class OpenRun:
 
     # Facts from outside the record
 
-    def look_further(self) -> None:
+    def read_details(self) -> None:
         """Read the title, gist and annotations in the loader's thread, after the run has been drawn."""
         loader = self.loader
-        self._view.set_timer(_DRAWN_S, lambda: self._look(loader))
+        self._view.set_timer(_DRAWN_S, lambda: self._read_details(loader))
 
-    def _look(self, loader: RunLoader) -> None:
+    def _read_details(self, loader: RunLoader) -> None:
         document = loader.document
         if self._view.run is not self or loader is not self.loader or document is None:
             return
-        self.gist.look_for_gist()
-        loader.do(lambda: _title(document, loader), self._titled, later=True)
+        self.gist.offer_gist_page()
+        loader.do(lambda: _title(document, loader), self._show_title, later=True)
         if self.annotations is None:
             loader.do(lambda: self._annotations(document), self._annotations_read, later=True)
             loader.do(lambda: check_format(document), later=True)
 
-    def _titled(self, title: str) -> None:
+    def _show_title(self, title: str) -> None:
         self.title = title
         self._view.draw_title()
 
@@ -135,9 +135,9 @@ class OpenRun:
 
     async def _annotations_read(self, annotations: ReviewAnnotations) -> None:
         self.annotations = annotations
-        annotations.judge_by_key(self._early)
+        annotations.judge_by_key(self._early_keys)
         annotations.begin(resumes=not self._view.is_at_hit and not self.navigation.opens_at)
-        await self.once_read.ready()
+        await self.pending_annotation.ready()
 
     # Keys
 
@@ -158,7 +158,7 @@ class OpenRun:
         if self.annotations is not None:
             self.annotations.ask(what)
         else:
-            self.once_read.wait(partial(self.annotate, what))
+            self.pending_annotation.wait(partial(self.annotate, what))
 
     def annotate_by_key(self, character: str) -> bool:
         """Toggle the label or give the verdict that has a hot key. Return whether there is one.
@@ -167,7 +167,7 @@ class OpenRun:
         """
         annotations = self.annotations
         if annotations is None:
-            self._early += character
+            self._early_keys += character
             return False
         return annotations.toggle_by_key(character) or annotations.judge_by_key(character)
 

@@ -98,19 +98,20 @@ class OtherRuns:
         if names:
             self._pick("This run leads to" if at_end else "Open", names, view.open_run, asks=at_end)
         else:
-            view.say("This step does not lead to another run." if not links else f"Not here: {links[0]}")
+            view.show_message(
+                "This step does not lead to another run." if not links else f"Not here: {links[0]}"
+            )
 
     def compare(self) -> None:
         """Let the user choose another run of the list, and compare it with this one."""
         view = self._view
         others = [name for name in self.names if name != view.run.name]
         if not others:
-            view.say("There is no other run in the list: open several files or a folder.")
+            view.show_message("There is no other run in the list: open several files or a folder.")
             return
 
         def open_both(name: str) -> None:
-            hides = view.run.hides or view.settings.blind
-            view.open(view.settings.screens.comparison(view.run.name, name, view.settings, hides=hides))
+            view.open(view.settings.screens.comparison(view.run.name, name, view.settings))
 
         self._pick("Compare with", others, open_both)
 

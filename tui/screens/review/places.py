@@ -19,9 +19,10 @@ from gistpoint.sessions.runs.found_lines import FoundLine, FoundLines
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.screens.review.hit_list import LINE_COLUMNS
 from gistpoint.tui.screens.review.run_rows import RunRow, made_by, task_words
-from gistpoint.tui.screens.review.search import LINE_COLUMNS, SearchBar, SearchBatch, collected, hits_in_all
-from gistpoint.tui.screens.review.settings import FoundHits, ReviewSettings, Wanted
+from gistpoint.tui.screens.review.search import SearchBar, SearchBatch, collected, hits_in_all
+from gistpoint.tui.screens.review.settings import FoundHits, ReviewSettings, SearchRequest
 from gistpoint.tui.tables import Column
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar
@@ -88,7 +89,7 @@ def differences(names: Sequence[str], *, hidden: bool) -> list[str]:
 
 def _shared_words(names: Sequence[str]) -> str:
     """Return the common beginning of names, up to the last character that is neither a letter nor a digit."""
-    # all other names are sorted between these two, so they share at least the start that the two share
+    # Every other name sorts between these two, so what the two begin with is common to all.
     pairs = zip(min(names), max(names), strict=False)
     end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     while end and names[0][end - 1].isalnum():
@@ -113,7 +114,7 @@ class PlacesScreen(BaseScreen[None]):
         super().__init__()
         self._runs, self._settings = runs, settings
         self._jobs = Jobs(self, "search in runs", failed=self._failed)
-        self._wanted: Wanted | None = None
+        self._wanted: SearchRequest | None = None
         self._hits: list[Hit] = []
         self._lines = FoundLines()
         self._found_in: set[str] = set()
@@ -135,8 +136,8 @@ class PlacesScreen(BaseScreen[None]):
         """Stop searching."""
         self._jobs.stop()
 
-    @on(SearchBar.Asked)
-    def asked(self, message: SearchBar.Asked) -> None:
+    @on(SearchBar.SearchRequested)
+    def search_requested(self, message: SearchBar.SearchRequested) -> None:
         """Search for the typed query, and drop the earlier hits."""
         self._wanted = message.wanted
         self._hits, self._lines, self._found_in = [], FoundLines(), set()
@@ -148,9 +149,9 @@ class PlacesScreen(BaseScreen[None]):
         wanted = message.wanted._replace(runs=tuple(self._runs))
         self._wanted = wanted
         framed(self.table, "Lines …")
-        self._jobs.do(lambda job: self._search(job, wanted), self._found, key="search")
+        self._jobs.do(lambda job: self._search(job, wanted), self._add_hits, key="search")
 
-    def _search(self, job: Job, wanted: Wanted) -> SearchBatch:
+    def _search(self, job: Job, wanted: SearchRequest) -> SearchBatch:
         from gistpoint.sessions.runs.searching import Query
 
         query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scopes)
@@ -158,9 +159,9 @@ class PlacesScreen(BaseScreen[None]):
         hits = hits_in_all(
             wanted.runs, query, job.cancel, lambda document: self._runs[document.name].hides, unread
         )
-        return collected(job, hits, self._found)
+        return collected(job, hits, self._add_hits)
 
-    def _found(self, batch: SearchBatch) -> None:
+    def _add_hits(self, batch: SearchBatch) -> None:
         if self._wanted is None:  # the query was cleared before this message arrived
             return
         self._hits.extend(batch.hits)

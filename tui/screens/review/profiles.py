@@ -96,7 +96,7 @@ class ProfilesScreen(BaseScreen[None]):
     def on_mount(self) -> None:
         """Start reading the runs."""
         self.view.focus()
-        self._jobs.do(self._read, self._take)
+        self._jobs.do(self._read, self._show_lines)
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw the profiles in the new width."""
@@ -120,7 +120,7 @@ class ProfilesScreen(BaseScreen[None]):
             run = replace(run, task=row.header.task or run.task, verdict=row.header.verdict)
             self._found.append(ProfiledRun(row.name, run, profile, row.hides))
             if time.monotonic() > due:
-                job.hand(self._take, self._lines())
+                job.hand(self._show_lines, self._lines())
                 due = time.monotonic() + _SHOW_S
         return self._lines()
 
@@ -139,9 +139,9 @@ class ProfilesScreen(BaseScreen[None]):
         return list(rows_drawn(tuple(self._found), self._width, self._order))
 
     def _draw(self) -> None:
-        self._jobs.do(lambda _: self._lines(), self._take, key="draw")
+        self._jobs.do(lambda _: self._lines(), self._show_lines, key="draw")
 
-    def _take(self, lines: list[ProfileLine]) -> None:
+    def _show_lines(self, lines: list[ProfileLine]) -> None:
         read, count = len(self._found) + self._unread, len(self._rows)
         words = f"{read:,} of {count:,} read …" if read < count else plural(len(self._found), "run")
         problems = f", {self._unread:,} can't be read" if self._unread else ""

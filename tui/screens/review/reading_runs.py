@@ -122,7 +122,7 @@ def _index(settings: ReviewSettings) -> closing[RunIndex]:
 
 
 def _book(settings: ReviewSettings) -> ReviewBook:
-    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.core.machine_time import SystemTime
     from gistpoint.sessions.annotations.reviewer import ReviewStore
 
     return ReviewStore(settings.reviews, SystemTime()).book

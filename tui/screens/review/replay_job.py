@@ -37,46 +37,46 @@ class ReplayJob(ViewJob):
         if self.stops():
             return
         if replaying is None:
-            view.say("Calls can't be replayed here: use `gistpoint replay`.")
+            view.show_message("Calls can't be replayed here: use `gistpoint replay`.")
         else:
             self._results = {}
             view.steps.badges = {}
-            view.say("Repeating the calls …")
+            view.show_message("Repeating the calls …")
             self._job = self._jobs.do(lambda job: self._replay(job, replaying), self._ended)
 
     # In the job's thread
 
     def _replay(self, job: Job, replaying: Replaying) -> str:
         def progress(run: RunProgress) -> None:
-            job.report(self._say_phase, f"{run.phase} {run.done}/{run.total}" if run.total else run.phase)
+            job.report(self._show_phase, f"{run.phase} {run.done}/{run.total}" if run.total else run.phase)
 
         try:
             replay = replaying(opener(self._run.name)())
             for replayed in replay.calls(run=RunContext(job.cancel, progress)):
                 files = replay.files()
-                job.hand(lambda found: self._take(*found), (replayed, files))
+                job.hand(lambda found: self._add_results(*found), (replayed, files))
         except CancelledError:
             return "Stopped."
         return _verdicts(replay)
 
     # On the UI thread
 
-    def _say_phase(self, words: str) -> None:
+    def _show_phase(self, words: str) -> None:
         if self._job is not None and not self._job.cancel.cancelled:
-            self._view.say(f"Repeating the calls: {self.counts()}; {words}. a stops it.")
+            self._view.show_message(f"Repeating the calls: {self.counts()}; {words}. a stops it.")
 
-    def _take(self, replayed: ReplayedCall, files: Mapping[str, bytes | None]) -> None:
+    def _add_results(self, replayed: ReplayedCall, files: Mapping[str, bytes | None]) -> None:
         view, loader, step = self._view, self._run.loader, replayed.call.step - 1
         self._results.setdefault(step, []).append(replayed)
         view.steps.badges = {**view.steps.badges, step: self._badge(step)}
         view.steps.refresh()
-        view.say(f"Repeating the calls: {self.counts()}. a stops it.")
+        view.show_message(f"Repeating the calls: {self.counts()}. a stops it.")
         loader.do(lambda: loader.history.put(step, files))
         if self._run.step is not None and step == self._run.step.index:
             view.show_step()
 
     def _ended(self, words: str) -> None:
-        self._view.say(f"{self.counts()}. {words}")
+        self._view.show_message(f"{self.counts()}. {words}")
 
     # Results
 
@@ -96,7 +96,8 @@ class ReplayJob(ViewJob):
     def words(self, step: int) -> str:
         """Return the outcomes of a step's calls for the line above a page; empty if none was replayed."""
         found = [
-            f"{r.sameness.value}{f' ({r.reason})' if r.reason else ''}" for r in self._results.get(step, ())
+            f"{result.sameness.value}{f' ({result.reason})' if result.reason else ''}"
+            for result in self._results.get(step, ())
         ]
         return f"made again: {', '.join(found)}" if found else ""
 

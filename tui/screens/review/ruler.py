@@ -28,9 +28,9 @@ BLOCKS = f" {signs.EIGHTHS_UP}"
 GUTTER = 9
 _WIDEST = 4
 """The maximum number of cells that a step takes."""
-_MANY = 4
+_DENSE_STEPS = 4
 """The number of steps per cell above which a cell shows the share of errors instead of a mark."""
-_FEW = 4
+_RARE_CELLS = 4
 """One in this many cells may show a rare mark."""
 
 
@@ -44,7 +44,7 @@ class Ruler(Widget):
     Ruler { height: auto; width: 1fr; color: $foreground; }
     """
 
-    class StepAsked(Message):
+    class StepRequested(Message):
         """A request for the step on which the strip was clicked, or to which the mouse was dragged."""
 
         def __init__(self, index: int) -> None:
@@ -97,7 +97,7 @@ class Ruler(Widget):
             if len(self.series) != rows:
                 self.refresh(layout=True)
             self._survey = survey
-            rare = survey.rare(self.columns // _FEW) if self._has_many else None
+            rare = survey.rare(self.columns // _RARE_CELLS) if self._has_many else None
             explained = [
                 Content.assemble((glyph, style), f" {words}") for glyph, style, words in legend(survey, rare)
             ]
@@ -173,7 +173,7 @@ class Ruler(Widget):
         segments = [gutter, Segment(signs.EDGE, self.style(""))]
         for column, (glyph, style) in enumerate(self._rows[y]):
             if column == here:
-                # a reversed bar would look like a bar of a different height
+                # Only marks are reversed: a reversed bar looks like one of a different height.
                 marked = y == 0 and glyph not in f"{BLOCKS}·"
                 glyph = glyph if marked or y else signs.UNFOLDED
                 style += " reverse" if marked else " on $block-cursor-background"
@@ -193,13 +193,13 @@ class Ruler(Widget):
     @property
     def _has_many(self) -> bool:
         """Whether a cell covers so many steps that the most important mark would hide differences."""
-        return self.steps > _MANY * self.columns
+        return self.steps > _DENSE_STEPS * self.columns
 
     def _dense_cells(self, survey: Survey) -> list[tuple[str, str]]:
         from gistpoint.sessions.runs.facts import StepMark
         from gistpoint.tui.screens.review.survey import GLYPHS
 
-        rare = survey.rare(self.columns // _FEW)
+        rare = survey.rare(self.columns // _RARE_CELLS)
         cells: list[tuple[str, str]] = []
         for first, after in self._spans():
             mark = survey.marks_among(first, after, rare)
@@ -254,5 +254,5 @@ class Ruler(Widget):
             return False
         step = min(self.steps - 1, self.step_of(max(0, column)))
         if step != self.cursor:
-            self.post_message(self.StepAsked(step))
+            self.post_message(self.StepRequested(step))
         return True

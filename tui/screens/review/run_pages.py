@@ -125,7 +125,7 @@ class RunPages(Pages):
                     self._loaded[name] = index
                     self.note_for(name, widget.fill(content))
 
-        context.loader.want_page(read, fill)
+        context.loader.request_page(read, fill)
 
     def toggle_wrap(self) -> None:
         """Switch between wrapping and scrolling the lines of the current page."""

@@ -192,7 +192,7 @@ def _measure(
     return Column(name, shown, number, right=True, rank=rank, summary=summary)
 
 
-def _alike(shown: Callable[[RunRow], str], kind: str) -> Callable[[Sequence[RunRow]], Summary]:
+def _common_value(shown: Callable[[RunRow], str], kind: str) -> Callable[[Sequence[RunRow]], Summary]:
     """Return a function for the summary of a text column: the common value, or the number of values."""
 
     def summary(rows: Sequence[RunRow]) -> Summary:
@@ -292,7 +292,7 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         least=10,
         keeps_end=True,
         former_names=("model",),
-        summary=_alike(made_by, "solver"),
+        summary=_common_value(made_by, "solver"),
     ),
     Column(
         "outcome",
@@ -313,7 +313,7 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         rank=8,
         least=14,
         former_names=("ending",),
-        summary=_alike(_end_reason, "end reason"),
+        summary=_common_value(_end_reason, "end reason"),
     ),
     _measure("steps", lambda r: r.header.step_count, rank=3),
     _measure("subm", lambda r: r.header.submissions),
@@ -362,7 +362,7 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         _of_digest(lambda digest: digest.cause),
         rank=8,
         least=16,
-        summary=_alike(_of_digest(lambda digest: digest.cause), "cause"),
+        summary=_common_value(_of_digest(lambda digest: digest.cause), "cause"),
         grouped=_of_digest(cause_group),
     ),
     Column(
@@ -371,21 +371,21 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         rank=13,
         least=12,
         words={happening.value: _happened(happening) for happening in Happening},
-        summary=_alike(_of_digest(happened_words), "way"),
+        summary=_common_value(_of_digest(happened_words), "way"),
     ),
     Column(
         "failing tests",
         _of_digest(failing_words),
         least=16,
         text=_of_digest(lambda digest: " ".join(digest.failing)),
-        summary=_alike(_of_digest(failing_words), "set"),
+        summary=_common_value(_of_digest(failing_words), "set"),
         grouped=_of_digest(failing_group),
     ),
     Column(
         "answer",
         _of_digest(answer_words),
         least=6,
-        summary=_alike(_of_digest(answer_words), "kind"),
+        summary=_common_value(_of_digest(answer_words), "kind"),
     ),
 )
 _KINDS = (
@@ -412,7 +412,7 @@ class OtherOutcomes:
 
     def hides(self, document: RunDocument) -> bool:
         """Whether the model and the outcome of a run are hidden, as in the list of runs. Used in a thread."""
-        from gistpoint.core.attempts.clock import SystemTime
+        from gistpoint.core.machine_time import SystemTime
         from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
         from gistpoint.sessions.annotations.reviews import annotated_key
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _SHORTEST_ID = 12
 _OUR_ID = re.compile("[0-9a-f]{64}")
+_BEGUN_ID = re.compile(f"[0-9a-f]{{{_SHORTEST_ID},64}}")
 
 
 def is_our_id(task: str) -> bool:
@@ -43,15 +44,16 @@ class KnownTask(NamedTuple):
 def known_task(task_id: str, locations: Locations) -> KnownTask:
     """Return the stored facts about a task.
 
-    They are empty if the id has fewer than 12 characters, or if no task with it can be found and read.
+    They are empty for anything else than an id or its first 12 characters or more, and if no task with it
+    can be found and read.
     """
+    if not _BEGUN_ID.fullmatch(task_id):
+        return KnownTask()
     from gistpoint.core.kinds.folder import read_answer
     from gistpoint.core.trees import SourceTree
     from gistpoint.sessions.runs.facts import goals_of
     from gistpoint.sessions.tasks import TaskStore
 
-    if len(task_id) < _SHORTEST_ID:
-        return KnownTask()
     try:
         task = TaskStore(locations.tasks, demo=locations.demo).find(task_id)
         answer = read_answer(task)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
@@ -43,7 +43,7 @@ _MOST_NAMED = 200
 
 
 def _verdicts(folder: Path) -> Iterator[tuple[str, str, str]]:
-    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.core.machine_time import SystemTime
     from gistpoint.sessions.annotations.reviewer import ReviewStore
 
     for review in ReviewStore(folder, SystemTime()).book.states():
@@ -75,6 +75,10 @@ class RunTable(Table[RunRow]):
         from gistpoint.core.kept_queries import kept_queries
 
         return KeptQueries() if self._config is None else kept_queries(self._config)
+
+    def forget(self, names: Collection[str]) -> None:
+        """Forget what is known about the content of runs, which have changed."""
+        self.answers = {asked: found for asked, found in self.answers.items() if asked[0] not in names}
 
     def find_content(self, row: RunRow, term: ContentTerm) -> bool | None:
         """Return whether content is in a run; None if that is not known yet."""
@@ -108,10 +112,12 @@ class RunsScreen(BaseScreen[None]):
         self._profiles: KnownProfiles | None = None
         """A cache of profiles, None until it is needed. It is dropped when the list is read again."""
         self._listed = False
-        self._wrong: QueryError | None = None
+        self._query_error: QueryError | None = None
         """The error in the filter's query; None if the query is valid."""
-        self._looking, self._searching = Jobs(self, "content of runs"), False
+        self._content_jobs, self._searching = Jobs(self, "content of runs"), False
         """The jobs that look for content in the runs, and whether one is running."""
+        self._outdated: set[str] = set()
+        """The runs that have changed since that job began, by name; they are searched again."""
         self._jobs, self._jobs_for_others = Jobs(self, "run list"), Jobs(self, "others' reviews")
         self._watch: OthersWatch | None = None
         self._others: Others | None = None
@@ -151,7 +157,7 @@ class RunsScreen(BaseScreen[None]):
     def on_unmount(self) -> None:
         """Stop reading."""
         self._jobs.stop()
-        self._looking.stop()
+        self._content_jobs.stop()
         self._jobs_for_others.stop()
 
     def _take_others(self, others: Others) -> None:
@@ -175,14 +181,17 @@ class RunsScreen(BaseScreen[None]):
         self._unread |= {row.name: row.listed.problem for row in batch.rows if row.listed.header is None}
         self._listed = batch.listed
         self.table.show(self._rows.values())
-        self._look_into_runs()
+        self._search_content()
 
     def take_watched(self, watched: WatchedRows) -> None:
-        """Show the rows of a list that is watched, and report new failures."""
+        """Show the rows of a list that is watched, search in those that changed, and report new failures."""
         self._rows = {row.name: self._blinded(row) for row in watched.rows if row.listed.header is not None}
         self._unread = {row.name: row.listed.problem for row in watched.rows if row.listed.header is None}
         self._listed, self._watch_words = watched.complete, watched.words
+        self.table.forget(watched.read)
         self.table.show(self._rows.values())
+        self._outdated |= set(watched.read)
+        self._search_content()
         if watched.failure_words:
             self.app.notify(watched.failure_words, severity="error")
 
@@ -195,8 +204,8 @@ class RunsScreen(BaseScreen[None]):
     def draw_title(self) -> None:
         """Show the number of runs, the number solved, and their order in the frame, or the query's error."""
         table = self.table
-        if self._wrong is not None:
-            framed(table, self._wrong.message, self._wrong.hint)
+        if self._query_error is not None:
+            framed(table, self._query_error.message, self._query_error.hint)
             return
         ways = [
             f"by {table.group.name} (medians, Σ total)" if table.group is not None else "",
@@ -284,15 +293,14 @@ class RunsScreen(BaseScreen[None]):
         self.draw_title()
 
     def action_compare(self) -> None:
-        """Compare two picked runs, the only two of the list, or all listed or picked runs of one task."""
+        """Compare two picked runs, the only two in the list, or all listed or picked runs of one task."""
         rows = self._compared()
         if len(rows) < 2:
             self.app.notify("No other run of this task is in the list. Pick two runs with Space.")
         elif len(rows) == 2:
             left, right = rows
-            hides = left.hides or right.hides
             screens = self._settings.screens
-            self.app.push_screen(screens.comparison(left.name, right.name, self._settings, hides=hides))
+            self.app.push_screen(screens.comparison(left.name, right.name, self._settings))
         else:
             from gistpoint.tui.screens.review.action_tree import ActionTreeScreen
 
@@ -308,7 +316,7 @@ class RunsScreen(BaseScreen[None]):
         here = self.table.chosen or (group.rows[0] if group is not None else rows[0])
         task = (here if here in rows else rows[0]).header.task
         of_task = [row for row in rows if row.header.task == task]
-        return rows if picked and len(of_task) < 2 else of_task  # picked ones may have no recorded task
+        return rows if picked and len(of_task) < 2 else of_task  # picked runs may record no task
 
     def action_profile(self) -> None:
         """Show the profiles of the picked runs, or of all displayed ones."""
@@ -361,7 +369,7 @@ class RunsScreen(BaseScreen[None]):
 
     def action_reverse(self) -> None:
         """Reverse the order."""
-        self.table.turn_round()
+        self.table.reverse_order()
 
     def action_group(self) -> None:
         """Group by the next column in `GROUPS`."""
@@ -388,48 +396,49 @@ class RunsScreen(BaseScreen[None]):
     @on(Input.Changed, "#runs-filter")
     def narrow(self, event: Input.Changed) -> None:
         """Filter the rows with the query typed so far."""
-        self._wrong = None
+        self._query_error = None
         try:
             self.table.narrow(event.value)
         except QueryError as error:
-            self._wrong = error
+            self._query_error = error
             self.draw_title()
-        self._looking.stop()
-        self._looking = Jobs(self, "content of runs")
+        self._content_jobs.stop()
+        self._content_jobs = Jobs(self, "content of runs")
         self._searching = False
-        self._look_into_runs()
+        self._search_content()
 
-    def _look_into_runs(self) -> None:
+    def _search_content(self) -> None:
         """Determine whether runs contain the content that the query asks for, unless a job is doing so."""
         query = self.table.query_now
-        if not query.content or self._searching or self._wrong is not None:
+        if not query.content or self._searching or self._query_error is not None:
             return
         rows = [row for row in self._rows.values() if query.decide(row, query.find) is None]
         if not rows:
             return
-        self._searching, settings = True, self._settings
-        self._looking.do(
+        self._searching, self._outdated, settings = True, set(), self._settings
+        self._content_jobs.do(
             lambda job: find_content(job, rows, query, settings, self._take_answers),
-            self._looked,
-            failed=self._not_looked,
+            self._content_searched,
+            failed=self._content_not_searched,
             key="content",
             delay=_TYPING_S,
         )
 
     def _take_answers(self, found: Mapping[tuple[str, bool, ContentTerm], bool]) -> None:
         """Show the runs that contain the content that the query asks for."""
-        self.table.answers |= found
+        current = {asked: answer for asked, answer in found.items() if asked[0] not in self._outdated}
+        self.table.answers |= current
         self.table.rearrange()
 
-    def _looked(self, _: object) -> None:
+    def _content_searched(self, _: object) -> None:
         self._searching = False
         self.draw_title()
-        self._look_into_runs()
+        self._search_content()
 
-    def _not_looked(self, error: Exception) -> None:
+    def _content_not_searched(self, error: Exception) -> None:
         if not isinstance(error, UserError):
             raise error
-        self._wrong = QueryError(error.message, hint=error.hint)
+        self._query_error = QueryError(error.message, hint=error.hint)
         self.draw_title()
 
     @on(Input.Submitted, "#runs-filter")
@@ -464,6 +473,12 @@ class RunsScreen(BaseScreen[None]):
             )
 
         self._jobs.do(lambda job: read_rows(job, paths, settings, self.take, is_second), key="runs")
+
+    @property
+    def key_names(self) -> Mapping[str, str | None]:
+        """Leave out one of the keys that end the list: Esc if it leads nowhere, otherwise q."""
+        leads_back = self.words.display or len(self.app.screen_stack) > 1
+        return {"leave": None} if leads_back else {"back": None}
 
     def action_back(self) -> None:
         """Clear the filter, or close the list, but don't leave the program."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import PurePath
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import events, on
@@ -91,7 +91,7 @@ class ReviewScreen(BaseScreen[None]):
         super().__init__()
         self.settings = settings
         self._ready = ReadyRuns(self._new_loader)
-        self.run = OpenRun(name, self._new_loader(name), self, hides=settings.blind, found=found)
+        self.run = OpenRun(name, self._new_loader(name), self, hides=settings.may_hide, found=found)
         self._ahead, self._title = ahead, title
         self._stopped = False
         self._shown_message = ""
@@ -116,20 +116,20 @@ class ReviewScreen(BaseScreen[None]):
         self.steps.facts = self.run.loader.rows
         self.steps.focus()
         if self._ahead is None:
-            self.say(_OPENING)
+            self.show_message(_OPENING)
             self.run.loader.start()
         else:
-            self.steps.together.hold()  # until all panes know their sizes
-            self.run.step = self.run.loader.go_on(self._ahead)
+            self.steps.drawing_delay.hold()  # the first drawing waits until all panes know their sizes
+            self.run.step = self.run.loader.take_over(self._ahead)
             self.show_run()
             self.show_step()
-        self.set_interval(_FOLLOW_S, lambda: self.run.navigation.look_for_growth())
+        self.set_interval(_FOLLOW_S, lambda: self.run.navigation.check_growth())
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out steps and pages side by side if there is room, otherwise below one another."""
         self.query_one(Splits).turn(vertical=event.size.width < WIDE)
         self.fit_steps()
-        self.call_later(self.call_later, self.steps.together.release)
+        self.call_later(self.call_later, self.steps.drawing_delay.release)
 
     def on_unmount(self) -> None:
         """Stop all work on this run and its neighbours."""
@@ -170,7 +170,7 @@ class ReviewScreen(BaseScreen[None]):
             if self.run.loader is loader:
                 self._failed(error)
 
-        hides = self.settings.blind
+        hides = self.settings.may_hide
         loader = RunLoader(self, opener(name), self.settings.locations, failed, hides=hides)
         return loader
 
@@ -186,10 +186,10 @@ class ReviewScreen(BaseScreen[None]):
         assert document is not None
         self.run.header = document.header
         if self._shown_message == _OPENING:
-            self.say("")
+            self.show_message("")
         self.steps.open_run(max(self.steps.count, document.step_count), self.run.loader.first)
         self.draw()
-        self.run.look_further()
+        self.run.read_details()
         found, self.run.found = self.run.found, None
         if found is not None:
             self.search.go_on_from(found)
@@ -204,7 +204,7 @@ class ReviewScreen(BaseScreen[None]):
         if message.loader is self.run.loader and message.step.index == self.steps.cursor:
             self.run.step = message.step
             self.show_step()
-            self.steps.together.release()
+            self.steps.drawing_delay.release()
 
     @on(LastStepRead)
     def last_step_read(self, message: LastStepRead) -> None:
@@ -212,7 +212,7 @@ class ReviewScreen(BaseScreen[None]):
         if message.loader is self.run.loader and self.run.navigation.takes_last_step():
             self.step_page.show_step(message.step, self.run.loader, hides=self.run.hides)
             self.draw_title()
-            self.steps.together.release()
+            self.steps.drawing_delay.release()
 
     @on(IndexGrew)
     def grown(self) -> None:
@@ -245,7 +245,7 @@ class ReviewScreen(BaseScreen[None]):
 
         An error that is not a `UserError` is raised again.
         """
-        self.run.once_read.give_up()
+        self.run.pending_annotation.give_up()
         if not isinstance(error, UserError):
             raise error
         if isinstance(error, SeveralRunsError):
@@ -276,7 +276,7 @@ class ReviewScreen(BaseScreen[None]):
         If the width followed every title, scrolling would move the list and rewrap the text next to it.
         """
         width, steps = self.size.width, self.steps
-        if self._fitted == (self.run.name, width) or not steps.knows_sight or width < WIDE:
+        if self._fitted == (self.run.name, width) or not steps.visible_rows_read or width < WIDE:
             return
         self._fitted = self.run.name, width
         most = max(width * _STEPS_SHARE // 100, width - _FOR_THE_STEP)
@@ -285,21 +285,21 @@ class ReviewScreen(BaseScreen[None]):
     @on(StepList.NothingToList)
     def nothing_to_list(self, message: StepList.NothingToList) -> None:
         """Report that the run has no step of the kind to be listed."""
-        self.say(
+        self.show_message(
             f"This run has no {message.kind}." if message.kind != "unseen" else "You have seen every step."
         )
 
-    @on(StepList.RowsWanted)
-    def rows_wanted(self, message: StepList.RowsWanted) -> None:
+    @on(StepList.RowsRequested)
+    def rows_requested(self, message: StepList.RowsRequested) -> None:
         """Read the rows that have become visible."""
-        self.run.loader.want_rows(message.rows)
+        self.run.loader.request_rows(message.rows)
 
     @on(RecordList.Moved, "#steps")
     def moved(self, message: RecordList.Moved) -> None:
         """Read the step at the cursor."""
         if message.index != self.steps.cursor:
             return
-        self.run.loader.want(message.index)
+        self.run.loader.request_step(message.index)
         self._ready.wait()
         self.run.navigation.moved()
         self.draw_title()
@@ -313,8 +313,8 @@ class ReviewScreen(BaseScreen[None]):
         else:
             self.set_focus(self.pages.made[self.pages.current])
 
-    @on(Ruler.StepAsked)
-    def step_asked(self, message: Ruler.StepAsked) -> None:
+    @on(Ruler.StepRequested)
+    def step_requested(self, message: Ruler.StepRequested) -> None:
         """Move to the step that was requested on the strip or on a page."""
         self.steps.cursor = message.index
 
@@ -352,7 +352,7 @@ class ReviewScreen(BaseScreen[None]):
             self.query_one(Ruler).show_run(
                 document.step_count, survey, wide=self.has_class("-wide"), hides=self.run.hides
             )
-            self.steps.know(survey)
+            self.steps.set_survey(survey)
             self.draw_title()
 
     def show_hits_along(self, steps: Sequence[int]) -> None:
@@ -392,7 +392,7 @@ class ReviewScreen(BaseScreen[None]):
         words += [*(survey.words(index) if survey is not None else ()), self.run.replay.words(index)]
         self.pages.note_for("step", "  ".join([*filter(None, words)] or [self.run.annotations.hint]))
 
-    def say(self, words: str) -> None:
+    def show_message(self, words: str) -> None:
         """Show a message above the keys; an empty one hides the line."""
         self._shown_message = words
         line = self.query_one("#review-say", Plain)
@@ -438,7 +438,7 @@ class ReviewScreen(BaseScreen[None]):
 
     def action_hide(self, family: str) -> None:
         """Hide a family of steps, or list it again."""
-        self.say(self.steps.hide(Family(family)))
+        self.show_message(self.steps.hide(Family(family)))
 
     # Search
 
@@ -447,15 +447,15 @@ class ReviewScreen(BaseScreen[None]):
         """Move to the first hit of the chosen line."""
         self.search.go_to(self.search.found.lines[message.index].at)
 
-    @on(StepPage.HitWanted)
-    def hit_wanted(self, message: StepPage.HitWanted) -> None:
+    @on(StepPage.HitRequested)
+    def hit_requested(self, message: StepPage.HitRequested) -> None:
         """Move to the next or previous hit."""
         self.search.step(message.by)
 
     # Running code
 
     async def action_score(self) -> None:
-        """Score the gist of this step, or stop scoring. From another page, show the gist's page first."""
+        """Score the gist on its page, or stop scoring; from another page, only show the gist's page."""
         if not self.run.gist.toggle_shown():
             await self.action_page("gist")
 
@@ -472,8 +472,8 @@ class ReviewScreen(BaseScreen[None]):
         self.draw_title()
         self.draw_step_note()
         if hid != self.run.hides:
-            # The survey that is made again does not move the cursor.
-            self.steps.is_asked_for |= self.steps.survey is not None
+            # The survey is made again, which would otherwise move the cursor to the first listed step.
+            self.steps.opened_at_step |= self.steps.survey is not None
             self.draw()
             self.show_step()
 
@@ -487,9 +487,9 @@ class ReviewScreen(BaseScreen[None]):
     # Other screens
 
     @property
-    def drafts_about(self) -> str:
-        """The name of the open run."""
-        return self.run.name
+    def drafts_about(self) -> tuple[str, str]:
+        """The reviewer, and the path of the open run."""
+        return self.settings.reviewer, str(Path(self.run.name).absolute())
 
     def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:
         """Open a dialog or another screen over this one, with the step still visible.
@@ -509,25 +509,32 @@ class ReviewScreen(BaseScreen[None]):
         if name is not None:
             self.go_to_run(name)
         else:
-            self.say(self.others.end_words(by))
+            self.show_message(self.others.end_words(by))
 
     def go_to_run(self, name: str, *, found: FoundHits | None = None) -> None:
         """Replace the run with another one of the list."""
         before = self.run
         before.left()
         before.stop()
-        hides, opens_at = self.settings.blind or before.hides, before.navigation.opens_at
+        hides, opens_at = self.settings.may_hide or before.hides, before.navigation.opens_at
         self.run = OpenRun(name, self._ready.take(name), self, hides=hides, opens_at=opens_at, found=found)
         self.query_one(Ruler).clear()
         self.pages.begin_again()
         self.steps.begin_again(self.run.loader.rows)
         self.search.run_changed()
-        self.say("")
+        self.show_message("")
         if self.run.loader.opened:
             self.show_run()
         else:
             self.header_bar.show(name=PurePath(name).name, words="opening …", fields=())
-        self.run.loader.want(self.steps.cursor)
+        self.run.loader.request_step(self.steps.cursor)
+
+    @property
+    def key_names(self) -> Mapping[str, str | None]:
+        """Leave out one of the keys that end the review: Esc if it leads nowhere, otherwise q."""
+        is_first = len(self.app.screen_stack) == 1
+        leads_back = not is_first or self.pages.current != "step" or self.focused is not self.steps
+        return {"leave": None} if leads_back else {"back": None}
 
     async def action_back(self) -> None:
         """Go back to the step, the list of steps, or the previous screen, but don't leave the program."""
@@ -539,7 +546,7 @@ class ReviewScreen(BaseScreen[None]):
         elif len(self.app.screen_stack) > 1:
             self.action_leave()
         else:
-            self.say("There is nothing to go back to: q closes the run and ends the program.")
+            self.show_message("There is nothing to go back to: q closes the run and ends the program.")
 
     def action_leave(self) -> None:
         """Close the run."""

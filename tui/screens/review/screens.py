@@ -33,10 +33,8 @@ class Screens:
 
         return RunsScreen(paths, settings)
 
-    def comparison(
-        self, left: str, right: str, settings: ReviewSettings, *, hides: bool = False
-    ) -> Screen[None]:
-        """Return the screen for two runs side by side. `hides` hides models and outcomes."""
+    def comparison(self, left: str, right: str, settings: ReviewSettings) -> Screen[None]:
+        """Return the screen for two runs side by side."""
         from gistpoint.tui.screens.review.compare import CompareScreen
 
-        return CompareScreen(left, right, settings, hides=hides)
+        return CompareScreen(left, right, settings)

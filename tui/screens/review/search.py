@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -20,19 +19,21 @@ from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.running import CancelToken
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import TextScope
-from gistpoint.sessions.runs.found_lines import FoundLine, FoundLines
+from gistpoint.sessions.runs.found_lines import FoundLines
+from gistpoint.tui.base_screen import BaseScreen
+from gistpoint.tui.drafts import DraftPlace
 from gistpoint.tui.jobs import Job, Jobs
-from gistpoint.tui.screens.review.run_rows import OtherOutcomes
-from gistpoint.tui.screens.review.settings import FoundHits, Wanted
+from gistpoint.tui.screens.review.settings import FoundHits, SearchRequest
 from gistpoint.tui.screens.review.view import ReviewView
-from gistpoint.tui.tables import Column
 from gistpoint.tui.widgets.plain import Plain
-from gistpoint.tui.widgets.table import Table
 
 if TYPE_CHECKING:
     from gistpoint.sessions.runs.document import RunDocument
     from gistpoint.sessions.runs.searching import Hit, Query
+    from gistpoint.tui.screens.review.hit_list import HitList
 
+_QUERY = "query"
+"""The name of the query among the drafts."""
 KEPT = 20_000
 """The maximum number of hits that are kept. Further hits are only counted."""
 _TYPING_S = 0.12
@@ -78,10 +79,10 @@ class SearchBar(Horizontal):
         Binding("escape", "close", "Close", id="search.close", show=True, priority=True),
     ]
 
-    class Asked(Message):
+    class SearchRequested(Message):
         """A message that requests a search, or with None the end of the search."""
 
-        def __init__(self, wanted: Wanted | None) -> None:
+        def __init__(self, wanted: SearchRequest | None) -> None:
             super().__init__()
             self.wanted = wanted
 
@@ -105,6 +106,15 @@ class SearchBar(Horizontal):
         yield Input(placeholder="search", compact=True, select_on_focus=True)
         yield Plain("", id="search-ways")
 
+    def on_mount(self) -> None:
+        """Offer the query that was typed about this run and not used, which searches again."""
+        self.query_one(Input).value = self._drafts.read().get(_QUERY, "")
+
+    @property
+    def _drafts(self) -> DraftPlace:
+        """The place of the query. It is empty once Enter has used the query."""
+        return cast("BaseScreen[object]", self.screen).draft("search in the run")
+
     def open(self, *, all_runs: bool = False) -> None:
         """Show the bar and focus it.
 
@@ -113,24 +123,25 @@ class SearchBar(Horizontal):
         self.all_runs = all_runs or self.all_runs
         self.display = True
         self.query_one(Input).focus()
-        self._say()
+        self._show_options()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the keys of the bar only while it is visible, and `runs` only if there is a list of runs."""
         return self.display and (action != "runs" or len(self.runs) > 1)
 
     @property
-    def wanted(self) -> Wanted | None:
+    def wanted(self) -> SearchRequest | None:
         """The search that the bar describes; None if the field is empty."""
         pattern = self.query_one(Input).value
         if not pattern:
             return None
-        return Wanted(pattern, self.regex, SCOPES[self.scope][1], self.runs if self.all_runs else ())
+        return SearchRequest(pattern, self.regex, SCOPES[self.scope][1], self.runs if self.all_runs else ())
 
     @on(Input.Changed)
     def typed(self, event: Input.Changed) -> None:
         """Start the timer after which the query is searched for."""
         event.stop()
+        self._drafts.write({_QUERY: event.value})
         if self._typing is not None:
             self._typing.stop()
         self._typing = self.set_timer(_TYPING_S, self._ask)
@@ -141,6 +152,7 @@ class SearchBar(Horizontal):
         event.stop()
         if self._typing is not None:
             self._ask()
+        self._drafts.write({})
         self.post_message(self.Left(go=True))
 
     def action_close(self) -> None:
@@ -164,81 +176,22 @@ class SearchBar(Horizontal):
         self._changed()
 
     def _changed(self) -> None:
-        self._say()
+        self._show_options()
         self._ask()
 
     def _ask(self) -> None:
         if self._typing is not None:
             self._typing.stop()
             self._typing = None
-        self.post_message(self.Asked(self.wanted))
+        self.post_message(self.SearchRequested(self.wanted))
 
-    def _say(self) -> None:
+    def _show_options(self) -> None:
         ways = [
             "regex" if self.regex else "text",
             SCOPES[self.scope][0],
             "all runs" if self.all_runs else "this run",
         ]
         self.query_one("#search-ways", Plain).update(" · ".join(ways))
-
-
-_RUN: Column[FoundLine] = Column(
-    "run",
-    lambda found: PurePath(found.first.run).name,
-    rank=1,
-    least=16,
-    keeps_end=True,
-    style=lambda found: "$text-secondary",
-)
-
-
-def step_words(found: FoundLine) -> str:
-    """Return the number of a line's step, counted from 1, as text; empty for a line of the header."""
-    return "" if found.first.step is None else str(found.first.step + 1)
-
-
-def _line_marks(found: FoundLine) -> list[tuple[int, int]]:
-    """Return the start and the end of each match in a line, counted without the line's indent."""
-    line = found.quoted
-    indent = len(line) - len(line.lstrip())
-    return [(max(0, start - indent), max(0, end - indent)) for start, end in found.marks]
-
-
-LINE_COLUMNS: tuple[Column[FoundLine], ...] = (
-    Column(
-        "step",
-        step_words,
-        lambda found: found.first.step,
-        width=4,
-        right=True,
-        rank=2,
-        style=lambda found: "$foreground 60%",
-    ),
-    Column("part", lambda found: found.part, rank=4, style=lambda found: "$text-primary"),
-    Column("line", lambda found: found.quoted.strip(), rank=3, least=24, marks=_line_marks),
-    Column(
-        "traceback of",
-        lambda found: found.first.error,
-        rank=5,
-        least=16,
-        style=lambda found: "$text-error",
-    ),
-)
-"""The columns of a list of found lines, except the run. The error is from the traceback around a line."""
-
-
-class HitList(Table["FoundLine"]):
-    """The table of found lines, in the order in which they were found."""
-
-    HEAD = 0
-
-    def __init__(self, *, id: str) -> None:
-        super().__init__(LINE_COLUMNS, id=id)
-
-    def show_lines(self, lines: Sequence[FoundLine], *, names_runs: bool) -> None:
-        """Show found lines; with `names_runs`, also the run of each."""
-        self.columns = (_RUN, *LINE_COLUMNS) if names_runs else LINE_COLUMNS
-        self.show(lines)
 
 
 class Search(Container):
@@ -256,7 +209,7 @@ class Search(Container):
         super().__init__(id=id)
         self._view, self._runs = view, runs
         self._jobs = Jobs(self, "search", failed=self._failed)
-        self.wanted: Wanted | None = None
+        self.wanted: SearchRequest | None = None
         self.hits: list[Hit] = []
         self.found = FoundLines()
         """The lines of the hits."""
@@ -265,7 +218,7 @@ class Search(Container):
         self.hit: int | None = None
         """The index of the last shown hit; None if none was shown."""
         self._to_show: Hit | None = None
-        self._lit = False
+        self._is_marked = False
         """Whether the hits in the visible step are marked."""
         self._goes_to_first = False
 
@@ -281,20 +234,22 @@ class Search(Container):
             await self.mount(bar)
         bar.open()
 
-    @on(SearchBar.Asked)
-    def asked(self, message: SearchBar.Asked) -> None:
+    @on(SearchBar.SearchRequested)
+    def search_requested(self, message: SearchBar.SearchRequested) -> None:
         """Start a search, or drop the search if the query is empty."""
         wanted = message.wanted
-        self._take(wanted, [])
+        self._set_hits(wanted, [])
         if wanted is None:
             self._jobs.cancel()
-            self._view.say("")
+            self._view.show_message("")
             self._view.step_page.search("")
             return
-        self._view.say("searching …")
+        self._view.show_message("searching …")
         self._ask(wanted)
 
-    def _ask(self, wanted: Wanted) -> None:
+    def _ask(self, wanted: SearchRequest) -> None:
+        from gistpoint.tui.screens.review.run_rows import OtherOutcomes
+
         view, run = self._view, self._view.run
         document, name, here = run.loader.document, run.name, run.hides
         of_others = OtherOutcomes(view.settings)
@@ -302,13 +257,13 @@ class Search(Container):
         def hides(searched: RunDocument) -> bool:
             return here if searched.name == name else of_others.hides(searched)
 
-        self._jobs.do(lambda job: self._search(job, wanted, document, hides), self._found, key="search")
+        self._jobs.do(lambda job: self._search(job, wanted, document, hides), self._add_hits, key="search")
 
     def run_changed(self) -> None:
         """Drop the hits of the previous run, but not those of a search in all runs."""
-        self._lit = False
+        self._is_marked = False
         if self.wanted is not None and not self.wanted.runs:
-            self._take(self.wanted, [])
+            self._set_hits(self.wanted, [])
 
     def run_opened(self) -> None:
         """Search the run that is visible now for the same pattern as the previous one.
@@ -323,18 +278,18 @@ class Search(Container):
     def go_on_from(self, found: FoundHits) -> None:
         """Take over a search that began in another run or list, and show one of its hits."""
         if found.hits is not self.hits:
-            self._take(found.wanted, list(found.hits))
-        self._view.steps.is_asked_for = True
+            self._set_hits(found.wanted, list(found.hits))
+        self._view.steps.opened_at_step = True
         self._view.steps.set_count(max(self._view.steps.count, (found.hits[found.at].step or 0) + 1))
         self.go_to(found.at)
 
-    def _take(self, wanted: Wanted | None, hits: list[Hit]) -> None:
+    def _set_hits(self, wanted: SearchRequest | None, hits: list[Hit]) -> None:
         self.wanted, self.hits, self.count, self.hit = wanted, hits, len(hits), None
         self.found = FoundLines()
         self.found.add(hits)
         self._view.step_page.walks_hits = bool(hits)
-        if self._lit:
-            self._lit = False
+        if self._is_marked:
+            self._is_marked = False
             self._view.step_page.search("")
         self.show_hits()
 
@@ -345,11 +300,13 @@ class Search(Container):
             [hit.step for hit in self.hits if hit.run == name and hit.step is not None]
         )
         page = self._view.pages.made.get("hits")
-        if isinstance(page, HitList):
-            page.show_lines(self.found.lines, names_runs=bool(self.wanted and self.wanted.runs))
+        if page is not None:
+            cast("HitList", page).show_lines(
+                self.found.lines, names_runs=bool(self.wanted and self.wanted.runs)
+            )
 
-    def _found(self, batch: SearchBatch) -> None:
-        if self.wanted is None:  # the search was dropped before this message arrived
+    def _add_hits(self, batch: SearchBatch) -> None:
+        if self.wanted is None:  # the search was ended before this batch arrived
             return
         self.count = batch.count
         if batch.hits:
@@ -357,34 +314,34 @@ class Search(Container):
             self.found.add(batch.hits)
             self._view.step_page.walks_hits = True
             self.show_hits()
-            self._light()
+            self._mark_hits()
         if self._goes_to_first and self.hits:
             self._goes_to_first = False
             self._go_to_nearest()
-        self._say_place(so_far=not batch.finished)
+        self._show_place(so_far=not batch.finished)
 
-    def _light(self) -> None:
+    def _mark_hits(self) -> None:
         """Mark the hits in the visible step while the query is being typed."""
         step, wanted, view = self._view.run.step, self.wanted, self._view.step_page
         here = step is not None and any(
             hit.step == step.index and hit.run == self._view.run.name for hit in self.hits
         )
-        if here and wanted is not None and self.hit is None and not self._lit:
-            self._lit = True
+        if here and wanted is not None and self.hit is None and not self._is_marked:
+            self._is_marked = True
             view.search(wanted.pattern, regex=wanted.regex)
 
-    def _say_place(self, *, so_far: bool = False) -> None:
+    def _show_place(self, *, so_far: bool = False) -> None:
         place = f"{self.hit + 1:,} of " if self.hit is not None else ""
         more = " so far" if so_far else ""
         lines = len(self.found.lines)
         in_lines = f" in {plural(lines, 'line')}" if lines != self.count else ""
         found = f"{place}{self.count:,} found{more}{in_lines}; n and N go through them, F8 lists the lines"
-        self._view.say(found if self.count else f"None found{more}")
+        self._view.show_message(found if self.count else f"None found{more}")
 
     def _failed(self, error: Exception) -> None:
         if not isinstance(error, UserError):
             raise error
-        self._view.say(f"{error.message} {error.hint}")
+        self._view.show_message(f"{error.message} {error.hint}")
 
     # Moving to hits
 
@@ -403,7 +360,7 @@ class Search(Container):
     def step(self, by: int) -> None:
         """Move to the next or previous hit, wrapping around at the ends."""
         if not self.hits:
-            self._view.say("There are no hits: / searches.")
+            self._view.show_message("There are no hits: / searches.")
         elif self.hit is not None:
             self.go_to((self.hit + by) % len(self.hits))
         else:
@@ -420,7 +377,7 @@ class Search(Container):
         """Show a hit, opening its run if that run is not the visible one."""
         hit = self.hits[index]
         self.hit = index
-        self._say_place()
+        self._show_place()
         if hit.run != self._view.run.name and self.wanted is not None and self.wanted.runs:
             self._view.go_to_run(hit.run, found=FoundHits(self.wanted, self.hits, index))
             return
@@ -461,12 +418,16 @@ class Search(Container):
     # In the job's thread
 
     def _search(
-        self, job: Job, wanted: Wanted, document: RunDocument | None, hides: Callable[[RunDocument], bool]
+        self,
+        job: Job,
+        wanted: SearchRequest,
+        document: RunDocument | None,
+        hides: Callable[[RunDocument], bool],
     ) -> SearchBatch:
         from gistpoint.sessions.runs.searching import Query
 
         query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scopes)
-        return collected(job, _hits(wanted, query, document, job.cancel, hides), self._found)
+        return collected(job, _hits(wanted, query, document, job.cancel, hides), self._add_hits)
 
 
 def collected(job: Job, hits: Iterator[Hit], take: Callable[[SearchBatch], object]) -> SearchBatch:
@@ -495,7 +456,7 @@ def collected(job: Job, hits: Iterator[Hit], take: Callable[[SearchBatch], objec
 
 
 def _hits(
-    wanted: Wanted,
+    wanted: SearchRequest,
     query: Query,
     document: RunDocument | None,
     cancel: CancelToken,

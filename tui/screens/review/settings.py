@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.searching import Hit
     from gistpoint.sessions.team.live import LiveAnnotations
 
+_BLIND = b'"blind":true'
+"""Part of a stored operation that a reviewer who works blind makes."""
 Replaying = Callable[["RunDocument"], "Replay"]
 """A function that returns a replay of a run. Called in a thread.
 
@@ -32,7 +34,7 @@ Raises `UserError` if their code can't be isolated.
 """
 
 
-class Wanted(NamedTuple):
+class SearchRequest(NamedTuple):
     """A query, and the parts to search. `runs` are names of runs; empty for the open run."""
 
     pattern: str
@@ -44,7 +46,7 @@ class Wanted(NamedTuple):
 class FoundHits(NamedTuple):
     """The hits of a search, and the index of the hit to show in the run that is opened."""
 
-    wanted: Wanted
+    wanted: SearchRequest
     hits: list[Hit]
     at: int
 
@@ -71,10 +73,8 @@ class ReviewScreens(Protocol):
         """Return the screen for a list of runs."""
         ...
 
-    def comparison(
-        self, left: str, right: str, settings: ReviewSettings, *, hides: bool = False
-    ) -> Screen[None]:
-        """Return the screen for two runs side by side. `hides` hides models and outcomes."""
+    def comparison(self, left: str, right: str, settings: ReviewSettings) -> Screen[None]:
+        """Return the screen for two runs side by side."""
         ...
 
 
@@ -97,3 +97,19 @@ class ReviewSettings:
     def reviews(self) -> Path:
         """The folder with the reviews."""
         return self.locations.reviews if self.study is None else self.study / "reviews"
+
+    @property
+    def may_hide(self) -> bool:
+        """Whether a run may hide its model and outcome, as far as is known without its annotations.
+
+        It may in a blind review, and if the reviewer has reviewed any run blind.
+        """
+        if self.blind:
+            return True
+        from gistpoint.sessions.annotations.side_files import file_name_of
+
+        try:
+            own = (self.reviews / f"{file_name_of(self.reviewer)}.jsonl").read_bytes()
+        except OSError:
+            return False
+        return _BLIND in own

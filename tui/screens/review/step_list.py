@@ -30,7 +30,7 @@ PATIENCE_S = 0.02
 """The longest time, in seconds, for which drawing is delayed."""
 
 
-class DrawnTogether:
+class DrawingDelay:
     """A delay of drawing until all related changes are ready.
 
     Drawn separately, they would appear up to two frames apart.
@@ -54,7 +54,8 @@ class DrawnTogether:
             self._timer.stop()
             self._timer = None
             self._held.close()
-            self._app.screen.check_idle()
+            if self._app.screen_stack:  # empty once the app is closing
+                self._app.screen.check_idle()
 
 
 KIND_STYLES = {
@@ -100,12 +101,12 @@ class StepList(RecordList):
     """The list of steps. It requests the rows that have not been read yet."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "move(-1)", "Step before", show=False, id="steps.previous"),
+        Binding("left,h", "move(-1)", "Previous step", show=False, id="steps.previous"),
         Binding("right,l", "move(1)", "Next step", show=False, id="steps.next"),
         Binding("o", "unfold", "Unfold", show=False, id="steps.unfold"),
     ]
 
-    class RowsWanted(Message):
+    class RowsRequested(Message):
         """A request for the rows that have become visible."""
 
         def __init__(self, rows: Sequence[int]) -> None:
@@ -114,7 +115,7 @@ class StepList(RecordList):
 
         def can_replace(self, message: Message) -> bool:
             """Return whether `message` makes this one superfluous: only the latest rows matter."""
-            return isinstance(message, StepList.RowsWanted)
+            return isinstance(message, StepList.RowsRequested)
 
     class NothingToList(Message):
         """A message that there is no step of the kind to be listed."""
@@ -133,9 +134,9 @@ class StepList(RecordList):
         """The families hidden with keys; None for those that are hidden initially."""
         self._listed: list[int] | None = None
         """The indexes of the listed steps; None if all are listed."""
-        self._extra: int | None = None
+        self._listed_anyway: int | None = None
         """The hidden step that is listed because the cursor is on it; None if there is none."""
-        self.is_asked_for = False
+        self.opened_at_step = False
         """Whether the run was opened at a requested step, which may be hidden, rather than at its start."""
         self._seen_before: Collection[int] = ()
         """The steps seen when the unseen ones were listed: a step must not vanish while it is being read."""
@@ -146,8 +147,8 @@ class StepList(RecordList):
         """The glyph for labels and comments after a step's number, by step."""
         self.badges: Mapping[int, str] = {}
         """The glyph for the outcome of a step's replayed calls. Without any, there is no column for it."""
-        self._asked: Sequence[int] = ()
-        self.together = DrawnTogether(self.app)
+        self._requested_rows: Sequence[int] = ()
+        self.drawing_delay = DrawingDelay(self.app)
         """Delays drawing; released by the code that shows the step under the cursor."""
 
     def watch_cursor(self, old: int, new: int) -> None:
@@ -155,10 +156,10 @@ class StepList(RecordList):
 
         A hidden step is listed while the cursor is on it.
         """
-        self.together.hold()
+        self.drawing_delay.hold()
         if not self.lists(new):
             self._list(ALL)
-        elif self._extra is not None and self._extra != new:
+        elif self._listed_anyway is not None and self._listed_anyway != new:
             self._list(self.listing)
         super().watch_cursor(old, new)
 
@@ -198,19 +199,19 @@ class StepList(RecordList):
     def begin_again(self, facts: Mapping[int, RowFact]) -> None:
         """Clear the list for another run, whose rows `facts` will contain."""
         self.facts, self.survey, self._listed = facts, None, None
-        self.signs, self.badges, self.seen, self._seen_before, self._asked = {}, {}, (), (), ()
-        self.is_asked_for = False
+        self.signs, self.badges, self.seen, self._seen_before, self._requested_rows = {}, {}, (), (), ()
+        self.opened_at_step = False
         self.set_reactive(RecordList.cursor, 0)
         self.set_count(0)
         self.show_cursor()
 
-    def know(self, survey: Survey | None) -> None:
+    def set_survey(self, survey: Survey | None) -> None:
         """Set the facts about the steps, and list the steps accordingly."""
         self.survey, before, listed = survey, self.row_count, self._listed
         self.set_count(self.count)
         if self.row_count != before:
             self.show_cursor()
-        begins = listed is None and self._extra == 0 and not self.is_asked_for
+        begins = listed is None and self._listed_anyway == 0 and not self.opened_at_step
         if begins and self.row_count > 1:  # the first steps have turned out to be hidden
             self.cursor = self.index_at(1)
 
@@ -275,10 +276,10 @@ class StepList(RecordList):
 
     def _arrange(self) -> None:
         """Determine the listed steps, always including the one under the cursor."""
-        self._listed, self._extra = self._chosen(self.listing), None
+        self._listed, self._listed_anyway = self._chosen(self.listing), None
         if self._listed is not None and self.count and not self.lists(self.cursor):
             insort(self._listed, self.cursor)
-            self._extra = self.cursor
+            self._listed_anyway = self.cursor
         self.draw_frame()
 
     def draw_frame(self) -> None:
@@ -297,7 +298,7 @@ class StepList(RecordList):
     # Drawing rows
 
     @property
-    def knows_sight(self) -> bool:
+    def visible_rows_read(self) -> bool:
         """Whether the visible rows have been read."""
         rows = [self.index_at(row) for row in self.in_sight]
         return bool(rows) and all(row in self.facts for row in rows)
@@ -305,7 +306,9 @@ class StepList(RecordList):
     @property
     def width_needed(self) -> int:
         """The width in cells that the titles read so far need, with the frame and the scroll bar."""
-        widest = max((cell_len(visible_line(self._words(fact))) for fact in self.facts.values()), default=0)
+        widest = max(
+            (cell_len(visible_line(self._title_of(fact))) for fact in self.facts.values()), default=0
+        )
         return self._before_words(badges=bool(self.badges)) + widest + _ENDING + _FRAME
 
     def _before_words(self, *, badges: bool) -> int:
@@ -314,7 +317,7 @@ class StepList(RecordList):
         return 2 + digits + 1 + 2 + _KIND_WIDTH + 1 + 2 * badges
 
     @staticmethod
-    def _words(fact: RowFact) -> str:
+    def _title_of(fact: RowFact) -> str:
         return (f"{signs.FOLLOWS} " if fact.starts else "") + fact.words
 
     def row(self, index: int, width: int) -> list[Piece]:
@@ -337,7 +340,7 @@ class StepList(RecordList):
             return [*head, ("…", "$foreground 60%")]
         style = "bold $text-error" if fact.error else KIND_STYLES.get(fact.kind, "")
         badge = self._badge(index)
-        words = visible_line(self._words(fact))
+        words = visible_line(self._title_of(fact))
         words_style = style if fact.error or fact.kind in _STRONG else ""
         used = self._before_words(badges=bool(badge)) + _ENDING
         return [
@@ -356,13 +359,13 @@ class StepList(RecordList):
 
     def _ask(self) -> None:
         rows = [self.index_at(row) for row in self.in_sight]
-        if rows != self._asked:
-            self._asked = rows
-            self.post_message(self.RowsWanted(rows))
+        if rows != self._requested_rows:
+            self._requested_rows = rows
+            self.post_message(self.RowsRequested(rows))
 
     def rows_read(self) -> None:
         """Draw the rows again, and request those still missing."""
-        self._asked = ()
+        self._requested_rows = ()
         self.refresh()
 
 

@@ -108,7 +108,7 @@ def compose(
     hides: bool = False,
     annotations: Sequence[str] = (),
 ) -> StepText:
-    """Compose the text of a step.
+    """Return the composed text of a step.
 
     `whole` contains the parts to show in full, `annotations` the text of a reviewer's annotations. A command
     that the step's text quotes is not shown a second time. If `hides` is set, the step is shown as a blind
@@ -295,14 +295,14 @@ class StepView(TextView):
         Binding("o", "unfold", "Unfold", show=False, id="step.unfold"),
     ]
 
-    class HitWanted(Message):
+    class HitRequested(Message):
         """A request to move to the next or previous hit."""
 
         def __init__(self, by: int) -> None:
             super().__init__()
             self.by = by
 
-    class UnfoldWanted(Message):
+    class UnfoldRequested(Message):
         """A request to show the folded parts in full, or to fold them again."""
 
     def __init__(self, *, id: str) -> None:
@@ -380,7 +380,7 @@ class StepView(TextView):
 
     def _walk(self, by: int) -> None:
         if self.walks_hits:
-            self.post_message(self.HitWanted(by))
+            self.post_message(self.HitRequested(by))
         elif by > 0:
             self.next_match()
         else:
@@ -388,7 +388,7 @@ class StepView(TextView):
 
     def action_unfold(self) -> None:
         """Ask to show the folded parts in full, or to fold them again."""
-        self.post_message(self.UnfoldWanted())
+        self.post_message(self.UnfoldRequested())
 
     def place_of(self, line: int, column: int) -> tuple[StepPart, int] | None:
         """Return the part, and the offset in it, at a line (counted from 0) and a column.
@@ -438,8 +438,8 @@ class StepPage(StepView):
         if self._step is not None and self._loader is not None and tuple(annotations) != self._annotations:
             self.show_step(self._step, self._loader, hides=self._hides, annotations=annotations)
 
-    @on(TextView.PlaceAsked)
-    def open_image(self, message: TextView.PlaceAsked) -> None:
+    @on(TextView.PlaceRequested)
+    def open_image(self, message: TextView.PlaceRequested) -> None:
         """Open the image that the line at the cursor represents."""
         step, loader = self._step, self._loader
         if step is None or loader is None or loader.document is None:
@@ -460,7 +460,7 @@ class StepPage(StepView):
 
         loader.do(opened, lambda words: self.app.notify(words, timeout=_READ_S))
 
-    @on(StepView.UnfoldWanted)
+    @on(StepView.UnfoldRequested)
     def unfold(self) -> None:
         """Show the folded parts in full, or fold them again."""
         step, loader = self._step, self._loader

@@ -76,7 +76,7 @@ class ReviewView(JobOwner, Protocol):
         ...
 
     def set_timer(self, delay: float, callback: Callable[[], object]) -> Timer:
-        """Call a function once after a number of seconds."""
+        """Call a function once after a number of seconds, and return the timer."""
         ...
 
     def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:
@@ -87,7 +87,7 @@ class ReviewView(JobOwner, Protocol):
         """Show a problem that the user can fix."""
         ...
 
-    def say(self, words: str) -> None:
+    def show_message(self, words: str) -> None:
         """Show a message above the keys; an empty one hides the line."""
         ...
 

@@ -37,11 +37,11 @@ class ViewJob:
         if self._job is None or not self._job.running:
             return False
         self._job.stop()
-        self._view.say("Stopping …")
+        self._view.show_message("Stopping …")
         return True
 
     def _failed(self, error: Exception) -> None:
         if not isinstance(error, UserError):
             raise error
         self._view.show_error(error)
-        self._view.say(error.message)
+        self._view.show_message(error.message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
@@ -20,7 +20,7 @@ from gistpoint.tui.screens.review.settings import ReviewSettings
 
 RowReader = Callable[[ReviewSettings], Callable[[RunRow, RunDocument], RunRow]]
 """A function that returns a reader of rows, which adds the annotations that exist when the reader is made."""
-_LOOK_S = 1.0
+_POLL_S = 1.0
 """Seconds between two checks of the files."""
 _STATES = {
     WatchState.WRITING: f"{signs.FORWARD} writing",
@@ -42,6 +42,8 @@ class WatchedRows:
     """Whether all files that existed at the beginning have been read."""
     writing: int
     failed: Sequence[str]
+    read: Collection[str] = frozenset()
+    """The names of the runs that were read since the previous rows: facts read from them earlier are old."""
     left_out: int = 0
     """The number of files that are not watched."""
 
@@ -73,45 +75,49 @@ class ListWatch:
         """A function that adds annotations to rows; made at most once in each check, None before that."""
         self._shown = (False, 0)
         """Whether everything has been read, and the number of files left out, as they were last shown."""
-        self._changed = False
-        """Whether a row has changed since the rows were last shown."""
-        self._asked: deque[Sequence[str]] = deque()
+        self._just_read: set[str] = set()
+        """The runs that were read since the rows were last shown, by name."""
+        self._requests: deque[Sequence[str]] = deque()
         """The requests for the next check, each with the names of the runs to be read again."""
 
     def begin(self, jobs: Jobs, take: Callable[[WatchedRows], object]) -> None:
         """Begin to watch. `take` is called on the UI thread whenever something has changed."""
-        jobs.repeat(_LOOK_S, self._look, lambda rows: rows is not None and take(rows))
+        jobs.repeat(_POLL_S, self._poll, lambda rows: rows is not None and take(rows))
 
     def use(self, settings: ReviewSettings) -> None:
         """Use other settings, such as those of a blind review, in the rows of the next check."""
         self._settings = settings
-        self._asked.append(())
+        self._requests.append(())
 
     def read_again(self, names: Sequence[str]) -> None:
         """Read runs again as soon as their costs allow, because they may have been annotated."""
-        self._asked.append(names)
+        self._requests.append(names)
 
-    def _look(self, job: Job) -> WatchedRows | None:
+    def _poll(self, job: Job) -> WatchedRows | None:
         self._read = None
         watch = self._watch
-        is_asked = bool(self._asked)
-        while self._asked:
-            watch.read_again(self._asked.popleft())
+        has_requests = bool(self._requests)
+        while self._requests:
+            watch.read_again(self._requests.popleft())
         reports = watch.look(cancel=job.cancel)
         shown, self._shown = self._shown, (watch.complete, watch.left_out)
-        changed, self._changed = self._changed, False
-        if not (reports or is_asked or changed) and shown == self._shown:
+        read, self._just_read = self._just_read, set()
+        if not (reports or has_requests or read) and shown == self._shown:
             return None
-        for report in reports:
-            if report.news is News.GONE:
-                self._rows.pop(report.run.listed.name, None)
+        named = {news: {report.run.listed.name for report in reports if report.news is news} for news in News}
+        for name in named[News.GONE]:
+            self._rows.pop(name, None)
+        return self._all_rows(named[News.FAILED], read)
+
+    def _all_rows(self, failed: Collection[str], read: Collection[str]) -> WatchedRows:
+        """Return all rows in their order; of the runs, those in `failed` have just failed."""
+        watch = self._watch
         rows = [
             self._row(run) for run in news_first(watch.runs.values(), by_outcome=not self._settings.blind)
         ]
-        failed = {report.run.listed.name for report in reports if report.news is News.FAILED}
         names = [PurePath(row.name).name for row in rows if row.name in failed and not row.hides]
         writing = sum(run.state is WatchState.WRITING for run in watch.runs.values())
-        return WatchedRows(rows, watch.complete, writing, names, watch.left_out)
+        return WatchedRows(rows, watch.complete, writing, names, read, watch.left_out)
 
     def _row(self, run: WatchedRun) -> RunRow:
         row = self._rows.get(run.listed.name, RunRow(run.listed))
@@ -124,8 +130,7 @@ class ListWatch:
         """Return a run's header with the reviewers' decision, and remember the reviewer's annotations."""
         if self._read is None:
             self._read = self._row_reader(self._settings)
+        self._just_read.add(listed.name)
         row = self._read(RunRow(listed), document)
-        kept = replace(row, listed=replace(listed, header=None))
-        self._changed = self._changed or kept != self._rows.get(listed.name)
-        self._rows[listed.name] = kept
+        self._rows[listed.name] = replace(row, listed=replace(listed, header=None))
         return row.header

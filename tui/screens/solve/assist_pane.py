@@ -51,7 +51,7 @@ class AssistPane(StatePane):
         self._jobs = Jobs(self, "assist", failed=self._failed)
         self._job: Job | None = None
         self._shown: tuple[AssistExchange, ...] | None = None
-        self._asked = ""
+        self._question = ""
 
     def compose(self) -> ComposeResult:
         """Lay out the conversation, the input line, and the note on the code that the assistant has seen."""
@@ -95,11 +95,11 @@ class AssistPane(StatePane):
         pane_frame(self, "assist", words, "sees only what you have seen")
         if state.exchanges != self._shown:
             self._shown = state.exchanges
-            self.conversation.load("\n".join(map(self._words, state.exchanges)), language="markdown")
+            self.conversation.load("\n".join(map(self._exchange_words, state.exchanges)), language="markdown")
             self.conversation.go_to(self.conversation.line_count)
         self.seen.update(self._seen())
 
-    def _words(self, exchange: AssistExchange) -> str:
+    def _exchange_words(self, exchange: AssistExchange) -> str:
         answer = exchange.reply
         if exchange.problem == CANCELLED:
             answer = "You did not wait for the answer."
@@ -135,7 +135,7 @@ class AssistPane(StatePane):
                 attempt.edit(buffer, code)
             return self._assistant.ask(question, buffer, cancel=job.cancel)
 
-        self._job, self._asked = self._jobs.do(body, self._answered), question
+        self._job, self._question = self._jobs.do(body, self._answered), question
         self.line.value = ""
 
     def _answered(self, exchange: AssistExchange) -> None:
@@ -147,7 +147,7 @@ class AssistPane(StatePane):
         self._job = None
         if not isinstance(error, AttemptError):
             raise error
-        self.line.value = self._asked
+        self.line.value = self._question
         show_error(self.app, error)
 
     def key_escape(self) -> None:
@@ -157,7 +157,9 @@ class AssistPane(StatePane):
 
     def insert(self) -> None:
         """Insert the code of the newest answer that contains some into the editor, at the cursor."""
-        found = next((e for e in reversed(self._state.exchanges) if code_of(e.reply)), None)
+        found = next(
+            (exchange for exchange in reversed(self._state.exchanges) if code_of(exchange.reply)), None
+        )
         buffer = self._editor.buffer
         if found is None:
             self.app.notify("No answer contains code yet.")

@@ -24,7 +24,7 @@ from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.drafts import DraftPlace
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.solve.panes import CallAsked, SubmitAsked
+from gistpoint.tui.screens.solve.panes import CallRequested, SubmitRequested
 from gistpoint.tui.view_models import allowed, price_words
 from gistpoint.tui.widgets.line_view import AffordanceTaken
 from gistpoint.tui.widgets.plain import Plain
@@ -73,7 +73,7 @@ class Console(Vertical):
         self._shown_words = ""
         self._under_way = ""
         """The text shown about the call under way; empty if there is none."""
-        self._asked = ""
+        self._suggested = ""
         """The call suggested by a question about the line. It stays in the line until something is typed."""
         self.searching = False
         """Whether the line is the pattern of a search in the repository."""
@@ -97,7 +97,9 @@ class Console(Vertical):
     def on_mount(self) -> None:
         """Fill the history with the calls of the attempt so far."""
         for call in self._attempt.state.calls:
-            self._history.append(spelled(call.tool, {k: str(v) for k, v in call.arguments.items()}))
+            self._history.append(
+                spelled(call.tool, {name: str(value) for name, value in call.arguments.items()})
+            )
         self._place = len(self._history)
 
     def search(self) -> None:
@@ -106,14 +108,14 @@ class Console(Vertical):
             self.app.notify("The repository can't be searched now.", severity="warning")
             return
         self._put_away()
-        self._take(patterns=True)
+        self._accept(patterns=True)
         self._offer_again()
         if self.screen.focused is not self.line:
             self._before = self.screen.focused
         self.line.focus()
         self.explain_line("")
 
-    def _take(self, *, patterns: bool) -> None:
+    def _accept(self, *, patterns: bool) -> None:
         """Make the line accept a search pattern, or a call."""
         self.searching = patterns
         self.query_one("#console-prompt", Plain).update(_PATTERN if patterns else _CALL)
@@ -124,11 +126,11 @@ class Console(Vertical):
     def _search_for(self, pattern: str) -> None:
         self._drafts.write({})
         self._end_search()
-        self.post_message(CallAsked(SEARCH, {"pattern": pattern}, priced=True))
+        self.post_message(CallRequested(SEARCH, {"pattern": pattern}, priced=True))
 
     def _end_search(self) -> None:
         """Make the line accept calls again, and restore the focus and the call that was being typed."""
-        self._take(patterns=False)
+        self._accept(patterns=False)
         self._offer_again()
         if self._before is not None and self._before.is_attached:
             self._before.focus()
@@ -159,30 +161,30 @@ class Console(Vertical):
         if not self.line.value and not self.searching:
             self._offer_again()
 
-    def say(self, text: str) -> None:
+    def show_message(self, text: str) -> None:
         """Show text above the line, such as a price or the progress of a call."""
         self._shown_words = text
         self.hint.update(text.replace("\n", " "))
 
-    def shows(self, text: str) -> bool:
+    def shows_message(self, text: str) -> bool:
         """Return whether text is currently displayed above the line."""
         return self._shown_words == text
 
-    def unsay(self, start: str) -> None:
+    def clear_message(self, start: str) -> None:
         """Clear the text above the line if it starts with `start`."""
         if self._shown_words.startswith(start):
-            self.say("")
+            self.show_message("")
 
     def call_began(self, words: str) -> None:
         """Show that a call, of the console or another pane, is under way, and add it to the history."""
         self.remember(words)
-        self.say(f"… {words}")
+        self.show_message(f"… {words}")
         self._under_way = self._shown_words
 
     def call_ended(self) -> None:
         """Clear the text about the call, unless other text has replaced it."""
         if self._under_way:
-            self.unsay(self._under_way)
+            self.clear_message(self._under_way)
         self._under_way = ""
 
     def remember(self, line: str) -> None:
@@ -210,31 +212,37 @@ class Console(Vertical):
             self._explain_search()
             return
         if not value:
-            self.say("Tools: " + ", ".join(tool.name for tool in self._attempt.offered()))
+            self.show_message("Tools: " + ", ".join(tool.name for tool in self._attempt.offered()))
             return
-        if value == self._asked:
+        if value == self._suggested:
             return
-        self._asked = ""
+        self._suggested = ""
         try:
             tool, arguments = self._parsed(value)
         except QuestionError:
-            named = next((t for t in self._attempt.offered() if t.name == value.split(" ")[0]), None)
-            self.say(f"{named.usage()}: {named.description}" if named else "; ".join(self._names(value)))
+            named = next((tool for tool in self._attempt.offered() if tool.name == value.split(" ")[0]), None)
+            self.show_message(
+                f"{named.usage()}: {named.description}" if named else "; ".join(self._names(value))
+            )
             return
         call = spelled(tool.name, arguments)
-        refused = self._refused(arguments["pattern"]) if tool.name == SEARCH else ""
-        self.say(f"{refused or (tool.usage() if call == value else call)}  {self._price(tool)}")
+        refused = self._refused(tool, arguments["pattern"]) if tool.name == SEARCH else ""
+        self.show_message(refused or f"{tool.usage() if call == value else call}  {self._price(tool)}")
 
     def _explain_search(self) -> None:
         tool = next(tool for tool in self._attempt.tools if tool.name == SEARCH)
-        refused = self._refused(self.line.value)
-        takes = " Alt+R finds it as text;" if self.check_action("as_text", ()) else ""
-        what = f"{refused}.{takes}" if refused else "Search the repository:"
-        self.say(f"{what} {self._price(tool)}. Esc goes back")
+        refused = self._refused(tool, self.line.value)
+        takes = ". Alt+R finds it as text" if self.check_action("as_text", ()) else ""
+        searches = f"Search the repository: {self._price(tool)}. Esc goes back"
+        self.show_message(f"{refused}{takes}" if refused else searches)
 
-    def _refused(self, pattern: str) -> str:
+    def _refused(self, tool: Tool, pattern: str) -> str:
+        """Return that a pattern is invalid, the price and the fault; empty if it is valid.
+
+        The price is before the fault, which a narrow terminal may cut.
+        """
         fault = pattern_fault(pattern)
-        return f"{signs.BAD} not a regular expression: {fault}" if fault else ""
+        return f"{signs.BAD} not a regular expression, {self._price(tool)}: {fault}" if fault else ""
 
     def _parsed(self, value: str) -> tuple[Tool, dict[str, str]]:
         return parse(value, self._attempt.offered(), self._attempt.state.knowledge)
@@ -263,7 +271,7 @@ class Console(Vertical):
         named = next((tool for tool in self._attempt.offered() if tool.name == value.split(" ")[0]), None)
         if named is not None and named.submits:
             self._clear()
-            self.post_message(SubmitAsked())
+            self.post_message(SubmitRequested())
             return
         try:
             tool, arguments = self._parsed(value)
@@ -272,7 +280,7 @@ class Console(Vertical):
             return
         self._clear()
         self.remember(spelled(tool.name, arguments))
-        self.post_message(CallAsked(tool.name, arguments, priced=True))
+        self.post_message(CallRequested(tool.name, arguments, priced=True))
 
     def _clear(self) -> None:
         self._drafts.write({})
@@ -281,14 +289,14 @@ class Console(Vertical):
     def _ask(self, question: QuestionError) -> None:
         """Explain why a line is unclear, and put the likely call into it, if there is one."""
         self.post_message(AffordanceTaken("question"))
-        self._asked = question.suggested
-        if not self._asked:
-            self.say(f"? Not called, nothing spent: {question}")
+        self._suggested = question.suggested
+        if not self._suggested:
+            self.show_message(f"? Not called, nothing spent: {question}")
             return
-        tool, _ = self._parsed(self._asked)
-        self.line.value = self._asked
-        self.line.cursor_position = len(self._asked)
-        self.say(f"? Not called, nothing spent. Enter calls this: {self._price(tool)}. {question}")
+        tool, _ = self._parsed(self._suggested)
+        self.line.value = self._suggested
+        self.line.cursor_position = len(self._suggested)
+        self.show_message(f"? Not called, nothing spent. Enter calls this: {self._price(tool)}. {question}")
 
     def action_complete(self) -> None:
         """Complete the line as far as all candidates agree; of several, show the first twelve."""
@@ -303,7 +311,7 @@ class Console(Vertical):
         self.post_message(AffordanceTaken("completion"))
         agreed = _common_start(found)
         if len(found) > 1:
-            self.say("  ".join(line.rpartition(" ")[2] or line.strip() for line in found[:12]))
+            self.show_message("  ".join(line.rpartition(" ")[2] or line.strip() for line in found[:12]))
         self.line.value = agreed if len(agreed) > len(value) else value
         self.line.cursor_position = len(self.line.value)
 
@@ -311,7 +319,7 @@ class Console(Vertical):
         """Show an earlier or later line of the history."""
         if self.searching or self._place == len(self._history):
             self._put_away()
-        self._take(patterns=False)
+        self._accept(patterns=False)
         self._place = min(len(self._history), max(0, self._place + by))
         typed = self._drafts.read().get(_LINE, "")
         self.line.value = self._history[self._place] if self._place < len(self._history) else typed
@@ -347,7 +355,8 @@ class Console(Vertical):
 def _common_start(lines: list[str]) -> str:
     first, last = min(lines), max(lines)
     size = next(
-        (n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last))
+        (n for n, (one, other) in enumerate(zip(first, last, strict=False)) if one != other),
+        min(len(first), len(last)),
     )
     return first[:size]
 
@@ -367,7 +376,8 @@ def candidates(line: str, tools: Iterable[Tool], knowledge: Knowledge) -> list[s
     values = _values(tool.arguments[len(words)], words, tool, knowledge)
     head = f"{name} {done} " if done else f"{name} "
     found = sorted(
-        {value for value in values if value.startswith(last) and value != last}, key=lambda v: (len(v), v)
+        {value for value in values if value.startswith(last) and value != last},
+        key=lambda value: (len(value), value),
     )
     return [head + shlex.quote(value) for value in found]
 

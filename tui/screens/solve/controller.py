@@ -186,7 +186,7 @@ class AttemptController:
         return tool is not None and tool.runs_code
 
     @property
-    def _back_soon(self) -> bool:
+    def _returns_soon(self) -> bool:
         """Whether the current call will return soon: it runs no code, or its answer is already recorded."""
         state = self.attempt.state
         answered = state.pending is None and len(state.calls) > self._calls_before
@@ -200,7 +200,7 @@ class AttemptController:
         """
         if self.playing:
             return False
-        if self._back_soon:
+        if self._returns_soon:
             self._wait_with(do)
         elif self.calling:
             return False
@@ -216,15 +216,15 @@ class AttemptController:
         else:
             then()
 
-    def came_back(self) -> None:
-        """Do the waiting action. The screen calls this after it has shown the end of a call."""
+    def run_waiting(self) -> None:
+        """Run the action that waits for the end of a call, after the screen has shown that end."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None and not self._closed:
             waiting()
 
     def _wait_with(self, do: Callable[[], None]) -> None:
         """Make an action wait for the end of the call, in place of an action that is already waiting."""
-        self._let_keys_go()
+        self._release_keys()
         self._waiting = self._before_keys(do)
 
     def _before_keys(self, do: Callable[[], object]) -> Callable[[], None]:
@@ -235,19 +235,19 @@ class AttemptController:
         """
         if self._closed:
             return lambda: None
-        let_go = self._hold_keys()
-        self._holding.add(let_go)
+        release_keys = self._hold_keys()
+        self._holding.add(release_keys)
 
         def later() -> None:
             try:
                 do()
             finally:
-                self._holding.discard(let_go)
-                let_go()
+                self._holding.discard(release_keys)
+                release_keys()
 
         return later
 
-    def _let_keys_go(self) -> None:
+    def _release_keys(self) -> None:
         while self._holding:
             self._holding.pop()()
 
@@ -336,7 +336,7 @@ class AttemptController:
         before_keys = self._before_keys(then)
 
         def fail(error: Exception) -> None:
-            self._let_keys_go()
+            self._release_keys()
             (failed or self._not_written)(error)
 
         self._writes.do(lambda _: action(), lambda _: before_keys(), failed=fail)
@@ -389,7 +389,7 @@ class AttemptController:
         if self._closed:
             return
         self._closed = True
-        self._let_keys_go()
+        self._release_keys()
         if self.playing:
             self._calls.cancel()
             self._calls.finish(_CLOSE_S)

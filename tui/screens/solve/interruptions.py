@@ -15,7 +15,7 @@ from gistpoint.core.attempts.reasons import SOLVER_GIVE_UP_CODES, SOLVER_PAUSE_R
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
 from gistpoint.tui.base_screen import BaseScreen
-from gistpoint.tui.screens.dialogs.ask import ON_THEIR_WAY_S, ReasonDialog, Reasoned, show_error
+from gistpoint.tui.screens.dialogs.ask import GRACE_S, ReasonAnswer, ReasonDialog, show_error
 from gistpoint.tui.screens.dialogs.cover import IdleCover, PauseCover
 from gistpoint.tui.screens.solve.controller import AttemptController
 from gistpoint.tui.screens.solve.terms import OUTSIDE_OF_A_STUDY, Terms
@@ -42,7 +42,7 @@ _CODES = {
 _WITHDRAW = "withdraw"
 
 
-class LeaveAsked(Message):
+class LeaveRequested(Message):
     """A request to the screen to leave the attempt, which can be resumed."""
 
 
@@ -76,7 +76,7 @@ class Interruptions:
         text = "Code and instructions are hidden until you continue."
         dialog = ReasonDialog("Pause: why?", text, choices, yes="Pause", at_once=True)
 
-        def answered(answer: Reasoned | None) -> None:
+        def answered(answer: ReasonAnswer | None) -> None:
             if answer is not None:
                 stop = partial(self._attempt.pause, PauseReason(answer.code), answer.text)
                 self._controller.write(stop, self._paused, failed=self._failed)
@@ -100,7 +100,7 @@ class Interruptions:
             if go_on:
                 self._controller.write(self._attempt.resume, self._uncover, failed=self._failed)
             else:
-                self._screen.post_message(LeaveAsked())
+                self._screen.post_message(LeaveRequested())
 
         self._screen.app.push_screen(PauseCover(pause.reason, pause.text), answered)
 
@@ -160,7 +160,7 @@ class Interruptions:
         An answer that is given before the question could be read is ignored.
         """
         doubt = self._attempt.state.doubt
-        if doubt and self._pressed_at >= self._shown_at + ON_THEIR_WAY_S:
+        if doubt and self._pressed_at >= self._shown_at + GRACE_S:
             self._controller.write(partial(self._attempt.answer_idle, away=away))
         elif doubt:
             self._screen.app.bell()
@@ -188,7 +188,7 @@ class Interruptions:
             words="More details, in your own words",
         )
 
-        def answered(answer: Reasoned | None) -> None:
+        def answered(answer: ReasonAnswer | None) -> None:
             if answer is None:
                 return
             if answer.code == _WITHDRAW and withdraw is not None:
@@ -197,7 +197,7 @@ class Interruptions:
             end = self._attempt.skip if skipping else self._attempt.give_up
             self._controller.flush()
             giving_up = partial(end, GiveUpCode(answer.code), answer.text)
-            # Keys typed meanwhile are meant for the result, so they wait until the end has been drawn.
+            # `write` holds the keys typed meanwhile, which are meant for the summary.
             self._controller.write(giving_up, lambda: None, failed=self._failed)
 
         self._screen.app.push_screen(dialog, answered)

@@ -114,7 +114,10 @@ class EditorPane(EditingPane):
     def take(self, name: str) -> bool:
         """Edit a function if it was shown and may be changed. Return whether it was opened."""
         if self._start is not None and name != self._start.name:
-            self.app.notify(f"Only {self._start.name} may be changed in this task.", severity="warning")
+            self.app.notify(
+                f"Only {self._start.name} may be changed in this task: {pane_key('editor')} opens it.",
+                severity="warning",
+            )
             return False
         if self._start is None and not self.start_of(name):
             self.app.notify("Its source has not been shown yet: read it first.", severity="warning")
@@ -167,7 +170,7 @@ class EditorPane(EditingPane):
         """Return the current function and those with unfinished code; empty if there is no current one."""
         return list(dict.fromkeys([self.buffer, *self._state.buffers])) if self.buffer else []
 
-    def may_leave(self) -> bool:
+    def may_use_external_editor(self) -> bool:
         """Return whether the study allows the external editor."""
         return allowed(self._state, "external_editor")
 
@@ -224,7 +227,7 @@ class SolvingKind:
         """The pane with the solver's text."""
         return self._editor
 
-    def ready(self, then: Callable[[], None]) -> None:
+    def save_then(self, then: Callable[[], None]) -> None:
         """Save the typed text, then call `then`."""
         if self.editor.is_mounted:
             self.editor.editor.flush()
@@ -251,11 +254,17 @@ class SolvingKind:
             ArgumentKind.FUNCTION: qualname,
             ArgumentKind.FILE: path,
         }
-        missing = [a.name for a in tool.arguments if a.kind not in given and a.default is None]
+        missing = [
+            argument.name
+            for argument in tool.arguments
+            if argument.kind not in given and argument.default is None
+        ]
         if missing:
             self._refuse(f"{tool.name} needs {' and '.join(missing)} as well: type the call in the console.")
             return None
-        arguments = {a.name: given[a.kind] for a in tool.arguments if a.kind in given}
+        arguments = {
+            argument.name: given[argument.kind] for argument in tool.arguments if argument.kind in given
+        }
         return self._question(tool, arguments)
 
     def _question(self, tool: Tool, arguments: Mapping[str, str]) -> CallQuestion:
@@ -288,7 +297,7 @@ class SolvingKind:
     def _refuse(self, notice: str) -> None:
         self.editor.app.notify(notice, severity="warning")
 
-    def unobtrusive(self, tool: Tool) -> bool:
+    def is_unobtrusive(self, tool: Tool) -> bool:
         """Return whether calls of a tool run in the background, with no progress line and no questions."""
         return False
 
@@ -319,7 +328,7 @@ class CallAsking:
         Without `priced`, the first request only shows the price. If the tool can't be called now, show why.
         """
         if priced or self.is_confirmed(tool, arguments, CALLS, spelled(tool, arguments)):
-            self._kind.ready(partial(self.when_free, partial(self._ask, tool, arguments)))
+            self._kind.save_then(partial(self.when_free, partial(self._ask, tool, arguments)))
 
     def _ask(self, name: str, arguments: Mapping[str, str]) -> None:
         try:
@@ -349,7 +358,7 @@ class CallAsking:
         changes = []
         if question.change is not None:
             diff = DiffView(classes="dialog-changes")
-            diff.can_focus_children = False  # the answers keep the focus; arrows scroll the diff
+            diff.can_focus_children = False  # the buttons keep the focus, and arrows scroll the diff
             diff.load(*question.change, first_line=question.first_line, brief=True)
             changes = [diff]
         dialog = ConfirmDialog(
@@ -372,7 +381,7 @@ class CallAsking:
 
     def submit(self) -> None:
         """Submit the editor's content, after a question with the changes and the price."""
-        self._kind.ready(partial(self.when_free, self._submit))
+        self._kind.save_then(partial(self.when_free, self._submit))
 
     def ask_for(self, place: NamedPlace) -> None:
         """Show the price of reading a place; on a second request, or if no call is possible, try the call."""
@@ -391,15 +400,15 @@ class CallAsking:
         offered = next((offer for offer in self._attempt.offered() if offer.name == tool), None)
         if offered is None:
             return True
-        if self._offered == (tool, arguments) and console.shows(self._offer):
-            key = self._key if self._key is not self._offered_at else None  # no new key: it was a click
+        if self._offered == (tool, arguments) and console.shows_message(self._offer):
+            key = self._key if self._key is not self._offered_at else None  # None after a click
             if key is not None and key.time <= self._shown_at:
                 return False  # typed before the price could be read, such as the second `f` of `off`
             self.withdraw()
             return True
         price = price_words(self._attempt.price(offered), self._attempt.state)
         self._offered, self._offer = (tool, arguments), words.format(price=price, what=what)
-        console.say(self._offer)
+        console.show_message(self._offer)
         self._shown_at, self._offered_at = get_time(), self._key
         return False
 
@@ -413,7 +422,7 @@ class CallAsking:
         """Withdraw the offer of a call, because the solver has turned to something else."""
         if self._offered is not None:
             self._offered = None
-            self._screen.query_one(Console).unsay(self._offer)
+            self._screen.query_one(Console).clear_message(self._offer)
 
     def price_at(self, name: str) -> str:
         """Return a line with the price of opening a row of the file tree.
@@ -426,7 +435,7 @@ class CallAsking:
         price = price_words(self._attempt.price(tool), self._attempt.state)
         return f"{name or 'the repository'}: reading what was not shown yet {price}"
 
-    def asked_for(self) -> NamedPlace | None:
+    def take_place(self) -> NamedPlace | None:
         """Return and forget the place that the last call was meant to show; None if there is none."""
         place, self._place = self._place, None
         return place
@@ -434,7 +443,7 @@ class CallAsking:
     def cancel(self) -> None:
         """Stop the code that the call under way runs, after a warning unless the call is unobtrusive."""
         tool = self._controller.tool
-        if tool is not None and self._kind.unobtrusive(tool):
+        if tool is not None and self._kind.is_unobtrusive(tool):
             self._controller.cancel()
             return
         submission = tool is not None and tool.submits

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Protocol, cast
 
 import msgspec
-from textual.screen import Screen
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import PERSON
 from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.decoding import decodable
 from gistpoint.core.locations import Locations, read_regular
 from gistpoint.core.logs import replace_file
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.known import last_source, shown_file, shown_function
 from gistpoint.tui.screens.solve.interruptions import How
 from gistpoint.tui.screens.solve.kind import EditorPane
@@ -48,7 +49,7 @@ class LeftPlace(msgspec.Struct, frozen=True):
 class PlaceKeeper:
     """The saving and restoring of the place in a person's attempt."""
 
-    def __init__(self, screen: Screen[How], attempt: Attempt) -> None:
+    def __init__(self, screen: BaseScreen[How], attempt: Attempt) -> None:
         self._screen, self._attempt = screen, attempt
 
     @cached_property
@@ -60,10 +61,10 @@ class PlaceKeeper:
     def _left(self) -> LeftPlace:
         nowhere = LeftPlace(len(self._attempt.state.calls))
         try:
-            found = msgspec.json.decode(read_regular(self._file), type=LeftPlace)
+            found = msgspec.json.decode(read_regular(self._file), type=decodable(LeftPlace))
         except (OSError, ValueError, RecursionError):
             return nowhere
-        # the attempt may have been continued elsewhere
+        # Another number of calls means that the attempt was continued elsewhere.
         return found if found.calls == nowhere.calls else nowhere
 
     def show_code(self, pane: CodePane) -> None:
@@ -91,7 +92,7 @@ class PlaceKeeper:
         pane.call_after_refresh(pane.editor.scroll_to, y=place.top, animate=False)
 
     def keep(self, code: CodePane, editor: EditorPane) -> None:
-        """Save the place in a person's attempt, or delete it if the attempt has ended.
+        """Save the place in a person's attempt, or delete it and unsent text if the attempt has ended.
 
         An error while writing is ignored.
         """
@@ -100,6 +101,7 @@ class PlaceKeeper:
             return
         if state.ended:
             self._file.unlink(missing_ok=True)
+            self._screen.forget_drafts()
             return
         read, written = self._left.code, self._left.editor
         if code.is_mounted and code.shown is not None:

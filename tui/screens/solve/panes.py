@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
@@ -60,7 +60,7 @@ def pane_around(widget: Widget, panes: Mapping[str, PanePlace]) -> str:
     return next((name for name in names if name in panes), "")
 
 
-class CallAsked(Message):
+class CallRequested(Message):
     """A message that asks the screen to call a tool.
 
     `priced` means that the solver has seen the price. Otherwise, the screen shows the price, and calls the
@@ -74,11 +74,11 @@ class CallAsked(Message):
         self.priced = priced
 
 
-class SubmitAsked(Message):
+class SubmitRequested(Message):
     """A request to the screen to submit the code in the editor."""
 
 
-class SourceAsked(Message):
+class SourceRequested(Message):
     """A message that asks the screen to show a file or function (`path::qualname`).
 
     A known one is shown free of charge, any other one by a call. `priced` means that the solver has seen the
@@ -91,7 +91,7 @@ class SourceAsked(Message):
         self.priced = priced
 
 
-class FunctionAsked(Message):
+class FunctionRequested(Message):
     """A request to edit a function (`path::qualname`) at a line of its file, or to mark it as suspect."""
 
     def __init__(self, name: str, what: Literal["edit", "suspect"], *, line: int = 0) -> None:
@@ -198,7 +198,7 @@ class PaneArea(Splits):
             await self._mount(widget, self._column, None if last else self._column.children[0])
 
     async def _mount(self, widget: Widget, into: Widget, before: Widget | None = None) -> None:
-        async with self._mounting:  # two callers may request a pane at once; both need it complete
+        async with self._mounting:  # of two callers at once, both need the complete pane
             if not widget.is_attached:
                 widget.display = False
                 await into.mount(widget, before=before)
@@ -252,14 +252,14 @@ class PaneArea(Splits):
         files_fit = wide and not (at_side and self._files_are_in_the_way)
         self._files.display = files_fit or self._region == "files"
         if at_side:
-            # the column with the text being read and the results is always visible
+            # The column with the text being read and the results is always visible.
             self._editor.display = self._column.display = True
         elif high:
             self._editor.display, self._column.display = self._writing, not self._repeated
         else:
             self._editor.display = self._region == "editor"
             self._column.display = self._region == "reading" or (wide and self._region == "files")
-        # otherwise, an empty container would take half of a narrow terminal from the files
+        # An empty container would take half of a narrow terminal from the files.
         self._divided.display = self._editor.display or self._column.display
         with_results = high and (at_side or not self._writing)
         self._lay_out_reading(high=high, with_results=with_results)
@@ -291,7 +291,7 @@ class PaneArea(Splits):
     def _set_classes(self, wanted: Mapping[str, bool]) -> None:
         for name, needed in wanted.items():
             if self.has_class(name) != needed:
-                # not updated while unmounted, because all widgets below would then be styled twice
+                # Before mounting, no styles are updated: all widgets below would be styled twice.
                 self.set_class(needed, name, update=self.is_mounted)
 
     def _fit_all(self, *, at_side: bool) -> None:
@@ -305,7 +305,7 @@ class PaneArea(Splits):
         results = self._read[-1]
         if isinstance(results, StatePane):
             results.set_room(room - (editor if at_side else 0))
-        # innermost first, because the sizes of inner panes limit how far an outer frame can be moved
+        # Innermost first, because the sizes of inner panes limit how far an outer frame can be moved.
         for splits in (self._column, self._divided, self):
             splits.fit()
 
@@ -319,6 +319,13 @@ class PaneArea(Splits):
     def on_resize(self) -> None:
         """Arrange the regions for the new size."""
         self.lay_out()
+
+    @on(events.Resize)
+    async def make_files(self) -> None:
+        """Mount the files if there is now room for them."""
+        if self.app.size.width >= WIDE and not self._files.is_attached:
+            await self.make("files")
+            self.lay_out()
 
     @on(RoomNeeded)
     def room_needed(self) -> None:

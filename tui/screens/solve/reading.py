@@ -15,7 +15,7 @@ from gistpoint.core.text import whole_number
 from gistpoint.tui import signs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import (
-    Shown,
+    ShownSource,
     definitions_named,
     enclosing,
     functions_in,
@@ -26,10 +26,10 @@ from gistpoint.tui.known import (
 )
 from gistpoint.tui.screens.dialogs.ask import PickDialog, TextDialog
 from gistpoint.tui.screens.solve.panes import (
-    CallAsked,
-    FunctionAsked,
+    CallRequested,
+    FunctionRequested,
     RoomNeeded,
-    SourceAsked,
+    SourceRequested,
     StatePane,
     pane_frame,
 )
@@ -99,23 +99,23 @@ class FilesPane(StatePane):
     @on(KnowledgeTree.ListFolder)
     def list_folder(self, message: KnowledgeTree.ListFolder) -> None:
         """Request a call that lists a folder."""
-        self.post_message(CallAsked("list_directory", {"path": message.path}, priced=True))
+        self.post_message(CallRequested("list_directory", {"path": message.path}, priced=True))
 
     @on(KnowledgeTree.OpenFile)
     def open_file(self, message: KnowledgeTree.OpenFile) -> None:
         """Request a call that reads a file."""
-        self.post_message(CallAsked("read_file", {"file_path": message.path}, priced=True))
+        self.post_message(CallRequested("read_file", {"file_path": message.path}, priced=True))
 
     @on(KnowledgeTree.OpenFunction)
     def open_function(self, message: KnowledgeTree.OpenFunction) -> None:
         """Ask to show a function, which is free if a file that was already read contains it."""
-        self.post_message(SourceAsked(message.function, priced=True))
+        self.post_message(SourceRequested(message.function, priced=True))
 
     @on(KnowledgeTree.ShowAgain)
     def show_again(self, message: KnowledgeTree.ShowAgain) -> None:
         """Ask to show a known file or function again. A folder that was listed is ignored."""
         if message.place not in self._state.knowledge.listed:
-            self.post_message(SourceAsked(message.place))
+            self.post_message(SourceRequested(message.place))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only the actions that are possible on the current row."""
@@ -135,7 +135,7 @@ class FilesPane(StatePane):
         if place is None or place.kind == "dir":
             self.app.notify("The cursor is not on a file.")
             return
-        self.post_message(CallAsked("list_file_functions", {"file_path": place.name.partition("::")[0]}))
+        self.post_message(CallRequested("list_file_functions", {"file_path": place.name.partition("::")[0]}))
 
     def action_suspect(self) -> None:
         """Mark the function at the cursor as suspect, or unmark it."""
@@ -150,7 +150,7 @@ class FilesPane(StatePane):
         if place is None or place.kind != "function":
             self.app.notify("The cursor is not on a function.")
             return
-        self.post_message(FunctionAsked(place.name, what))
+        self.post_message(FunctionRequested(place.name, what))
 
 
 class CodePane(StatePane):
@@ -164,7 +164,7 @@ class CodePane(StatePane):
         super().__init__(id="code")
         pane_frame(self, "code", note=EMPTY)
         self._state = AttemptState()
-        self._shown: Shown | None = None
+        self._shown: ShownSource | None = None
         self._places: dict[str, int] = {}
         self._function = ""
         """The function at the cursor; empty if there is none."""
@@ -178,7 +178,7 @@ class CodePane(StatePane):
         self.view.wrap = True
 
     @property
-    def shown(self) -> Shown | None:
+    def shown(self) -> ShownSource | None:
         """The displayed text; None if no text has been shown yet."""
         return self._shown
 
@@ -195,7 +195,7 @@ class CodePane(StatePane):
             if marks_changed:
                 self._draw_marks()
 
-    def show(self, shown: Shown, *, line: int | None = None) -> None:
+    def show(self, shown: ShownSource, *, line: int | None = None) -> None:
         """Show text, with the cursor on `line`, otherwise at its last position in this text."""
         if self._shown is not None:
             self._places[self._shown.name] = self.view.cursor_line
@@ -332,12 +332,12 @@ class CodePane(StatePane):
         tool, arguments = "read_file", {"file_path": path}
         if qualname:
             tool, arguments = "read_function", {"function_name": qualname, "file_path": path}
-        self.post_message(CallAsked(tool, arguments, priced=priced))
+        self.post_message(CallRequested(tool, arguments, priced=priced))
 
     def action_list_functions(self) -> None:
         """Request a call that lists the functions of the displayed file."""
         if self._shown is not None:
-            self.post_message(CallAsked("list_file_functions", {"file_path": self._shown.path}))
+            self.post_message(CallRequested("list_file_functions", {"file_path": self._shown.path}))
 
     def action_read_again(self) -> None:
         """Request a call that reads the displayed text again."""
@@ -355,6 +355,6 @@ class CodePane(StatePane):
     def _ask(self, what: Literal["edit", "suspect"]) -> None:
         name = self.function_at_cursor()
         if name:
-            self.post_message(FunctionAsked(name, what, line=self.view.cursor_line))
+            self.post_message(FunctionRequested(name, what, line=self.view.cursor_line))
         else:
             self.app.notify("There is no function at the cursor.")

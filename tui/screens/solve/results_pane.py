@@ -24,8 +24,8 @@ from gistpoint.tui import signs
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
 from gistpoint.tui.known import shown_sources
 from gistpoint.tui.places import NamedPlace, parts_of_hits, places_in_answer
-from gistpoint.tui.screens.solve.panes import SourceAsked, StatePane, pane_frame, pane_key
-from gistpoint.tui.view_models import asked_words, call_words, shows_evidence, submission_words
+from gistpoint.tui.screens.solve.panes import SourceRequested, StatePane, pane_frame, pane_key
+from gistpoint.tui.view_models import call_words, shows_evidence, submission_words, typed_form
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.outcome_table import OutcomeTable
 from gistpoint.tui.widgets.plain import plain_line
@@ -36,6 +36,13 @@ _FOCUS = {"answer": "#answer", "tests": "#tests ResultTable", "changes": "#chang
 SIDE_BY_SIDE = 120
 """The width, in cells, from which the answer is next to the list of calls, with room for lines of code."""
 Made = TypeVar("Made", bound=Widget)
+
+
+class CallList(OptionList):
+    """The list of calls."""
+
+    enter_words = "Read"
+    """The effect of Enter, for the line of keys."""
 
 
 class ResultsPane(StatePane):
@@ -76,7 +83,7 @@ class ResultsPane(StatePane):
     def compose(self) -> ComposeResult:
         """Lay out the list and the answer. The other pages are made when they are first shown."""
         with Horizontal(id="result-parts"):
-            yield OptionList(id="calls", compact=True)
+            yield CallList(id="calls", compact=True)
             yield TextView(id="answer")
 
     def on_mount(self) -> None:
@@ -131,7 +138,7 @@ class ResultsPane(StatePane):
         event.stop()
         shown = shown_sources(self._chosen) if self._chosen is not None and self.folded else None
         if shown is not None:
-            self.post_message(SourceAsked(shown.name))
+            self.post_message(SourceRequested(shown.name))
             return
         self._page_widget().focus()
         if self.page == "answer":
@@ -163,12 +170,12 @@ class ResultsPane(StatePane):
         self._draw_frame()
 
     def _draw_fold(self) -> None:
-        # a hidden widget would keep the focus, and with it the keys
+        # The focus has to move, since a hidden widget would keep it and get the keys.
         had_focus = self.answer.has_focus
         self.set_class(self.folded, "-folded")
         self.answer.display = self.page == "answer" and not self.folded
         if had_focus and not self.answer.display:
-            # set at once: `focus` would act later, and take the focus from the pane that is shown next
+            # Not `focus`, which acts later, and would take the focus from the pane that is shown next.
             self.screen.set_focus(self.calls)
 
     async def _show(self, call: AttemptCall) -> None:
@@ -183,7 +190,9 @@ class ResultsPane(StatePane):
 
     def _submission(self) -> Submission | None:
         call_id = self._chosen.call_id if self._chosen is not None else ""
-        found = next((s for s in self._state.submissions if s.call_id == call_id), None)
+        found = next(
+            (submission for submission in self._state.submissions if submission.call_id == call_id), None
+        )
         return None if found is None or found.replacement is NOTHING_REPLACED else found
 
     def _available(self) -> list[str]:
@@ -246,11 +255,11 @@ class ResultsPane(StatePane):
         self.refresh_bindings()
         pages = self._available()
         tabs = (
-            "  ".join(f"[{PAGES[p]}]" if p == self.page else PAGES[p] for p in pages)
+            "  ".join(f"[{PAGES[name]}]" if name == self.page else PAGES[name] for name in pages)
             if len(pages) > 1
             else ""
         )
-        words = submission_words(submission) if submission is not None else asked_words(call)
+        words = submission_words(submission) if submission is not None else typed_form(call)
         opens = (
             "Enter opens what was shown"
             if self._read_only

@@ -34,17 +34,17 @@ from gistpoint.tui.screens.solve.controller import (
     StateChanged,
     StepPlayed,
 )
-from gistpoint.tui.screens.solve.interruptions import How, Interruptions, LeaveAsked
+from gistpoint.tui.screens.solve.interruptions import How, Interruptions, LeaveRequested
 from gistpoint.tui.screens.solve.kind import CallAsking, EditorPane, SolvingKind
 from gistpoint.tui.screens.solve.left_place import PlaceKeeper
 from gistpoint.tui.screens.solve.panes import (
     BriefRead,
-    CallAsked,
-    FunctionAsked,
+    CallRequested,
+    FunctionRequested,
     PaneArea,
-    SourceAsked,
+    SourceRequested,
     StatePane,
-    SubmitAsked,
+    SubmitRequested,
     pane_around,
     pane_tabs,
 )
@@ -119,17 +119,17 @@ class SolveScreen(BaseScreen[How]):
         self._pane = ""
         """The name of the focused pane."""
         self._asking = CallAsking(self, self.controller, self.kind)
-        self._asked_from: Widget | None = None
+        self._focused_at_call: Widget | None = None
         """The widget that had the focus when the call under way began."""
-        self._typed_in: Widget | None = None
+        self._typed_since_call: Widget | None = None
         """The widget in which the user has typed since the call under way began."""
         self._stopped = False
         self._places = PlaceKeeper(self, attempt)
 
     @property
-    def drafts_about(self) -> str:
-        """The attempt's id."""
-        return self._attempt.state.attempt_id
+    def drafts_about(self) -> tuple[str, str]:
+        """The participant, and the attempt's id."""
+        return self._attempt.state.header.participant or "", self._attempt.state.attempt_id
 
     @property
     def editor(self) -> EditorPane:
@@ -159,13 +159,13 @@ class SolveScreen(BaseScreen[How]):
         self._show_locked()
         self.area.repeats = lambda: self.code.shows_only(self.editor.buffer)
         self.editor.keep = self.controller.edited
-        self.editor.came_back = self._interruptions.input_happened
+        self.editor.on_return = self._interruptions.input_happened
         switch_off(self, self._attempt.state)
         self._draw()
         self.set_interval(FLUSH_SECONDS, self._second)
         state = self._attempt.state
         shown = (name for name, place in self.kind.panes.items() if place.event is state.pane)
-        pane = "brief" if self._brief_first else next(shown, "brief")  # a model views no pane
+        pane = "brief" if self._brief_first else next(shown, "brief")  # a model's attempt records no pane
         if last_source(state) is not None:
             await self._show_pane("code")
         await self.action_pane(pane)
@@ -176,9 +176,9 @@ class SolveScreen(BaseScreen[How]):
         if state.pending is not None:
             self.controller.finish_pending()
         if self._play is not None:
-            self.area.at_side = True  # the submitted code stays visible next to the answer
+            self.area.at_side = True  # so that submitted code stays visible next to the answers
             self.controller.play(*self._play)
-            self.console.say(_PLAYING)
+            self.console.show_message(_PLAYING)
 
     def _made(self, pane: Widget) -> None:
         """Show the attempt so far in a newly mounted pane."""
@@ -202,7 +202,7 @@ class SolveScreen(BaseScreen[How]):
     def _draw(self) -> None:
         state = self._attempt.state
         for pane in (*self.query(StatePane), self.editor):
-            if pane.is_mounted:  # the others are still being mounted, and get the state from `_made`
+            if pane.is_mounted:  # a pane that is still being mounted gets the state from `_made`
                 pane.update_from(state)
         self.area.editing = self.area.editing or bool(state.buffers)
         self._draw_clock()
@@ -280,7 +280,7 @@ class SolveScreen(BaseScreen[How]):
             self.minimize()
         await self.area.make(pane)
         if pane == "assist":
-            await self.area.make("editor")  # the assistant is shown the editor's code
+            await self.area.make("editor")  # the assistant gets the code in the editor
         if pane == "editor" and self.editor.buffer:
             self.area.editing = True
         self.area.show(pane)
@@ -346,14 +346,14 @@ class SolveScreen(BaseScreen[How]):
     @on(FunctionEditor.Edited)
     def edited(self, message: FunctionEditor.Edited) -> None:
         """Save the unfinished code."""
-        self._typed_in = message.area
+        self._typed_since_call = message.area
         if message.buffer:
             self.controller.edited(message.buffer, message.text)
 
     @on(WritingArea.Edited, "#notes")
     def noted(self, message: WritingArea.Edited) -> None:
         """Save the notes."""
-        self._typed_in = message.area
+        self._typed_since_call = message.area
         self.controller.noted(message.text)
 
     @on(Pasted)
@@ -367,12 +367,12 @@ class SolveScreen(BaseScreen[How]):
 
     # Calls
 
-    @on(CallAsked)
-    def call_asked(self, message: CallAsked) -> None:
+    @on(CallRequested)
+    def call_requested(self, message: CallRequested) -> None:
         """Make the call that was typed or clicked, after a question if it would use up a budget."""
         self._asking.ask(message.tool, message.arguments, priced=message.priced)
 
-    @on(SubmitAsked)
+    @on(SubmitRequested)
     async def action_submit(self) -> None:
         """Submit the editor's code, after a question with the changes and the price."""
         await self.area.make("editor")
@@ -381,10 +381,10 @@ class SolveScreen(BaseScreen[How]):
     @on(CallBegun)
     def begun(self, message: CallBegun) -> None:
         """Show that a call is under way."""
-        self._asked_from, self._typed_in = self.focused, None
+        self._focused_at_call, self._typed_since_call = self.focused, None
         words = message.words.partition("\n")[0][:60] if "\n" in message.words else message.words
         self.console.call_began(words)
-        if message.tool is not None and message.tool.runs_code and not self.kind.unobtrusive(message.tool):
+        if message.tool is not None and message.tool.runs_code and not self.kind.is_unobtrusive(message.tool):
             self.run_line.begin(words, hint=SPENT_HINT if message.tool.submits else CANCEL_HINT)
         self.refresh_bindings()
 
@@ -406,14 +406,14 @@ class SolveScreen(BaseScreen[How]):
         if message.result is not None:
             await self._show_answer(message.result.call_id, moves=not self._writes())
         self._leave_if_over()
-        self.controller.came_back()
+        self.controller.run_waiting()
 
     def _writes(self) -> bool:
         """Return whether the solver is writing, in which case an answer must not take the focus."""
         area = self.focused
         if not isinstance(area, WritingArea):
             return False
-        return area is not self._asked_from or area is self._typed_in or area.waits
+        return area is not self._focused_at_call or area is self._typed_since_call or area.waits
 
     async def _show_answer(self, call_id: str, *, moves: bool = True) -> None:
         """Show the answer to a call; with `moves`, also go to its pane."""
@@ -421,11 +421,11 @@ class SolveScreen(BaseScreen[How]):
         place = self.kind.in_place.get(call.tool) if call is not None else None
         if call is None or place == "":
             return
-        asked = self._asking.asked_for()
+        asked = self._asking.take_place()
         await self.area.make("results")
         await self.results.show_call(call_id)
         refused = f"{signs.BAD} " if call.refused else ""
-        self.console.say(refused + (call.text or "").split("\n")[0])
+        self.console.show_message(refused + (call.text or "").split("\n")[0])
         if (shown := shown_sources(call)) is not None:
             await self.area.make("code")
             self.code.show(shown, line=asked.line_in(shown.path) if asked is not None else None)
@@ -449,7 +449,7 @@ class SolveScreen(BaseScreen[How]):
         self.refresh_bindings()
         if not isinstance(message.error, UserError):
             raise message.error
-        self.controller.came_back()
+        self.controller.run_waiting()
         show_error(self.app, message.error)
 
     @on(StepPlayed)
@@ -482,15 +482,15 @@ class SolveScreen(BaseScreen[How]):
             self.app.pop_screen()
         self.dismiss(how)
 
-    @on(SourceAsked)
-    async def source_asked(self, message: SourceAsked) -> None:
+    @on(SourceRequested)
+    async def source_requested(self, message: SourceRequested) -> None:
         """Show a known source free of charge, or ask to read it."""
         await self.area.make("code")
         if self.code.go_to(message.name, priced=message.priced):
             await self.action_pane("code")
 
-    @on(TextView.PlaceAsked)
-    async def place_asked(self, message: TextView.PlaceAsked) -> None:
+    @on(TextView.PlaceRequested)
+    async def place_requested(self, message: TextView.PlaceRequested) -> None:
         """Show a known place free of charge. Any other place costs a call, made on the second request."""
         place = message.place
         if not isinstance(place, NamedPlace):
@@ -507,8 +507,8 @@ class SolveScreen(BaseScreen[How]):
         else:
             self._asking.ask_for(place)
 
-    @on(FunctionAsked)
-    async def function_asked(self, message: FunctionAsked) -> None:
+    @on(FunctionRequested)
+    async def function_requested(self, message: FunctionRequested) -> None:
         """Edit a function, or mark it as suspect if this kind of task has suspects."""
         if message.what == "edit":
             await self.area.make("editor")
@@ -524,7 +524,7 @@ class SolveScreen(BaseScreen[How]):
     def show_price(self) -> None:
         """Show the price of opening the row at the cursor."""
         if self._pane == "files" and (place := self.query_one(FilesPane).tree_view.place) is not None:
-            self.console.say(self._asking.price_at(place.name))
+            self.console.show_message(self._asking.price_at(place.name))
 
     # Leaving the attempt
 
@@ -559,7 +559,7 @@ class SolveScreen(BaseScreen[How]):
         else:
             self.when_free(self._leave)
 
-    @on(LeaveAsked)
+    @on(LeaveRequested)
     def _leave(self) -> None:
         self._close("left")
 
@@ -595,6 +595,6 @@ class SolveScreen(BaseScreen[How]):
                 if self.editor.changed:
                     self.controller.edited(self.editor.buffer, self.editor.code)
             self._places.keep(self.code, self.editor)
-            if self.notes_pane.is_mounted:  # the message about the last edit may not have arrived yet
+            if self.notes_pane.is_mounted:  # the message about the last edit may still be in the queue
                 self.controller.noted(self.notes.text)
             self.controller.close()

@@ -16,7 +16,7 @@ from gistpoint.core.outcomes import Outcome, TestResult
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.tui.screens.solve.results_pane import results_of
 from gistpoint.tui.screens.summary import (
-    Compared,
+    ComparedPart,
     SummaryPage,
     SummaryScreen,
     SummaryTextPage,
@@ -60,7 +60,7 @@ def editor_summary(
 class FunctionsPage(Vertical):
     """The page that compares each part of the answer with the solver's text."""
 
-    def __init__(self, pairs: Sequence[Compared]) -> None:
+    def __init__(self, pairs: Sequence[ComparedPart]) -> None:
         super().__init__(id="page-functions")
         self._compared = pairs
 
@@ -78,7 +78,7 @@ class FunctionsPage(Vertical):
         if self._compared:
             self._show(self._compared[0])
 
-    def _show(self, pair: Compared) -> None:
+    def _show(self, pair: ComparedPart) -> None:
         self.query_one(".summary-legend", Plain).update(pair.legend)
         self.query_one("#true-diff", DiffView).load(pair.yours, pair.true, whole=True)
 

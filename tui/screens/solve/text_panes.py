@@ -52,7 +52,7 @@ class BriefPane(Vertical):
     def draw_frame(self) -> None:
         """Show in the frame the keys for the next steps, except while only the brief is visible."""
         for view in self.query("#brief-view").results(MarkdownText):
-            view.leads_on = not self.first
+            view.enter_moves_on = not self.first
         keys = [key_named(id) for id in _BEGIN]
         words = [f"{shown_key(key.keys.split(',')[0])} {key.description.lower()}" for key in keys]
         pane_frame(self, "brief", note="" if self.first else " · ".join(words))

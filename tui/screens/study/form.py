@@ -91,9 +91,8 @@ class FormPage(StudyPage):
             else:
                 self.form.focus_on(left_out[0])
 
-        count = len(left_out)
-        numbers = ", ".join(str(field.number) for field in left_out)
-        what = f"Question {numbers} has" if count == 1 else f"Questions {numbers} have"
+        *first, last = [str(field.number) for field in left_out]
+        what = f"Questions {', '.join(first)} and {last} have" if first else f"Question {last} has"
         text = f'{what} no answer. Store this as "rather not say"?'
         dialog = ConfirmDialog("Some questions have no answer", text, yes="Rather not say", no="Go back")
         self.app.push_screen(dialog, answered)

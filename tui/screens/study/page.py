@@ -26,7 +26,7 @@ SHORT = 60
 """The maximum length of a button's label, in characters."""
 
 
-class WithdrawAsked(Message):
+class WithdrawRequested(Message):
     """A request to the app to open the question about withdrawing from the study."""
 
 
@@ -36,8 +36,7 @@ class StudyPage(BaseScreen[str]):
     CSS_PATH = "study.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings_of(KeyScope.STUDY),
-        # with priority, because Textual must move the focus before the next key, which answers the next
-        # question
+        # These have priority, so that the focus moves before the next key, which answers the next question.
         Binding("tab", "app.focus_next", show=False, priority=True),
         Binding("shift+tab", "app.focus_previous", show=False, priority=True),
     ]
@@ -113,7 +112,7 @@ class StudyPage(BaseScreen[str]):
 
     def action_withdraw(self) -> None:
         """Ask the app to open the question about withdrawing."""
-        self.post_message(WithdrawAsked())
+        self.post_message(WithdrawRequested())
 
     def action_no_task(self) -> None:
         """Explain that only an open task can be given up, and which key leaves the study."""

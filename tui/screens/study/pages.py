@@ -12,7 +12,8 @@ from textual.widgets import Button, Input
 from gistpoint.core.study.consent import consent_words, item_labels
 from gistpoint.core.study.declaration import REQUIRED_ITEM, Study
 from gistpoint.core.study.operations import ERASE, KEEP
-from gistpoint.tui.screens.dialogs.ask import Choices, ConfirmDialog, Dialog, Reasoned
+from gistpoint.tui.drafts import DraftPlace
+from gistpoint.tui.screens.dialogs.ask import Choices, ConfirmDialog, Dialog, ReasonAnswer
 from gistpoint.tui.screens.study.page import StudyPage, StudyText, paragraphs
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.options import Options
@@ -93,7 +94,7 @@ class ConsentPage(StudyPage):
             super().answer(answer)
 
     def _ask_to_decline(self) -> None:
-        # Declining ends the session, which one wrong key must not do.
+        # Declining ends the session, so a single wrong key must not be enough.
         question = ConfirmDialog(
             "You don't want to take part?",
             "Your decision is recorded, and the study ends here for you.",
@@ -114,7 +115,7 @@ class ConsentPage(StudyPage):
         If not, show and focus the part that is missing.
         """
         text = self.query_one(StudyText)
-        # A key pressed right after the page was drawn arrives before the drawing is recorded.
+        # `was_read` is set after the drawing, so it may still be False for a key pressed right away.
         if not (text.was_read or text.is_at_end):
             text.warn("Read the text to its end first")
             text.focus()
@@ -144,7 +145,7 @@ class BetweenPage(StudyPage):
     ) -> None:
         """`more` means that tasks are left, `look` that the study shows the answers."""
         super().__init__(heading, whose)
-        self._words, self._more, self._break, self._look = words, more, break_offered, look
+        self._words, self._more, self._break, self._may_look = words, more, break_offered, look
 
     def body(self) -> Iterable[Widget]:
         """Yield the paragraphs."""
@@ -152,18 +153,21 @@ class BetweenPage(StudyPage):
 
     def buttons(self) -> tuple[tuple[str, str], ...]:
         """Return the possible answers."""
-        look = (("look", "Look at the answer"),) if self._look else ()
+        look = (("look", "Look at the answer"),) if self._may_look else ()
         rest = (("break", "A break"),) if self._break else ()
         stop = (("stop", "Stop for today"),) if self._more else ()
         return (("next", "Continue"), *look, *rest, *stop)
 
 
 class BreakPage(StudyPage):
-    """The page for a break, during which no clock runs and no task is shown. Dismissed with `next`."""
+    """The page for a break, during which the clock is stopped and no task is shown. Dismissed with `next`."""
 
     def body(self) -> Iterable[Widget]:
         """Yield a sentence."""
-        words = "Take your time: no clock runs. You can also close the program (Ctrl+Q) and continue later."
+        words = (
+            "Take your time: the clock is stopped. You can also close the program (Ctrl+Q) and continue"
+            " later."
+        )
         yield paragraphs("A break", [words])
 
 
@@ -254,7 +258,7 @@ _CHOICES = (
 )
 
 
-class WithdrawDialog(Dialog[Reasoned]):
+class WithdrawDialog(Dialog[ReasonAnswer]):
     """The question about withdrawing. The answer is `keep` or `erase` for the data, with an optional reason.
 
     Escape and the default button answer None, and the person continues to take part.
@@ -263,8 +267,8 @@ class WithdrawDialog(Dialog[Reasoned]):
     CSS_PATH = "../dialogs/dialogs.tcss"
     enter_answers = False
 
-    def __init__(self) -> None:
-        super().__init__("Leave this study?")
+    def __init__(self, drafts: DraftPlace | None = None) -> None:
+        super().__init__("Leave this study?", drafts=drafts)
 
     def body(self) -> list[Widget]:
         """Return the text, the choice about the data, and a field for the reason."""
@@ -288,4 +292,4 @@ class WithdrawDialog(Dialog[Reasoned]):
         event.stop()
         at = self.query_one(Choices).highlighted or 0
         yes = event.button.id == "yes"
-        self.dismiss(Reasoned(_CHOICES[at][0], self.query_one(Input).value) if yes else None)
+        self.dismiss(ReasonAnswer(_CHOICES[at][0], self.query_one(Input).value) if yes else None)

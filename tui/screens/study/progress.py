@@ -12,6 +12,7 @@ from textual.content import Content
 
 from gistpoint.core.study.declaration import Study
 from gistpoint.core.study.progress import StudyProgress, TaskCoverage
+from gistpoint.core.tasks.names import word_name
 from gistpoint.core.text import shortened
 from gistpoint.sessions.studies.monitoring import MonitoredStudy
 from gistpoint.tui.base_screen import BaseScreen
@@ -38,9 +39,9 @@ from gistpoint.tui.widgets.table import Table
 
 SHOWN, SHOWN_LOW = 5, 2
 """The maximum number of people at work, and of alerts, that are listed: in general, and on a low screen."""
-_FRAME = 4
+_FRAME_WIDTH = 4
 """The width, in cells, of the frame and its padding."""
-_BARS = 50
+_CHART_WIDTH = 50
 """The width, in cells, of the chart of people."""
 POLL_S = 5.0
 """Seconds between two readings of the folder, into which participants on other machines write."""
@@ -80,7 +81,7 @@ class ProgressScreen(BaseScreen[None]):
     def compose(self) -> ComposeResult:
         """Lay out the people, the tasks, and the needs."""
         yield HeaderBar("Progress", self._study.id)
-        yield framed(Plain("", id="study-people"), "People")
+        yield framed(Plain("Reading the study …", id="study-people"), "People")
         yield framed(
             CoverageTable(self._study, hidden=self._hidden), "Tasks", "Enter lists the attempts of one"
         )
@@ -101,14 +102,17 @@ class ProgressScreen(BaseScreen[None]):
         self._progress = watched.progress
         table = self.query_one(CoverageTable)
         if [row.task for row in table.records] == [row.task for row in self._progress.tasks]:
-            table.renew(self._progress.tasks)
+            table.update_records(self._progress.tasks)
         else:
             table.show(self._progress.tasks)
         framed(table, f"Tasks ({len(table.records)})", "Enter lists the attempts of one")
         self.query_one(HeaderBar).show(words=state)
         self.query_one("#study-people", Plain).update(self._about_people(watched))
         words = need_words(self._progress)
-        commands = f"gistpoint review {self._command}; gistpoint study correct, exclude, include, export"
+        commands = (
+            f"to judge attempts: gistpoint review {self._command}\n"
+            "to settle or export them: gistpoint study correct, exclude, include, export"
+        )
         self.query_one("#study-need", Plain).update(f"{words}\n{commands}")
 
     def _about_people(self, watched: MonitoredStudy) -> Content:
@@ -126,21 +130,21 @@ class ProgressScreen(BaseScreen[None]):
                 f"and {len(found.at_work) - most} more: `gistpoint study progress {self._command} --json`"
             )
         shown = [Bar(name, number, str(number)) for name, number in people_rows(found.people)]
-        people = bars(shown, _BARS) if tall else plain_line(head_words(found.people))
-        width = max(20, self.size.width - _FRAME)
+        people = bars(shown, _CHART_WIDTH) if tall else plain_line(head_words(found.people))
+        width = max(20, self.size.width - _FRAME_WIDTH)
         warned = [plain_line(shortened(line, width)).stylize("bold $text-error") for line in alerts]
         return Content("\n").join([people, *warned, *(plain_line(shortened(line, width)) for line in lines)])
 
     @on(RecordList.Chosen)
-    def attempts_asked(self) -> None:
+    def list_attempts(self) -> None:
         """List the attempts at the task under the cursor."""
         chosen = self.query_one(CoverageTable).chosen
-        if chosen is None or self._progress is None:
+        if chosen is None or self._progress is None:  # no row before the study has been read
             return
         rows = [row for row in self._progress.rows if row.task == chosen.task]
         listed = [(row.attempt, row_words(row, hidden=self._hidden)) for row in rows]
         if listed:
-            self.app.push_screen(PickDialog(f"Attempts of {chosen.task[:12]}", listed))
+            self.app.push_screen(PickDialog(f"Attempts at {word_name(chosen.task)}", listed))
         else:
             self.app.notify("There are no attempts at this task yet.")
 

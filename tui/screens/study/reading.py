@@ -39,6 +39,8 @@ class ShownChange:
     library: str
     failing: Sequence[str]
     files: Sequence[FileDiff]
+    key: str = ""
+    """What identifies the change in its study. Without it, a reason that is not sent is only in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,15 @@ class BlindReadingScreen(BaseScreen[None]):
         changes: Sequence[ShownChange],
         answers: Mapping[int, MergeAnswer],
         keep: Callable[[int, MergeAnswer], None],
+        *,
+        reader: str = "",
     ) -> None:
         """`answers` were given earlier. Both `answers` and `keep` identify a change by its index.
 
         `keep` raises a `UserError` if an answer can't be saved.
         """
         super().__init__()
-        self._changes, self._answers, self._keep = changes, dict(answers), keep
+        self._changes, self._answers, self._keep, self._reader = changes, dict(answers), keep, reader
         self._at = next((n for n in range(len(changes)) if n not in answers), 0)
 
     def compose(self) -> ComposeResult:
@@ -92,7 +96,7 @@ class BlindReadingScreen(BaseScreen[None]):
         self._show()
         self.diff.focus()
 
-    def action_say(self, decision: str) -> None:
+    def action_answer(self, decision: str) -> None:
         """Record a decision on the change, after asking for a reason unless it is to be merged."""
         chosen = MergeDecision(decision)
         if chosen is MergeDecision.MERGE:
@@ -111,9 +115,9 @@ class BlindReadingScreen(BaseScreen[None]):
         self.app.push_screen(dialog, answered)
 
     @property
-    def drafts_about(self) -> str:
-        """The change that is being read."""
-        return f"change {self._at}"
+    def drafts_about(self) -> tuple[str, str]:
+        """The reader, and the change that is being read."""
+        return self._reader, self._changes[self._at].key
 
     def action_turn(self, step: int) -> None:
         """Move by `step` changes, but not beyond the first or the last one."""

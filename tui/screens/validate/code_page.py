@@ -20,7 +20,7 @@ from gistpoint.core.generation.dossier import Dossier
 from gistpoint.tui import signs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import PickDialog
-from gistpoint.tui.screens.validate.task_page import AboutChanged, Showing, TaskPage
+from gistpoint.tui.screens.validate.task_page import AboutChanged, PageContent, TaskPage
 from gistpoint.tui.widgets.code_view import CodeView
 
 LineIn = Callable[[str], int]
@@ -45,7 +45,7 @@ class CodePage(TaskPage, Vertical):
 
     view = query_one("#code-view", CodeView)
 
-    class GraphWanted(Message):
+    class GraphRequested(Message):
         """A request for the call graph. After the graph has been built, `action` is run."""
 
         def __init__(self, action: str) -> None:
@@ -68,14 +68,14 @@ class CodePage(TaskPage, Vertical):
         """Turn on line wrapping."""
         self.view.wrap = True
 
-    def fill(self, showing: Showing) -> None:
+    def fill(self, content: PageContent) -> None:
         """Show the first target of another task, or the function or test of a link."""
-        if showing.first:
-            self._dossier, self.graph = showing.dossier, showing.session.known_graph(showing.dossier.task)
+        if content.first:
+            self._dossier, self.graph = content.dossier, content.session.known_graph(content.dossier.task)
             self._trail, self._place = [], None
-            self.go_to_function(showing.dossier.answer.targets[0].name)
+            self.go_to_function(content.dossier.answer.targets[0].name)
             self._trail.clear()
-        kind, _, name = showing.link.partition(":")
+        kind, _, name = content.link.partition(":")
         if name:
             (self.go_to_test if kind == "source" else self.go_to_function)(name)
 
@@ -168,7 +168,7 @@ class CodePage(TaskPage, Vertical):
         """Go to the function named by the word at the cursor; if several have that name, choose one."""
         word = self.view.word_at_cursor().rpartition(".")[2]
         if self.graph is None:
-            self.post_message(self.GraphWanted("definition"))
+            self.post_message(self.GraphRequested("definition"))
         elif word:
             found = [n.id for n in self.graph.functions() if _last(n.qualname) == word]
             self._pick(f"Definitions of {word}", found)
@@ -176,9 +176,9 @@ class CodePage(TaskPage, Vertical):
     def _along(self, way: str) -> None:
         graph, place = self.graph, self._place
         if graph is None:
-            self.post_message(self.GraphWanted(way))
+            self.post_message(self.GraphRequested(way))
             return
-        here = self._here(graph, place)
+        here = self._function_at(graph, place)
         if here is None:
             self.app.notify("The cursor is not in a function.", severity="warning")
             return
@@ -186,7 +186,7 @@ class CodePage(TaskPage, Vertical):
         names = [edge.caller if way == "callers" else edge.callee for edge in edges]
         self._pick(f"{way.capitalize()} of {here.qualname}", names)
 
-    def _here(self, graph: CallGraph, place: TreeLine | None) -> FunctionNode | None:
+    def _function_at(self, graph: CallGraph, place: TreeLine | None) -> FunctionNode | None:
         """Return the innermost function at the cursor, by its name in the original; None if there is none."""
         if place is None or self._dossier is None:
             return None
@@ -196,10 +196,16 @@ class CodePage(TaskPage, Vertical):
                 index = index_source(place.path, self._dossier.text(place.path, corrupted=True).encode())
             except CodeError:
                 return None
-            around = [d for d in index.definitions if d.start_line <= line <= d.end_line]
+            around = [
+                definition
+                for definition in index.definitions
+                if definition.start_line <= line <= definition.end_line
+            ]
             names = [
-                f"{place.path}::{d.ref.qualname}"
-                for d in sorted(around, key=lambda d: d.end_line - d.start_line)
+                f"{place.path}::{definition.ref.qualname}"
+                for definition in sorted(
+                    around, key=lambda definition: definition.end_line - definition.start_line
+                )
             ]
             return next((graph.nodes[name] for name in names if name in graph.nodes), None)
         nodes = [n for n in graph.functions() if n.path == place.path and n.first_line <= line <= n.last_line]

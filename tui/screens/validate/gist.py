@@ -25,7 +25,7 @@ from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.validate.kind import ValidatingKind
 from gistpoint.tui.screens.validate.overview import (
-    Known,
+    TaskFacts,
     about_check,
     about_provenance,
     about_runs,
@@ -33,7 +33,7 @@ from gistpoint.tui.screens.validate.overview import (
     about_verdict,
     head,
 )
-from gistpoint.tui.screens.validate.task_page import AboutChanged, Showing, TaskPage
+from gistpoint.tui.screens.validate.task_page import AboutChanged, PageContent, TaskPage
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.gist_view import ScoredGist, figures, marks_of
@@ -68,9 +68,9 @@ class GistPage(TaskPage, EditingPane):
             yield editor
             yield DiffView(id="editor-diff")
 
-    def fill(self, showing: Showing) -> None:
+    def fill(self, content: PageContent) -> None:
         """Show the gists of a task, with the latest score."""
-        session, dossier, first = showing.session, showing.dossier, showing.first
+        session, dossier, first = content.session, content.dossier, content.first
         scores = session.scored(dossier.task)
         verdicts = {
             text: verdict for text, trial in scores.items() if (verdict := verdict_of(trial)) is not None
@@ -191,7 +191,7 @@ def reference_words(answer: GistAnswer | None) -> str:
     return f"the reference gist, faithful  {shown}"
 
 
-def gist_overview(known: Known, width: int) -> list[Line]:
+def gist_overview(known: TaskFacts, width: int) -> list[Line]:
     """Return the lines of the overview. Their links lead to pages, or name an action."""
     answer = gist_answer(known.dossier.answer)
     return [
@@ -205,7 +205,7 @@ def gist_overview(known: Known, width: int) -> list[Line]:
     ]
 
 
-def _task(known: Known, answer: GistAnswer) -> list[Line]:
+def _task(known: TaskFacts, answer: GistAnswer) -> list[Line]:
     task = known.dossier.task
     settings = gist_settings(task)
     allowed = [
@@ -271,7 +271,7 @@ class GistValidating(ValidatingKind):
 
     given = TrialSubject.REFERENCE
 
-    def overview(self, known: Known, width: int) -> list[Line]:
+    def overview(self, known: TaskFacts, width: int) -> list[Line]:
         """Return lines about the command, its recorded runs and the reference."""
         return gist_overview(known, width)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.kind import Trial, TrialSubject
-from gistpoint.tui.screens.validate.overview import Known, overview
+from gistpoint.tui.screens.validate.overview import TaskFacts, overview
 from gistpoint.tui.widgets.line_list import Line
 
 
@@ -19,7 +19,7 @@ class ValidatingKind:
     given = TrialSubject.CORRUPTED
     """The subject of a trial that tests the task itself."""
 
-    def overview(self, known: Known, width: int) -> list[Line]:
+    def overview(self, known: TaskFacts, width: int) -> list[Line]:
         """Return the lines of the overview."""
         return overview(known, width)
 
@@ -39,7 +39,7 @@ class ValidatingKind:
     def unwritten(self, dossier: Dossier) -> str:
         """Return a sentence for a validator who has not written a solution."""
         if not dossier.answer.targets:
-            return "There is no corrupted function in this task, so there is no fix to try."
+            return "This task has no corrupted function, so there is no fix to try."
         return "You have not written a fix yet: F8 opens the corrupted function."
 
     def result(self, trial: Trial) -> str:

@@ -23,7 +23,7 @@ from gistpoint.core.text import failing_in_words, plural
 from gistpoint.sessions.annotations.validations import CheckMade, TrialMade, Validation
 from gistpoint.tui import signs
 from gistpoint.tui.screens.validate.queue import look_of
-from gistpoint.tui.test_names import spelled_out
+from gistpoint.tui.test_names import unescaped
 from gistpoint.tui.titles import mode_words
 from gistpoint.tui.widgets.line_list import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line, parts_of
 
@@ -57,7 +57,7 @@ _SIGNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class TaskFacts:
     """The facts that the overview of a task shows."""
 
     dossier: Dossier
@@ -74,7 +74,7 @@ class Known:
     """The share of blind readings that named the fault; None if there are no readings."""
 
     @classmethod
-    def of(cls, session: ValidationSession, dossier: Dossier) -> Known:
+    def of(cls, session: ValidationSession, dossier: Dossier) -> TaskFacts:
         """Return the facts known about a task so far."""
         return cls(
             dossier,
@@ -87,7 +87,7 @@ class Known:
         )
 
 
-def overview(known: Known, width: int) -> list[Line]:
+def overview(known: TaskFacts, width: int) -> list[Line]:
     """Return the lines of the overview. Their links lead to pages, functions or tests, or name an action."""
     return [
         *_task(known),
@@ -99,7 +99,7 @@ def overview(known: Known, width: int) -> list[Line]:
     ]
 
 
-def _check_and_subtlety(known: Known, width: int) -> list[Line]:
+def _check_and_subtlety(known: TaskFacts, width: int) -> list[Line]:
     """Return the check's findings, next to the subtlety if there is room. Only the findings have links."""
     check, subtlety = about_check(known.validation.check), _subtlety(known)
     room = width - max((cell_len(row.text) for row in subtlety), default=0) - _BETWEEN
@@ -108,7 +108,7 @@ def _check_and_subtlety(known: Known, width: int) -> list[Line]:
     return side_by_side(check, subtlety, width)
 
 
-def _about_targets(known: Known, width: int) -> list[Line]:
+def _about_targets(known: TaskFacts, width: int) -> list[Line]:
     return [
         *_diff(known.dossier.diff),
         *_tests(known),
@@ -117,7 +117,7 @@ def _about_targets(known: Known, width: int) -> list[Line]:
     ]
 
 
-def _task(known: Known) -> list[Line]:
+def _task(known: TaskFacts) -> list[Line]:
     task, answer = known.dossier.task, known.dossier.answer
     found = [head(task, mode_words(task))]
     for target in answer.targets:
@@ -225,7 +225,7 @@ def _diff(files: Sequence[FileDiff]) -> list[Line]:
     return [*_heading(title, "page:diff"), *shown[:DIFF_LINES]]
 
 
-def _tests(known: Known) -> list[Line]:
+def _tests(known: TaskFacts) -> list[Line]:
     failing = known.dossier.task.brief.failing
     total = known.dossier.task.suite.tests
     found = _heading(f"{failing_in_words(len(failing), total)} (F5)", "page:tests")
@@ -236,7 +236,7 @@ def _tests(known: Known) -> list[Line]:
             Line(
                 (
                     (f"{signs.BAD} ", BAD),
-                    (spelled_out(failure.id), ""),
+                    (unescaped(failure.id), ""),
                     (f"  {message}" if message else "", MUTED),
                 ),
                 link=f"test:{failure.id}",
@@ -279,8 +279,8 @@ def _metrics(standings: Mapping[str, Sequence[MetricRank]], width: int) -> list[
             lines.append(line(name, MUTED))
         if not found:
             lines.append(line("not in the task: % measures the library", MUTED, link="measure"))
-        main = [s for metric in MAIN_METRICS for s in found if s.metric == metric]
-        others = [s for s in found if s.metric not in MAIN_METRICS]
+        main = [standing for metric in MAIN_METRICS for standing in found if standing.metric == metric]
+        others = [standing for standing in found if standing.metric not in MAIN_METRICS]
         lines += _in_columns(main, others, width)
         if found and not any(standing.percentile is not None for standing in found):
             lines.append(line("without percentiles: % measures the library", MUTED, link="measure"))
@@ -312,7 +312,7 @@ def _metric(standing: MetricRank, cells: int) -> Line:
     )
 
 
-def _subtlety(known: Known) -> list[Line]:
+def _subtlety(known: TaskFacts) -> list[Line]:
     """Return lines on each corruption's subtlety, from the provenance and from each of its `parts`."""
     provenance, targets = known.dossier.answer.provenance, list(known.standings)
     parts = provenance.get("parts")

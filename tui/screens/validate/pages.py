@@ -21,9 +21,9 @@ from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.kinds import screens_of
 from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.gist import GistPage
-from gistpoint.tui.screens.validate.overview import Known, trial_line
+from gistpoint.tui.screens.validate.overview import TaskFacts, trial_line
 from gistpoint.tui.screens.validate.session import ValidationSession
-from gistpoint.tui.screens.validate.task_page import AboutChanged, Showing, TaskPage
+from gistpoint.tui.screens.validate.task_page import AboutChanged, PageContent, TaskPage
 from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.line_list import BAD, HEADING, MUTED, ODD, Line, LineList, folded, line
@@ -36,13 +36,13 @@ MOST_IDS = 30
 class RunsPage(TaskPage, LineList):
     """The page with the check's findings, the trials, and the tests that differed from the task's record."""
 
-    def fill(self, showing: Showing) -> None:
+    def fill(self, content: PageContent) -> None:
         """Show the findings and trials of a task."""
-        known = Known.of(showing.session, showing.dossier)
-        self.show([*_check(known, showing.width), Line(), *_trials(known)], keep_place=not showing.first)
+        known = TaskFacts.of(content.session, content.dossier)
+        self.show([*_check(known, content.width), Line(), *_trials(known)], keep_place=not content.first)
 
 
-def _check(known: Known, width: int) -> Iterator[Line]:
+def _check(known: TaskFacts, width: int) -> Iterator[Line]:
     check = known.validation.check
     if check is None:
         yield line("`task check` has not been run here yet", HEADING)
@@ -59,7 +59,7 @@ def _check(known: Known, width: int) -> Iterator[Line]:
         yield from folded(detail, width, MUTED if passed else BAD, indent="    ")
 
 
-def _trials(known: Known) -> Iterator[Line]:
+def _trials(known: TaskFacts) -> Iterator[Line]:
     yield line(f"Runs of the suite: {len(known.trials)}", HEADING)
     if not known.trials:
         yield line(
@@ -89,9 +89,9 @@ class FixPage(TaskPage, EditingPane):
         self._starts: dict[str, str] = {}
         self._kept: dict[str, str] = {}
 
-    def fill(self, showing: Showing) -> None:
+    def fill(self, content: PageContent) -> None:
         """Open the first corrupted function of a task, with the last saved fix if there is one."""
-        dossier, session = showing.dossier, showing.session
+        dossier, session = content.dossier, content.session
         task = dossier.task.id
         self.keep = session.draft_buffer
         self._starts = {
@@ -141,11 +141,11 @@ class FixPage(TaskPage, EditingPane):
 class OverviewPage(TaskPage, LineList):
     """The page with a summary of the evidence for and against the task."""
 
-    def fill(self, showing: Showing) -> None:
+    def fill(self, content: PageContent) -> None:
         """Show the summary for a task."""
-        known = Known.of(showing.session, showing.dossier)
-        lines = screens_of(showing.dossier.task).validating().overview(known, showing.width)
-        self.show(lines, keep_place=not showing.first)
+        known = TaskFacts.of(content.session, content.dossier)
+        lines = screens_of(content.dossier.task).validating().overview(known, content.width)
+        self.show(lines, keep_place=not content.first)
 
 
 class BriefPage(TaskPage, MarkdownText):
@@ -154,9 +154,9 @@ class BriefPage(TaskPage, MarkdownText):
     about = "v shows it verbatim"
     changes = False
 
-    def fill(self, showing: Showing) -> None:
+    def fill(self, content: PageContent) -> None:
         """Show the brief of a task."""
-        self.show(showing.dossier.brief)
+        self.show(content.dossier.brief)
 
 
 class DiffPage(TaskPage, DiffView):
@@ -164,9 +164,9 @@ class DiffPage(TaskPage, DiffView):
 
     changes = False
 
-    def fill(self, showing: Showing) -> None:
+    def fill(self, content: PageContent) -> None:
         """Show the diff of a task; if a single file has changed, with syntax colours."""
-        dossier = showing.dossier
+        dossier = content.dossier
         path, *others = {target.path for target in dossier.answer.targets}
         if others:
             self.load_diff(dossier.diff)
@@ -209,7 +209,7 @@ PAGES: dict[str, PageEntry] = {
     "fix": PageEntry("Fix", FixPage, "#editor #function-editor", applies=_has_targets, instead="gist"),
     "gist": PageEntry("Gist", GistPage, applies=_has_gists, instead="fix", key="F8"),
 }
-_LED = {"page": "", "test": "tests", "code": "code", "source": "code"}
+_PAGES_OF_LINKS = {"page": "", "test": "tests", "code": "code", "source": "code"}
 """The page for each kind of link: a named page, the outcomes of a test, a function, a test's function."""
 
 
@@ -283,12 +283,12 @@ class TaskPages(Pages):
     async def follow(self, link: str) -> bool:
         """Go to the page of a link. Return False if the link does not lead to a page."""
         kind, _, rest = link.partition(":")
-        if kind not in _LED:
+        if kind not in _PAGES_OF_LINKS:
             return False
         if kind == "page":
             await self.go_to(rest)
         else:
-            await self.go_to(_LED[kind], link)
+            await self.go_to(_PAGES_OF_LINKS[kind], link)
         return True
 
     def refill(self) -> None:
@@ -305,7 +305,7 @@ class TaskPages(Pages):
         if first or name in self._stale or self._link:
             self._filled[name] = dossier.task.id
             self._stale.discard(name)
-            page.fill(Showing(self._session, dossier, first, self._link, max(40, self.size.width - 2)))
+            page.fill(PageContent(self._session, dossier, first, self._link, max(40, self.size.width - 2)))
             self._link = ""
 
     def unsaved(self) -> list[tuple[str, str]]:

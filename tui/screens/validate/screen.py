@@ -118,7 +118,7 @@ class ValidateScreen(BaseScreen[None]):
         self._draw()
         problems = self.session.tasks.problems + self.session.validator.store.problems
         if problems:
-            self.say(f"! {problems[0]}" + (f" (+{len(problems) - 1})" if len(problems) > 1 else ""))
+            self.show_message(f"! {problems[0]}" + (f" (+{len(problems) - 1})" if len(problems) > 1 else ""))
         self._naming.do(
             lambda job: self.session.read_functions(job.cancel.check), lambda _: self._redraw_queue()
         )
@@ -128,7 +128,7 @@ class ValidateScreen(BaseScreen[None]):
             )
             self._watch.begin(self._background, self._take_others)
         if not rows:
-            self.say(
+            self.show_message(
                 "There is nothing to decide: the validators agree on every task of this set."
                 if self.session.adjudicates
                 else "There are no tasks in this set."
@@ -152,14 +152,14 @@ class ValidateScreen(BaseScreen[None]):
         self._draw()
         self.call_after_refresh(self.pages.refill)
 
-    def say(self, words: str) -> None:
+    def show_message(self, words: str) -> None:
         """Show a message above the keys."""
         words = visible_line(words)
         folds = len(words) > self.size.width - 2
         self.message_line.update(words, layout=folds or self._folded)
         self._folded = folds
 
-    def _tries(self, act: Callable[[], object]) -> bool:
+    def _write_succeeds(self, act: Callable[[], object]) -> bool:
         """Run an action that writes to disk, show any error, and return whether the action succeeded."""
         try:
             act()
@@ -191,7 +191,7 @@ class ValidateScreen(BaseScreen[None]):
         row, dossier = self.queue.chosen, self.dossier
         if row is not None and dossier is not None and row.task.id == dossier.task.id:
             return dossier
-        self.say("The task is not shown yet.")
+        self.show_message("The task is not shown yet.")
         if row is not None and row.task.id == self._being_read:
             self._once_read.wait(then)
         return None
@@ -217,7 +217,7 @@ class ValidateScreen(BaseScreen[None]):
         self.pages.display = True
         await self.pages.open(dossier)
         self.refresh_bindings()
-        if self._tries(lambda: self.session.begin(dossier.task)):
+        if self._write_succeeds(lambda: self.session.begin(dossier.task)):
             self._redraw_queue()
         self.pages.refill()
         await self._once_read.ready()
@@ -233,7 +233,7 @@ class ValidateScreen(BaseScreen[None]):
             self.dossier = None
             self.pages.display = False
             self.pages.close()
-            self.say(error.message)
+            self.show_message(error.message)
             show_error(self.app, error)
 
     # The queue
@@ -246,7 +246,7 @@ class ValidateScreen(BaseScreen[None]):
         if row is not None and self.dossier_id != row.task.id:
             self.flush()
             if not self.trial_queue.busy:
-                self.say("")
+                self.show_message("")
             self._open(row.task)
 
     @on(RecordList.Chosen, "#queue")
@@ -264,7 +264,7 @@ class ValidateScreen(BaseScreen[None]):
         order = [(at + by * n) % len(rows) for n in range(1, len(rows) + 1)] if rows else []
         found = next((n for n in order if rows[n].verdict is None), None)
         if found is None:
-            self.say("Every task shown has your verdict.")
+            self.show_message("Every task shown has your verdict.")
         else:
             self.queue.cursor = found
 
@@ -280,7 +280,7 @@ class ValidateScreen(BaseScreen[None]):
         try:
             self.queue.narrow(event.value, at=before)
         except QueryError as error:
-            self.say(f"{error.message} {error.hint}")
+            self.show_message(f"{error.message} {error.hint}")
             return
         self._draw()
         row = self.queue.chosen
@@ -300,7 +300,7 @@ class ValidateScreen(BaseScreen[None]):
 
     def _redraw_queue(self) -> None:
         """Draw the queue with the current verdicts."""
-        self.queue.renew(self.session.rows())
+        self.queue.update_records(self.session.rows())
         self._draw()
 
     def _draw(self) -> None:
@@ -328,7 +328,7 @@ class ValidateScreen(BaseScreen[None]):
     def action_verdict(self, verdict: str) -> None:
         """Record a verdict on the displayed task."""
         dossier, given = self._shown(partial(self.action_verdict, verdict)), TaskVerdict(verdict)
-        if dossier is not None and self._tries(lambda: self.session.judge(dossier.task, given)):
+        if dossier is not None and self._write_succeeds(lambda: self.session.judge(dossier.task, given)):
             validation = self.session.validator.validation(dossier.task.id)
             decided = "Decided: " if self.session.adjudicates else ""
             advice = independence_words(validation) or advice_on(given, validation)
@@ -346,18 +346,18 @@ class ValidateScreen(BaseScreen[None]):
         def answered(text: str | None) -> None:
             if text is None:
                 if self.session.draft(task).comment:
-                    self.say("The comment is kept as a draft: c opens it again.")
-            elif text.strip() and self._tries(lambda: self.session.validator.comment(task.id, text)):
+                    self.show_message("The comment is kept as a draft: c opens it again.")
+            elif text.strip() and self._write_succeeds(lambda: self.session.validator.comment(task.id, text)):
                 self._changed("Comment kept.")
 
-        drafts = _CommentDraft(self.session, task, self._tries)
+        drafts = _CommentDraft(self.session, task, self._write_succeeds)
         self.app.push_screen(CommentDialog(f"Comment on {author_title(task)}", drafts=drafts), answered)
 
     def action_undo(self) -> None:
         """Take back the last verdict or comment on the displayed task."""
         dossier = self._shown(self.action_undo)
         gone: list[ValidationOperation | None] = []
-        if dossier is not None and self._tries(
+        if dossier is not None and self._write_succeeds(
             lambda: gone.append(self.session.validator.undo(dossier.task.id))
         ):
             what = gone[0]
@@ -370,7 +370,7 @@ class ValidateScreen(BaseScreen[None]):
             self._watch.changed()
         self._redraw_queue()
         self.pages.refill()
-        self.say(words)
+        self.show_message(words)
 
     # Runs
 
@@ -384,7 +384,7 @@ class ValidateScreen(BaseScreen[None]):
             kind = screens_of(dossier.task).validating()
             wanted, missing = kind.given, kind.missing(dossier)
             if missing:
-                self.say(missing)
+                self.show_message(missing)
                 return
         self._run([EvidenceRun(dossier.task, dossier.answer, wanted, n, count) for n in range(1, count + 1)])
 
@@ -399,7 +399,7 @@ class ValidateScreen(BaseScreen[None]):
         if own:
             self._run([EvidenceRun(dossier.task, dossier.answer, TrialSubject.FIX, texts=own)])
         else:
-            self.say(kind.unwritten(dossier))
+            self.show_message(kind.unwritten(dossier))
 
     def action_check(self) -> None:
         """Run the checks of `gistpoint task check`."""
@@ -411,28 +411,28 @@ class ValidateScreen(BaseScreen[None]):
         was_busy = self.trial_queue.busy
         self.trial_queue.ask(runs)
         if was_busy:
-            self.say(f"{plural(len(runs), 'run')} queued after the current one.")
+            self.show_message(f"{plural(len(runs), 'run')} queued after the current one.")
 
     @on(RunMoved)
     def run_moved(self, message: RunMoved) -> None:
         """Show the progress of a run."""
         waits = self.trial_queue.waiting
         later = f"; {plural(waits, 'more run')} {'waits' if waits == 1 else 'wait'}" if waits else ""
-        self.say(f"{message.run.doing}: {message.words}{later}. Esc stops.")
+        self.show_message(f"{message.run.activity}: {message.words}{later}. Esc stops.")
 
     @on(RunEnded)
     def run_ended(self, message: RunEnded) -> None:
         """Record the result of a run, and show it."""
         name = message.run.words
         if message.error is not None:
-            self.say(f"Stopped: {name}." if message.stopped else message.error.message)
+            self.show_message(f"Stopped: {name}." if message.stopped else message.error.message)
             if not message.stopped:
                 show_error(self.app, message.error)
             return
-        if self._tries(lambda: self.session.record(message)):
+        if self._write_succeeds(lambda: self.session.record(message)):
             self._redraw_queue()
             self.pages.refill()
-        self.say(f"{name}: {_result(message)}")
+        self.show_message(f"{name}: {_result(message)}")
 
     # The library
 
@@ -440,8 +440,8 @@ class ValidateScreen(BaseScreen[None]):
         """Measure the library, to rank the task's function in it."""
         self._measure("")
 
-    @on(CodePage.GraphWanted)
-    def graph_wanted(self, message: CodePage.GraphWanted) -> None:
+    @on(CodePage.GraphRequested)
+    def graph_requested(self, message: CodePage.GraphRequested) -> None:
         """Build the call graph, then run the action of the code page that needs it."""
         self._measure(message.action)
 
@@ -451,9 +451,9 @@ class ValidateScreen(BaseScreen[None]):
         if dossier is None:
             return
         if not dossier.answer.targets:
-            self.say("No function was corrupted, so none is ranked.")
+            self.show_message("No function was corrupted, so none is ranked.")
             return
-        self.say("Reading the library's calls and measuring its functions…")
+        self.show_message("Reading the library's calls and measuring its functions…")
         if then:
             self._once_measured.wait(partial(self._run_on_code_page, then))
         self._measuring.do(
@@ -475,7 +475,9 @@ class ValidateScreen(BaseScreen[None]):
             self._once_measured.give_up()
             return
         graph = self.session.known_graph(dossier.task)
-        self.say(f"{len(list(graph.functions())):,} functions measured." if graph is not None else "")
+        self.show_message(
+            f"{len(list(graph.functions())):,} functions measured." if graph is not None else ""
+        )
         self.pages.refill()
         page = self.pages.made.get("code")
         if isinstance(page, CodePage):
@@ -507,7 +509,7 @@ class ValidateScreen(BaseScreen[None]):
 
     def _keep(self, buffer: str, code: str) -> None:
         task, _, name = buffer.partition("/")
-        if self._tries(lambda: self.session.draft_fix(task, name, code)):
+        if self._write_succeeds(lambda: self.session.draft_fix(task, name, code)):
             self.pages.note_kept(buffer, code)
 
     # Navigation
@@ -555,7 +557,7 @@ class ValidateScreen(BaseScreen[None]):
         """Stop the current run; without one, clear the filter or focus the queue."""
         if self.trial_queue.busy:
             self.trial_queue.cancel()
-            self.say("Stopping…")
+            self.show_message("Stopping…")
         elif self.words.display:
             self.words.value = ""
             self.words.display = False
@@ -563,7 +565,7 @@ class ValidateScreen(BaseScreen[None]):
         elif not isinstance(self.focused, QueueList):
             self.queue.focus()
         else:
-            self.say("q closes the queue; all verdicts and typed text are kept.")
+            self.show_message("q closes the queue; all verdicts and typed text are kept.")
 
     def action_leave(self) -> None:
         """Close the screen. Verdicts and unfinished text are saved."""
@@ -576,13 +578,13 @@ class _CommentDraft:
     def __init__(
         self, session: ValidationSession, task: Task, tries: Callable[[Callable[[], object]], bool]
     ) -> None:
-        self._session, self._task, self._tries = session, task, tries
+        self._session, self._task, self._write_succeeds = session, task, tries
 
     def read(self) -> Mapping[str, str]:
         return {"answer": self._session.draft(self._task).comment}
 
     def write(self, texts: Mapping[str, str]) -> None:
-        self._tries(lambda: self._session.draft_comment(self._task, texts.get("answer", "")))
+        self._write_succeeds(lambda: self._session.draft_comment(self._task, texts.get("answer", "")))
 
 
 def _result(ended: RunEnded) -> str:

@@ -124,7 +124,7 @@ class ValidationSession:
         return given.verdict if given is not None else None
 
     def judge(self, task: Task, verdict: TaskVerdict) -> ValidationOperation:
-        """Record a verdict on a task, or a decision if the validator adjudicates."""
+        """Record a verdict on a task, or a decision if the validator adjudicates; return the operation."""
         if self.adjudicates:
             return self.validator.adjudicate(task.id, verdict)
         return self.validator.verdict(task.id, verdict)
@@ -146,7 +146,7 @@ class ValidationSession:
             if validation.verdict is not None:
                 yield validation.task, validation.reviewer, validation.verdict.verdict.words
 
-    # Reading tasks; each of these three methods is called in one thread only
+    # Reading tasks. Each of these three methods is always called in the same thread.
 
     def read_functions(self, check: Callable[[], object]) -> None:
         """Read the names of the functions in the answers, skipping answers that can't be read.
@@ -192,7 +192,11 @@ class ValidationSession:
     def steadiness(self, dossier: Dossier) -> Steadiness | None:
         """Return how often tests passed in finished runs, except those of fixes; None without a baseline."""
         trials = self.validator.store.book.trials(dossier.task.id)
-        odd = [(t.subject, t.odd) for t in trials if t.finished and t.subject is not TrialSubject.FIX]
+        odd = [
+            (trial.subject, trial.odd)
+            for trial in trials
+            if trial.finished and trial.subject is not TrialSubject.FIX
+        ]
         return steadiness(dossier.answer.baselines[0], odd) if dossier.answer.baselines else None
 
     def trials(self, task: Task) -> dict[TrialSubject, Trial]:

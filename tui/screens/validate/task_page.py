@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Showing:
+class PageContent:
     """The content of a page: a task, and the session with the facts about it."""
 
     session: ValidationSession
@@ -39,7 +39,7 @@ class TaskPage:
     about = ""
     """The page's note for the frame."""
 
-    def fill(self, showing: Showing) -> None:
+    def fill(self, content: PageContent) -> None:
         """Show the task."""
         raise NotImplementedError
 

@@ -16,8 +16,8 @@ from gistpoint.core.kinds.kind import Trial, TrialSubject
 from gistpoint.core.kinds.steadiness import Steadiness, TestSteadiness
 from gistpoint.core.text import plural
 from gistpoint.tui import signs
-from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
-from gistpoint.tui.test_names import ending, spelled_out
+from gistpoint.tui.screens.validate.task_page import PageContent, TaskPage
+from gistpoint.tui.test_names import ending, unescaped
 from gistpoint.tui.widgets.line_list import BAD, GOOD, ODD
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 from gistpoint.tui.widgets.text_view import TextView
@@ -103,7 +103,7 @@ class TestList(RecordList):
             ("! " if shown.flaky else "  ", ODD),
         ]
         room = width - sum(cell_len(text) for text, _ in pieces)
-        return [*pieces, (ending(spelled_out(shown.id), room), "")]
+        return [*pieces, (ending(unescaped(shown.id), room), "")]
 
 
 class TestsPage(TaskPage, Vertical):
@@ -124,13 +124,13 @@ class TestsPage(TaskPage, Vertical):
         """Turn on line wrapping."""
         self.text.wrap = True
 
-    def fill(self, showing: Showing) -> None:
+    def fill(self, content: PageContent) -> None:
         """Show the tests of a task, with the cursor on the test of the link."""
-        session, dossier, test = showing.session, showing.dossier, showing.link.removeprefix("test:")
+        session, dossier, test = content.session, content.dossier, content.link.removeprefix("test:")
         rows = self.tests.rows = test_rows(dossier, session.steadiness(dossier), session.trials(dossier.task))
         at = next((n for n, row in enumerate(rows) if row.shown.id == test), None)
         self.tests.styles.max_height = max(3, len(rows) + 1)
-        self.tests.set_count(len(rows), cursor=at if at is not None or not showing.first else 0)
+        self.tests.set_count(len(rows), cursor=at if at is not None or not content.first else 0)
         self._show_text()
 
     @on(RecordList.Moved)

@@ -52,7 +52,7 @@ class EvidenceRun:
         return f"{author_title(self.task)} {_ON[self.subject]}{of_repeats}"
 
     @property
-    def doing(self) -> str:
+    def activity(self) -> str:
         """The current activity in words, such as `Running shop · find one, 4 fail with your own solution`."""
         return f"Checking {author_title(self.task)}" if self.subject is None else f"Running {self.words}"
 
@@ -97,11 +97,11 @@ class TrialQueue:
         """`judge_for` returns the judge of a task. It is called in the thread, and may be slow."""
         self._owner, self._judge_for = owner, judge_for
         self._jobs = Jobs(owner, "trials")
-        self._asked: list[Job] = []
+        self._queued: list[Job] = []
 
     @property
     def _unfinished(self) -> int:
-        return sum(job.running for job in self._asked)
+        return sum(job.running for job in self._queued)
 
     @property
     def busy(self) -> bool:
@@ -115,8 +115,8 @@ class TrialQueue:
 
     def ask(self, runs: Iterable[EvidenceRun]) -> None:
         """Add runs to the end of the queue."""
-        self._asked = [job for job in self._asked if job.running]
-        self._asked += [self._jobs.do(partial(self._body, run), self._owner.post_message) for run in runs]
+        self._queued = [job for job in self._queued if job.running]
+        self._queued += [self._jobs.do(partial(self._body, run), self._owner.post_message) for run in runs]
 
     def cancel(self) -> None:
         """Stop the current run, and drop the waiting ones."""
@@ -141,14 +141,14 @@ class TrialQueue:
     def _run(self, run: EvidenceRun, job: Job) -> RunEnded:
         judge = self._judge_for(run.task)
         job.cancel.check()
-        context = RunContext(job.cancel, lambda progress: job.post(RunMoved(run, _words(progress))))
+        context = RunContext(job.cancel, lambda progress: job.post(RunMoved(run, _progress_words(progress))))
         if run.subject is not None:
             return RunEnded(run, trial=kind_of(run.task).trial(judge, run.subject, run.texts, context))
-        findings = _found(check_task(judge, run.answer, run=context), job.cancel)
+        findings = _collected(check_task(judge, run.answer, run=context), job.cancel)
         return RunEnded(run, findings=findings, backend=judge.backend.name)
 
 
-def _found(made: Iterable[CheckFinding], cancel: CancelToken) -> tuple[CheckFinding, ...]:
+def _collected(made: Iterable[CheckFinding], cancel: CancelToken) -> tuple[CheckFinding, ...]:
     findings = []
     for finding in made:
         cancel.check()
@@ -156,6 +156,6 @@ def _found(made: Iterable[CheckFinding], cancel: CancelToken) -> tuple[CheckFind
     return tuple(findings)
 
 
-def _words(progress: RunProgress) -> str:
+def _progress_words(progress: RunProgress) -> str:
     count = f"{progress.done} of {progress.total} tests" if progress.total else progress.phase
     return ", ".join(filter(None, (progress.step, count)))

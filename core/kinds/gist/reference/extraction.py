@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from gistpoint.core.code.parsing import parse
-from gistpoint.core.kinds.gist.lines import first_line, last_line, lines_of_statement, type_of_function
+from gistpoint.core.code.parsing import first_line, parse
+from gistpoint.core.kinds.gist.lines import last_line, lines_of_statement, type_of_function
 from gistpoint.core.kinds.gist.reference.modules import ModuleCode, Site, Unit, names_in
 from gistpoint.core.kinds.gist.reference.shared_constants import shared_constants
 from gistpoint.core.kinds.gist.trace import Trace
@@ -97,11 +97,11 @@ class Extractor:
         for module in modules.values():
             self._bound.update(*(unit.binds for unit in module.units))
         self._repeated: dict[Unit, Unit] = {}
-        """The first of equal constants, for each further one."""
+        """For each further constant of several equal ones, the first of them."""
         self._resolved: dict[tuple[str, str], Entity | None] = {}
         for first, *others in shared_constants(modules.values(), self._outside, keeps_names=keeps_names):
             self._repeated.update(dict.fromkeys(others, first))
-        self._resolved.clear()  # some may be constants that are taken once
+        self._resolved.clear()  # some may mean constants of which only the first is kept
         self._used: dict[Unit, list[Use]] = {}
         self._local: dict[Unit, list[LocalImport]] = {}
 

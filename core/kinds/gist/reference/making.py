@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gistpoint.core.code.nodes import inside
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.errors import UserError
@@ -137,7 +138,7 @@ class Breadth(StrEnum):
     NEEDED = "needed"
     """The statements reached by names on lines that ran, and every function that the run called."""
     BARE = "bare"
-    """The same as `NEEDED`, without statements that act on something needed, which other tests may need."""
+    """As `NEEDED`, without statements that act on something needed: perhaps only other tests need them."""
     WITH_IMPORTS = "with_imports"
     """The needed statements and every external import that ran: some are needed for their side effects."""
     WITH_NAMES = "with_names"
@@ -153,7 +154,7 @@ class Breadth(StrEnum):
     EVERYTHING_BARE = "everything_bare"
     """The same as `EVERYTHING`, without statements of the tests that act on something needed."""
     EVERYTHING_WITH_NAMES = "everything_with_names"
-    """Everything, with the names of the original modules."""
+    """As `EVERYTHING`, with the names of the original modules as in `WITH_NAMES`."""
 
     @property
     def is_everything(self) -> bool:
@@ -247,7 +248,7 @@ def _names_taken(modules: Mapping[str, ModuleCode]) -> set[str]:
     """Return every name in the modules; aliases must have other names."""
     found = set[str]()
     for module in modules.values():
-        found.update(node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name))
+        found.update(node.id for node in inside(ast.Name, module.tree))
     return found
 
 

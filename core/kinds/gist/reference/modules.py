@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from types import CodeType
 
 from gistpoint.core.code.bindings import bound_names
-from gistpoint.core.code.parsing import DefinitionNode, compile_module, parse
+from gistpoint.core.code.parsing import DefinitionNode, compile_module, first_line, parse
 from gistpoint.core.code.source_text import physical_lines
-from gistpoint.core.kinds.gist.lines import children, column_of, first_line, last_line
+from gistpoint.core.kinds.gist.lines import children, column_of, last_line
 from gistpoint.core.kinds.gist.trace import Trace
 
 

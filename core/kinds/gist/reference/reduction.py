@@ -8,13 +8,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 
 from gistpoint.core.code.bindings import bound_names
-from gistpoint.core.code.parsing import compile_module, parse
+from gistpoint.core.code.nodes import inside, only
+from gistpoint.core.code.parsing import compile_module, first_line, parse
 from gistpoint.core.code.source_text import physical_lines
 from gistpoint.core.kinds.gist.lines import (
     any_within,
     column_of,
     dedented,
-    first_line,
     indented,
     last_line,
     type_of_function,
@@ -50,7 +50,7 @@ class Cut:
 def apply_cuts(text: str, cuts: Sequence[Cut], executed: Collection[int] = ()) -> tuple[str, frozenset[int]]:
     """Return `text` with the spans of all cuts replaced, and the new numbers of the `executed` lines in it.
 
-    Of nested spans, the outer one counts.
+    If spans are nested, the outer one counts.
     """
     lines = physical_lines(text)
     distinct = set[Span]()
@@ -156,7 +156,7 @@ class CutFinder:
         for child in ast.walk(node or self.tree):
             if only_live and not self._is_live(child):
                 continue
-            for name in _words_of(child):
+            for name in _mentioned_names(child):
                 counts[name] = counts.get(name, 0) + 1
         return counts
 
@@ -346,7 +346,7 @@ class CutFinder:
         has_docstring = len(code) < len(function.body)
         if has_docstring:
             return Cut(f"{prefix}body", tuple(map(self._span, code))) if code else None
-        statements = (node for node in ast.walk(function) if isinstance(node, ast.stmt))
+        statements = inside(ast.stmt, function)
         kept = next(filter(self._is_simple, statements), None)
         if kept is None or code == [kept]:
             return None
@@ -394,7 +394,7 @@ def _code(body: list[ast.stmt]) -> list[ast.stmt]:
     return body
 
 
-def _words_of(node: ast.AST) -> list[str]:
+def _mentioned_names(node: ast.AST) -> list[str]:
     """Return the names that a node itself mentions; a string may name functions and modules."""
     match node:
         case ast.Name(id=word) | ast.Attribute(attr=word) | ast.arg(arg=word) | ast.keyword(arg=str(word)):
@@ -422,7 +422,7 @@ def _is_docstring(statement: ast.stmt) -> bool:
 def _bound_names(statement: ast.stmt) -> list[str]:
     match statement:
         case ast.Assign(targets=targets) if all(isinstance(target, ast.Name) for target in targets):
-            return [target.id for target in targets if isinstance(target, ast.Name)]
+            return [target.id for target in only(ast.Name, targets)]
         case ast.AnnAssign(target=ast.Name(id=name)):
             return [name]
     return list(bound_names(statement))
@@ -529,7 +529,7 @@ _RELIEF = 0.8
 
 
 def _most_promising(risks: Mapping[Cut, float]) -> list[Cut]:
-    """Return the cuts with the largest expected result: their number times the chance that all hold."""
+    """Return the cuts with the largest expected result: their number times the chance that all succeed."""
     group: list[Cut] = []
     holds = 1.0
     best = 0.0

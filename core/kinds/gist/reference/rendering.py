@@ -6,10 +6,10 @@ import ast
 import builtins
 from collections.abc import Collection, Iterator
 
+from gistpoint.core.code.parsing import first_line
 from gistpoint.core.kinds.gist.lines import (
     bodies_in,
     dedented,
-    first_line,
     import_texts,
     last_line,
 )
@@ -366,7 +366,7 @@ def _is_alone(unit: Unit, statement: ast.stmt) -> bool:
 
 
 def _is_dataclass(statement: ast.stmt) -> bool:
-    """Whether a statement is a data class, which finds its annotations by the module's name."""
+    """Whether a statement defines a data class, whose annotations are looked up by the module's name."""
     if not isinstance(statement, ast.ClassDef):
         return False
     return any("dataclass" in ast.unparse(decorator) for decorator in statement.decorator_list)

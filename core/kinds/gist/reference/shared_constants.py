@@ -6,10 +6,11 @@ import ast
 import builtins
 from collections.abc import Callable, Iterable
 
+from gistpoint.core.code.nodes import inside
 from gistpoint.core.kinds.gist.reference.modules import ModuleCode, Unit
 
 _SHARED_CALLS = frozenset({"TypeVar", "ParamSpec", "compile", "getLogger", "frozenset"})
-"""Calls that make equal objects from equal arguments; each call of `object` makes another one."""
+"""Calls that make equal objects from equal arguments; `object` is not one of them."""
 _CHANGEABLE = (
     *(ast.Dict, ast.List, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp),
     *(ast.Lambda, ast.Subscript, ast.NamedExpr),
@@ -63,7 +64,7 @@ def _is_constant(value: ast.expr | None) -> bool:
 
 
 def _names(value: ast.expr) -> list[str]:
-    return sorted({node.id for node in ast.walk(value) if isinstance(node, ast.Name)})
+    return sorted({node.id for node in inside(ast.Name, value)})
 
 
 def _meaning_of(name: str, module: ModuleCode, meaning: Callable[[str, str], str], keeps_names: bool) -> str:

@@ -237,7 +237,7 @@ def _at(values: Sequence[float | None], index: int) -> float | None:
 
 
 def _whiskers(value: float, low: float | None, high: float | None) -> Any:
-    """Return the lengths of the whiskers in the form of matplotlib; None if there is no finite interval."""
+    """Return the lengths of the whiskers as matplotlib expects them; None if no interval is finite."""
     if low is None or high is None:
         return None
     if not math.isfinite(low) or not math.isfinite(high):
@@ -251,7 +251,7 @@ class _Drawing:
     def __init__(
         self, figure: Figure, plot: Plot, look: Look, numbers: dict[str, int], axes: Any = None
     ) -> None:
-        """`numbers` are those of the styles of the series; without `axes`, the plot makes new ones."""
+        """`numbers` are the style numbers of the series; if `axes` is None, the plot makes new axes."""
         self._figure, self._plot, self._look, self._numbers = figure, plot, look, numbers
         self._scale = look.scale
         self._lone = {label for label in lone_labels(plot) if label in numbers}
@@ -336,7 +336,7 @@ class _Drawing:
 
         Series without a value take up no space in a group.
         """
-        axes, labels, lying = self.axes, _labels_of(bars), _sideways(bars, self._look)
+        axes, labels, horizontal = self.axes, _labels_of(bars), _sideways(bars, self._look)
         groups = {
             label: [drawn for drawn in (_bar(mark, label) for mark in bars) if drawn] for label in labels
         }
@@ -345,36 +345,36 @@ class _Drawing:
         named = {mark.series for mark in bars} if len(bars) == 1 else set[str]()
         for place, (label, group) in enumerate(groups.items()):
             if not group:
-                self._no_data(place, lying=lying)
+                self._no_data(place, horizontal=horizontal)
             for number, (mark, value, error) in enumerate(group):
                 at = place + (number - (len(group) - 1) / 2) * breadth
                 style = label if label in self._lone else mark.series
                 options = self._bar_options(style, is_named=mark.series in named)
                 named.add(mark.series)
-                if lying:
+                if horizontal:
                     axes.barh(at, value, breadth * 0.94, xerr=error, **options)
                 else:
                     axes.bar(at, value, breadth * 0.94, yerr=error, **options)
-        self._name_bars(labels, lying=lying)
-        return lying
+        self._name_bars(labels, horizontal=horizontal)
+        return horizontal
 
-    def _name_bars(self, labels: Sequence[str], *, lying: bool) -> None:
-        """Name the groups of bars, which are horizontal if `lying`."""
+    def _name_bars(self, labels: Sequence[str], *, horizontal: bool) -> None:
+        """Name the groups of bars: below the axis, or next to it if the bars are `horizontal`."""
         axes = self.axes
-        width = _LABEL if lying else max(8, 7 * _SHARED // max(1, len(labels)))
-        (axes.set_yticks if lying else axes.set_xticks)(
+        width = _LABEL if horizontal else max(8, 7 * _SHARED // max(1, len(labels)))
+        (axes.set_yticks if horizontal else axes.set_xticks)(
             range(len(labels)), [self._fit(label, width) for label in labels]
         )
-        axes.tick_params(axis="y" if lying else "x", length=0)
-        if lying:
+        axes.tick_params(axis="y" if horizontal else "x", length=0)
+        if horizontal:
             axes.set_ylim(len(labels) - 0.5, -0.5)
         else:
             axes.set_xlim(-0.5, len(labels) - 0.5)
 
-    def _no_data(self, place: int, *, lying: bool) -> None:
-        """Write `no data` in the place of a group of bars, which are horizontal if `lying`."""
-        where = (0.0, place) if lying else (place, 0.0)
-        side = {"ha": "left", "va": "center"} if lying else {"ha": "center", "va": "bottom"}
+    def _no_data(self, place: int, *, horizontal: bool) -> None:
+        """Write `no data` in the place of a group of bars, which may be `horizontal`."""
+        where = (0.0, place) if horizontal else (place, 0.0)
+        side = {"ha": "left", "va": "center"} if horizontal else {"ha": "center", "va": "bottom"}
         self.axes.annotate("no data", where, fontsize=8 * self._scale, color="#555555", **side)
 
     def _bar_options(self, series: str, *, is_named: bool) -> dict[str, Any]:

@@ -209,9 +209,7 @@ class _ReportPage:
         if findings.not_estimated:
             items = "".join(f"<li>{_line(words)}</li>" for words in shortfall_words(findings.not_estimated))
             yield f'<div class="box"><strong>Not estimated</strong><ul>{items}</ul></div>\n'
-        if findings.numbers and not findings.tables:
-            yield self._table(_of_numbers(findings), findings)
-        for table in findings.tables:
+        for table in findings.printed_tables:
             yield self._table(table, findings)
         for plot in findings.plots:
             yield self._figure(plot, findings)
@@ -305,16 +303,11 @@ def _note(note: str) -> str:
     return _line(in_words(note))
 
 
-def _of_numbers(findings: Findings) -> FindingsTable:
-    """Return a table of an analysis's numbers, for an analysis without tables."""
-    return FindingsTable("Estimates", ("key", "estimate"), tuple(findings.numbers.items()))
-
-
 class _Rows:
     """Builds the rows of a table.
 
-    Notes on numbers become footnotes. A number that is based on other attempts than its row shows its own
-    extent.
+    Notes on numbers become footnotes. A number shows its own extent if it is based on different attempts from
+    its row.
     """
 
     def __init__(self, extent: Extent) -> None:

@@ -23,7 +23,7 @@ _PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "lifelines", "matplotlib
 
 @dataclass(frozen=True)
 class StudyReport:
-    """The content of the page, of `results.json` and of the text of the methods."""
+    """The content of the page, of `results.json` and of the methods text."""
 
     data: StudyData
     ran: tuple[RanAnalysis, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
@@ -16,8 +17,9 @@ SCHEMA = "gistpoint.study-results/1"
 def results(report: StudyReport) -> dict[str, Any]:
     """Return a report as JSON values: its facts, numbers, tables, plots, notes and checklist.
 
-    The key of a number is the analysis's id and the number's own key, such as `bp-2/people/remove/all`.
-    Values have full precision; infinite ones and NaN are null.
+    The key of a number is the analysis's id and the number's own key, such as `bp-2/people/remove/all`. Under
+    `cells`, every number of a table has a key too. Values have full precision; infinite ones and NaN are
+    null.
     """
     return {
         "study": report.data.study.id,
@@ -25,6 +27,7 @@ def results(report: StudyReport) -> dict[str, Any]:
         "primary": PRIMARY,
         "facts": dict(report.facts),
         "numbers": {key: number for one in report.ran for key, number in numbers_of(one).items()},
+        "cells": {key: value for one in report.ran for key, value in cells_of(one).items()},
         "analyses": [_analysis(one) for one in report.ran],
         "checklist": [
             {
@@ -42,6 +45,25 @@ def results(report: StudyReport) -> dict[str, Any]:
 def numbers_of(ran: RanAnalysis) -> dict[str, Any]:
     """Return an analysis's numbers by their full keys."""
     return {f"{ran.analysis.id}/{key}": _number(number) for key, number in ran.findings.numbers.items()}
+
+
+def cells_of(ran: RanAnalysis) -> dict[str, Any]:
+    """Return the numbers in the cells of an analysis's tables, by table, words of the row, and column.
+
+    A key is, for example, `bp-4/Metric x mode/people/code_lines x discovery/remove/p (Wald)`. If several rows
+    of a table have the same words, the row's number, counted from 1, follows them.
+    """
+    found: dict[str, Any] = {}
+    for table in ran.findings.tables:
+        names = ["/".join(cell for cell in row if isinstance(cell, str) and cell) for row in table.rows]
+        times = Counter(names)
+        for place, (name, row) in enumerate(zip(names, table.rows, strict=True), 1):
+            words = [ran.analysis.id, table.title, name, str(place) if times[name] > 1 or not name else ""]
+            start = "/".join(filter(None, words))
+            for column, cell in zip(table.columns, row, strict=True):
+                if isinstance(cell, Number | float | int):
+                    found[f"{start}/{column}"] = _cell(cell)
+    return found
 
 
 def _analysis(ran: RanAnalysis) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""The looks of figures: sizes, fonts, and the colour, marker and hatch of each series.
+"""The look of figures: sizes, fonts, and the colour, marker and hatch of each series.
 
 A solver has one style in all figures of a study. The colours are those of Okabe and Ito (2008), which people
 with any common kind of colour blindness can distinguish; hatches and markers distinguish series in grey.
-Series that are no solver, such as "found" and "solved", are grey in the figures of a study, so that no
+Series that are not solvers, such as "found" and "solved", are grey in the figures of a study, so that no
 solver's colour has two meanings (decision 193).
 """
 
@@ -19,12 +19,12 @@ from gistpoint.core.study.data import StudyData
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 GREYS = ("#8C8C8C", "#5A5A5A", "#A9A9A9", "#6E6E6E")
-"""The colours of series that are no solver. Whiskers, which are black, can be seen on each."""
+"""The colours of series that are not solvers. Whiskers, which are black, can be seen on each."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 RED = "#B00020"
 _NO_SOLVER = 1024
-"""The number of the first style of series that are no solver; its shapes are the first ones."""
+"""The number of the first style for series that are not solvers; its shapes are the first ones."""
 _SETTINGS: Mapping[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "gistpoint",
@@ -48,7 +48,7 @@ def shape_of(shapes: tuple[str, ...], number: int) -> str:
 
 
 def colour_of(number: int) -> str:
-    """Return the colour of the style with this number: a grey for a series that is no solver."""
+    """Return the colour of the style with this number: a grey for a series that is not a solver."""
     colours = GREYS if number >= _NO_SOLVER else COLOURS
     return colours[number % len(colours)]
 

@@ -197,6 +197,22 @@ def test_agreement_of_two_reviewers() -> None:
     assert run("agreement", study_data(rows)).empty
 
 
+def test_rejecting_only_the_pass_is_no_exclusion_for_kappa() -> None:
+    """Nine agree; where one excludes, the other rejects the pass: no agreement, in three categories."""
+    rows = [attempt_row(f"P{n % 4}", f"t{n % 6}", attempt=f"a{n}") for n in range(12)]
+    kinds = (ReviewDecision.ACCEPT, ReviewDecision.REJECT_PASS, ReviewDecision.EXCLUDE)
+    first = [kinds[n % 3] for n in range(12)]
+    second = [kinds[1] if n in (2, 5, 8) else one for n, one in enumerate(first)]
+    decisions = [
+        ReviewerDecision(f"a{n}", name, one)
+        for name, made in (("anna", first), ("bert", second))
+        for n, one in enumerate(made)
+    ]
+    number = run("agreement", study_data(rows, decisions=decisions)).numbers["R1 and R2"]
+    expected = (4 * 4 + 4 * 7 + 4 * 1) / 144
+    assert number.value == pytest.approx((9 / 12 - expected) / (1 - expected))
+
+
 # Beyond the tests
 
 

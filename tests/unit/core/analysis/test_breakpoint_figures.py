@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, pearsonr
+from scipy.stats import t as student
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from study_rows import attempt_row, declared, study_data
@@ -109,7 +110,7 @@ def test_a_curve_falls_with_difficulty_and_lies_in_its_band() -> None:
 
 def test_resamples_are_fitted_as_one_by_one_and_those_that_do_not_settle_are_counted() -> None:
     draw = np.random.default_rng(5)
-    z = draw.normal(size=40)
+    z = np.sort(draw.normal(size=40))
     y = (draw.random(40) < 1 / (1 + np.exp(z))).astype(float)
     drawn, failed = resampled(z, y, 3, np.linspace(-3, 3, 25))
     assert len(drawn) + failed == 1000
@@ -122,6 +123,18 @@ def test_resamples_are_fitted_as_one_by_one_and_those_that_do_not_settle_are_cou
     assert drawn[0][12] == pytest.approx(single.coefficients[0], abs=1e-6)
     separated, lost = resampled(np.arange(10.0), (np.arange(10) > 4).astype(float), 1, np.linspace(-3, 3, 25))
     assert (len(separated), lost) == (0, 1000)
+
+
+def test_resamples_of_equal_metrics_are_those_of_attempts_one_by_one() -> None:
+    draw = np.random.default_rng(4)
+    z, y = np.repeat(draw.normal(size=12), 5), (draw.random(60) < 0.4).astype(float)
+    order = np.lexsort((y, z))
+    z, y = z[order], y[order]
+    distinct = z + 1e-13 * np.arange(60)
+    places = np.linspace(-2, 2, 5)
+    (grouped, lost), (single, lost_alone) = (resampled(one, y, 3, places) for one in (z, distinct))
+    assert lost == lost_alone
+    assert grouped == pytest.approx(single, rel=1e-9, abs=1e-9)
 
 
 def budgeted(**by_budget: tuple[int, int]) -> Any:
@@ -335,6 +348,31 @@ def test_correlations_by_hand_and_by_scipy() -> None:
 
 def test_gistifys_correlation_of_ten_means() -> None:
     assert pearson_p(0.76, 10) == pytest.approx(0.0107, abs=5e-5)
+
+
+def test_each_metric_is_correlated_over_the_tasks_that_have_it() -> None:
+    """The correlations of all metrics come from one set of refits, or several if metrics lack some tasks."""
+    rows, metrics = graded(40, slope=-3.0)
+    for place, values in enumerate(metrics.values()):
+        values |= {"constant": 1.0, "fifths": float(place % 5)} | ({"late": 1.5 * place} if place > 2 else {})
+    found = run("bp-12", study_data(rows, metrics=metrics)).numbers
+    start = "model-x/remove/solved/" if "model-x/remove/solved/fifths" in found else "models/remove/solved/"
+    assert f"{start}constant" not in found
+    solved = {row.task: float(row.solved) for row in rows}
+    for metric, count in {"fifths": 40, "late": 37}.items():
+        tasks = [task for task in solved if metric in metrics[task]]
+
+        def artanh(left_out: str = "", metric: str = metric, tasks: list[str] = tasks) -> float:
+            kept = [task for task in tasks if task != left_out]
+            r = pearsonr([metrics[task][metric] for task in kept], [solved[task] for task in kept])
+            return float(np.arctanh(r.statistic))
+
+        number, middle = found[f"{start}{metric}"], artanh()
+        variance = (count - 1) / count * sum((artanh(task) - middle) ** 2 for task in tasks)
+        half = float(student.ppf(0.975, count - 1)) * variance**0.5
+        assert number.tasks == count
+        assert number.value == pytest.approx(np.tanh(middle))
+        assert (number.low, number.high) == pytest.approx(tuple(np.tanh([middle - half, middle + half])))
 
 
 def test_metrics_correlate_with_success_and_time_over_tasks() -> None:

@@ -13,6 +13,7 @@ from study_rows import World, attempt_row, declared, study_data
 
 from gistpoint.core.analysis.catalogue import analysis
 from gistpoint.core.analysis.censored import fit_censored
+from gistpoint.core.analysis.censored_refits import CensoredRows
 from gistpoint.core.analysis.findings import Findings
 from gistpoint.core.analysis.timeratios import condition_ratio, people, regress_times, solved_only
 from gistpoint.core.study.data import StudyData
@@ -216,3 +217,35 @@ def test_tasks_that_tell_nothing_are_left_out() -> None:
     one = regress_times("r", known, {"c": columns})
     other = regress_times("r", lone, {"c": [*columns, 1.0, 0.0, 1.0]})
     assert one.ratio("c") == other.ratio("c")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("cap", [20.0, 60.0])
+def test_a_batch_of_refits_equals_single_fits(cap: float) -> None:
+    draw = np.random.default_rng(9)
+    constants = np.repeat(np.arange(8), 12)
+    x = np.column_stack([draw.normal(size=96), draw.random(96) < 0.5])
+    true = 3 + draw.normal(0, 0.6, 8)[constants] + x @ [0.4, -0.3] + draw.normal(0, 0.8, 96)
+    y, solved = np.minimum(true, log(cap)), true <= log(cap)
+
+    def columns(kept: np.ndarray) -> np.ndarray:
+        present = np.unique(constants[kept])
+        return np.column_stack([x[kept], constants[kept][:, None] == present]).astype(float)
+
+    whole = fit_censored(columns(np.ones(96, dtype=bool)), y, solved)
+    assert whole is not None
+    kept = draw.random((30, 96)) < 0.8
+    kept[-5] &= constants != 3
+    kept[-4] &= ~solved  # nothing is solved
+    kept[-3] = np.arange(96) < 3  # fewer rows than columns
+    kept[-2] &= x[:, 1] == 0  # a column is 0
+    kept[-1] &= solved | (x[:, 1] == 0) | (constants < 2)
+    data = CensoredRows(x.astype(float), y, solved, constants)
+    refits = data.refits(kept, whole.coefficients[:2], whole.coefficients[2:], whole.sigma)
+    for chosen, refit in zip(kept, refits, strict=True):
+        alone = fit_censored(columns(chosen), y[chosen], solved[chosen])
+        if alone is None:
+            assert np.isnan(refit).all()
+        else:
+            assert refit == pytest.approx(alone.coefficients[:2], rel=1e-7, abs=1e-8)
+    assert np.isfinite(refits[:-4]).mean() > 0.9
+    assert np.isnan(refits[-4:-1]).all()

@@ -18,6 +18,7 @@ from gistpoint.core.analysis.firth import (
     null_from_fit,
     null_log_likelihood,
     penalised_ratio,
+    refit_logit,
 )
 from gistpoint.core.analysis.regression import likelihood_ratio_p
 
@@ -146,3 +147,27 @@ def test_a_fit_does_not_depend_on_where_it_starts(firth: bool) -> None:
     assert warm is not None
     assert warm.coefficients == pytest.approx(cold.coefficients, abs=1e-7)
     assert warm.log_likelihood == pytest.approx(cold.log_likelihood)
+
+
+@pytest.mark.parametrize("firth", [False, True])
+def test_a_batch_of_refits_equals_single_fits(firth: bool) -> None:
+    """The rows repeat, as those of attempts at the same task do; the last subsets have no estimate."""
+    x, y = drawn(11, 24, -0.8, 0.5)
+    x, y = np.repeat(x, 4, axis=0), np.tile(y, 4)
+    x = np.column_stack([x, np.arange(len(y)) < 20])
+    whole = fit_logit(x, y, firth=firth)
+    assert whole is not None
+    draw = np.random.default_rng(12)
+    kept = draw.random((40, len(y))) < 0.8
+    kept[-3] = np.arange(len(y)) >= 20  # the last column is 0
+    kept[-2] = np.arange(len(y)) < 3  # fewer rows than columns
+    kept[-1] = (y == 1) | (np.arange(len(y)) == 70)
+    refits = refit_logit(whole, x, y, kept)
+    for chosen, refit in zip(kept, refits, strict=True):
+        alone = fit_logit(x[chosen], y[chosen], firth=firth, start=whole.coefficients)
+        if alone is None or not alone.converged:
+            assert np.isnan(refit).all()
+        else:
+            assert refit == pytest.approx(alone.coefficients, rel=1e-9)
+    assert np.isnan(refits[-3:-1]).all()
+    assert np.isnan(refits[-1]).all() != firth

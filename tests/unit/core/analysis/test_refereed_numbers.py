@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import exp, isfinite
+from math import exp, isfinite, log
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from study_rows import World, attempt_row, declared, study_data
@@ -12,20 +13,38 @@ from study_rows import World, attempt_row, declared, study_data
 from gistpoint.core.analysis.budgets import success_by_submission
 from gistpoint.core.analysis.correlations import metric_correlations
 from gistpoint.core.analysis.corruptions import corruptions
+from gistpoint.core.analysis.cox import proportional_hazards
+from gistpoint.core.analysis.difficulty import difficulty
 from gistpoint.core.analysis.difficulty_curves import solver_curves
 from gistpoint.core.analysis.findings import Number
 from gistpoint.core.analysis.flow import participant_flow
 from gistpoint.core.analysis.gist_arms import test_score_and_fidelity as score_and_fidelity
+from gistpoint.core.analysis.gist_difficulty import by_calls
 from gistpoint.core.analysis.gist_quality import tests_kept as kept_tests
+from gistpoint.core.analysis.hard_set import hard_tasks
 from gistpoint.core.analysis.horizon import horizons
-from gistpoint.core.analysis.primary import sensitivity
+from gistpoint.core.analysis.order import effects_of_order
+from gistpoint.core.analysis.primary import primary_findings, sensitivity
 from gistpoint.core.analysis.rates import solve_rates
+from gistpoint.core.analysis.samples import standard_scores
+from gistpoint.core.analysis.survival import curves
 from gistpoint.core.analysis.tasktimes import times_of_tasks
 from gistpoint.core.analysis.timeratios import time_ratios
-from gistpoint.core.analysis.tool_use import calls_by_tool
+from gistpoint.core.analysis.tool_use import (
+    calls_by_tool,
+    information_and_submissions,
+    kinds_of_calls,
+)
 from gistpoint.core.analysis.versus import people_and_models
 from gistpoint.core.study.data import StudyData
-from gistpoint.core.study.declaration import Condition, Quality, StudyTask, Training
+from gistpoint.core.study.declaration import (
+    Condition,
+    PrimaryOutcome,
+    Protocol,
+    Quality,
+    StudyTask,
+    Training,
+)
 from gistpoint.core.study.rows import AttemptRow, CallRow, FlagRow, SubmissionRow
 
 
@@ -195,3 +214,99 @@ def test_a_regression_says_how_giving_up_counts() -> None:
     assert not time_ratios(study_data(rows, study=study)).notes
     given_up = [row if row.solved else replace(row, end="gave_up", censored="competing") for row in rows]
     assert "Giving up counts" in time_ratios(study_data(given_up, study=study)).notes[0]
+
+
+def test_no_number_of_a_metric_uses_training_tasks() -> None:
+    study = declared(training=Training(tasks=("practice",)))
+    rows, metrics = World(people=6, tasks=12, metric_slope=0.5).rows(2)
+    practice = attempt_row("P01", "practice", counted=False, exclusion="role_training")
+    odd = {"practice": {"code_lines": 9_999.0}}
+    with_training = study_data([*rows, practice], study=study, metrics=metrics | odd)
+    without = study_data(rows, study=study, metrics=metrics)
+    assert standard_scores(with_training, "code_lines") == standard_scores(without, "code_lines")
+    analyses = (metric_correlations, solver_curves, difficulty, hard_tasks, by_calls)
+    for one in analyses:
+        assert one(with_training) == one(without), one.__name__
+
+
+def test_one_standard_deviation_is_the_same_in_times_and_shares() -> None:
+    rows, metrics = World(people=8, tasks=10, metric_slope=0.5).rows(4)
+    unattempted = attempt_row("P01", "far", counted=False, exclusion="fast")
+    data = study_data([*rows, unattempted], metrics=metrics | {"far": {"code_lines": 900.0}})
+    found = time_ratios(data)
+    scores = standard_scores(data, "code_lines")
+    assert len(scores.scores) == 11
+    assert f"Unit: {scores.words}." in found.notes
+    # The same effect per line, times the standard deviation of all tasks instead of the attempted ones.
+    own = time_ratios(study_data(rows, metrics=metrics))
+    per_line = (
+        log(own.numbers["code_lines"].value or 0)
+        / standard_scores(study_data(rows, metrics=metrics), "code_lines").sd
+    )
+    assert log(found.numbers["code_lines"].value or 0) == pytest.approx(per_line * scores.sd, rel=1e-3)
+
+
+def test_equal_times_give_no_ratio_and_say_so() -> None:
+    rows, _ = World(people=8, tasks=14, per_person=10, cap=30.0, assisted=True, give_up=0.3).rows(1)
+    equal = [replace(row, primary_s=600.0) for row in rows]
+    study = declared(
+        condition=(Condition(id="alone"), Condition(id="assisted")),
+        protocol=Protocol(primary=PrimaryOutcome.TIME_RATIO, primary_contrast=("assisted", "alone")),
+    )
+    for one in (time_ratios, primary_findings, sensitivity, effects_of_order):
+        found = one(study_data(equal, study=study))
+        assert found.not_estimated, one
+        cells = [cell for table in found.tables for row in table.rows for cell in row]
+        assert not [
+            cell for cell in cells if isinstance(cell, Number) and cell.value is None and not cell.note
+        ]
+        assert all(isfinite(end) for end in bounds(found.numbers.values()))
+
+
+def test_attempts_without_a_time_are_told_where_times_are_printed() -> None:
+    rows, metrics = World(people=8, tasks=10, metric_slope=0.5, assisted=True).rows(4)
+    without = [replace(row, primary_s=None) if place < 2 else row for place, row in enumerate(rows)]
+    study = declared(condition=(Condition(id="alone"), Condition(id="assisted")))
+    said = "Without a time, and so in no number of times: 2 counted attempts."
+    for one in (time_ratios, times_of_tasks, curves, proportional_hazards, effects_of_order):
+        assert said in one(study_data(without, study=study, metrics=metrics)).notes
+        complete = one(study_data(rows, study=study, metrics=metrics))
+        assert not any("Without a time" in note for note in complete.notes)
+
+
+def test_a_slope_of_nothing_but_rounding_errors_has_no_interval() -> None:
+    """Where one model solves what the other does not, the slope of both is 0, whatever is left out."""
+    rows, metrics = World(people=1, tasks=14, model_rate=0.5, metric_slope=0.5).rows(1)
+    first = [row for row in rows if row.solver]
+    again = [replace(row, solver="y", attempt=f"y{row.task}", solved=not row.solved) for row in first]
+    both = {
+        task: {**one, "harmonic_out": float(place % 5)} for place, (task, one) in enumerate(metrics.items())
+    }
+    found = difficulty(study_data([*first, *again], metrics=both))
+    assert found.tables[0].columns[6] == "p (jackknife)"
+    assert found.tables[0].rows[0][6] is None
+    number = found.numbers["models/remove/code_lines/code_lines"]
+    assert number.value == pytest.approx(0, abs=1e-12)
+    assert (number.low, number.high, number.note) == (None, None, "no interval: nothing varies")
+
+
+def test_runs_whose_files_record_no_call_are_no_zeros() -> None:
+    call = CallRow(number=1, tool="read_file", kind="view")
+    people = [attempt_row(f"P{n % 3}", f"t{n}", calls=(call,) * (n % 2), submissions=1) for n in range(6)]
+    runs = [
+        attempt_row(task=f"t{n}", solver="m", verdict_from="recorded", calls=calls, submissions=2)
+        for n, calls in enumerate([(call, call)] * 3 + [()] * 3)
+    ]
+    data = study_data(people + runs)
+    found = information_and_submissions(data)
+    # A person without a call made none; nobody knows of a file that records none.
+    assert found.numbers["people/remove/information"].value == 0.5
+    numbers = [found.numbers[f"m/remove/{name}"] for name in ("information", "submissions")]
+    assert [(number.value, number.rows) for number in numbers] == [(2.0, 3), (2.0, 3)]
+    left_out = "Left out, because their files record no call: m, remove: 3 of 6."
+    assert left_out in found.notes
+    tools = calls_by_tool(data)
+    assert tools.numbers["m/remove/read_file"].value == 2.0
+    assert left_out in tools.notes
+    gists = [msgspec.structs.replace(row, mode="gist", measures={"fidelity": 1.0}) for row in runs]
+    assert kinds_of_calls(study_data(gists)).numbers["m/calls"].value == 2.0

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
+from random import Random
 from types import ModuleType
 
+import msgspec
+import numpy as np
 import pytest
-from study_rows import World, study_data
+from study_rows import World, attempt_row, study_data
 
 from gistpoint.core.analysis.catalogue import analyses
+from gistpoint.core.analysis.difficulty_curves import resampled
 from gistpoint.core.analysis.findings import Findings, Number
+from gistpoint.core.analysis.horizon import Timed, bootstrap
 from gistpoint.core.analysis.running import PRIMARY, chosen, run_analyses
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.kinds.measures import Analysis
@@ -78,3 +84,39 @@ def test_analyses_are_chosen_by_id_in_the_order_of_the_catalogue(made: dict[str,
 
 def test_the_confirmatory_analysis_is_one_of_the_catalogue() -> None:
     assert PRIMARY in {known.id for known in analyses()}
+
+
+def test_no_number_depends_on_the_order_of_the_rows() -> None:
+    world = World(
+        people=10, tasks=14, per_person=12, cap=25.0, assisted=True, metric_slope=0.5, model_rate=0.5
+    )
+    rows, metrics = world.rows(3)
+    repeats = [attempt_row(task=row.task, solver="model-x", attempt=f"again-{row.task}", solved=place % 3 > 0)
+               for place, row in enumerate(rows) if row.solver]  # fmt: skip
+    data = study_data([*rows, *repeats], metrics=metrics)
+    known = [one for one in analyses() if one.id != "time-mixed"]
+    found = run_analyses(data, known)
+    assert {"bp-5", "horizon"} <= {ran.analysis.id for ran in found if ran.findings.numbers}
+    for seed in range(2):
+        mixed = list(data.rows)
+        Random(seed).shuffle(mixed)
+        again = run_analyses(replace(data, rows=tuple(mixed)), known)
+        # Text rather than values: NaN is not equal to itself.
+        assert [repr(ran) for ran in again] == [repr(ran) for ran in found]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_bootstrap_does_not_depend_on_names_or_places(seed: int) -> None:
+    rows = [
+        attempt_row(task=f"t{n % 10}", solver="m", attempt=f"a{n}", solved=n % 3 > 0, source=f"lib{n % 4}")
+        for n in range(30)
+    ]
+    renamed = [msgspec.structs.replace(row, attempt=f"b{-place:03}") for place, row in enumerate(rows)]
+    Random(seed).shuffle(renamed)
+    minutes = {f"t{n}": 2.0 + 3 * n for n in range(10)}
+    assert bootstrap(Timed.of(rows, minutes), 7, 50) == bootstrap(Timed.of(renamed, minutes), 7, 50)
+    z, y = np.array([minutes[row.task] for row in rows]), np.array([float(row.solved) for row in rows])
+    mixed = np.random.default_rng(seed).permutation(30)
+    one, other = (resampled(z[at], y[at], 7, np.array([-1.0, 1.0])) for at in (np.arange(30), mixed))
+    assert np.array_equal(one[0], other[0])
+    assert one[1] == other[1]

@@ -15,7 +15,7 @@ from study_rows import World, attempt_row, declared, study_data
 from gistpoint.core.analysis.catalogue import analysis
 from gistpoint.core.analysis.findings import Findings, Number, Shortfall
 from gistpoint.core.analysis.pooling import groups
-from gistpoint.core.analysis.primary import primary, reasons_of, variants
+from gistpoint.core.analysis.primary import Extremes, primary, reasons_of, variants
 from gistpoint.core.analysis.task_means import holm
 from gistpoint.core.analysis.versus import (
     TaskDifference,
@@ -308,6 +308,49 @@ def test_of_all_estimates_without_a_person_the_least_and_the_greatest_are_told_w
     assert None not in (whole[0].low, whole[-1].low)
 
 
+@pytest.mark.parametrize(
+    ("outcome", "contrast"),
+    [
+        (PrimaryOutcome.SOLVE_RATE, ("assisted", "alone")),
+        (PrimaryOutcome.TIME_RATIO, ()),
+        (PrimaryOutcome.TIME_TO_SOLVE, ()),
+    ],
+)
+def test_the_extremes_among_many_people_are_those_of_all_estimates(
+    outcome: PrimaryOutcome, contrast: tuple[str, ...]
+) -> None:
+    study = of_primary(outcome, *contrast, conditions=("alone", "assisted"))
+    data = World(people=18, tasks=8, assisted=True).data(5, study=study)
+    kept = [
+        replace(data, rows=tuple(row for row in data.rows if row.participant != one))
+        for one in {row.participant for row in data.rows}
+    ]
+    values = [number.value for one in kept if isinstance(number := primary(one, interval=False), Number)]
+    found = run("sensitivity", data).numbers
+    ends = [found[f"without one person: {which}"].value for which in ("least", "greatest")]
+    assert ends == pytest.approx([min(filter(None, values)), max(filter(None, values))], rel=1e-12)
+
+
+def test_only_estimates_near_an_extreme_are_computed_again() -> None:
+    known = {f"P{n}": n / 100 for n in range(100)}
+    exact: dict[str, float | None] = {
+        code: value + 0.02 * (-1) ** int(code[1:]) for code, value in known.items()
+    }
+    exact |= {"unknown": 3.0, "P0": None}
+    tried = list[str]()
+
+    def estimate(code: str) -> float | None:
+        tried.append(code)
+        return exact[code]
+
+    search = Extremes(known, estimate)
+    found = search.found(exact)
+    values = [value for value in exact.values() if value is not None]
+    assert (min(found.values()), max(found.values())) == (min(values), max(values))
+    assert search.lost == 1
+    assert len(tried) == len(set(tried)) < 30
+
+
 def test_those_without_whom_there_is_no_estimate_are_counted() -> None:
     rows = [attempt_row(p, f"t{n}", solved=p != "D", minutes=5 + n) for p in "ABCD" for n in range(4)]
     found = run("sensitivity", study_data(rows, study=of_primary(PrimaryOutcome.TIME_TO_SOLVE))).numbers
@@ -325,7 +368,9 @@ def test_a_rejected_pass_is_no_reason_of_an_exclusion(rejections: int, *, of_pas
     rows = [attempt_row(p, f"t{n}", n % 2 == 0) for p in "ABCD" for n in range(4)]
     rows += [attempt_row("E", "t0", **flagged), attempt_row("F", "t0", **other)]
     decisions = tuple(
-        ReviewerDecision("E-t0-alone", f"R{n}", ReviewDecision.EXCLUDE, of_pass=of_pass)
+        ReviewerDecision(
+            "E-t0-alone", f"R{n}", ReviewDecision.REJECT_PASS if of_pass else ReviewDecision.EXCLUDE
+        )
         for n in range(rejections)
     )
     study = declared(quality=Quality(exclude_on=("exposed", "fast")))

@@ -11,6 +11,7 @@ from builders import CHECKS, REPAIR, build_task
 from fakes import FakeClock, FakeRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_trees import tree_of
 
 from gistpoint.core.assist.context import (
     MOST_CHARACTERS,
@@ -20,7 +21,7 @@ from gistpoint.core.assist.context import (
     wrong_contexts,
 )
 from gistpoint.core.assist.exchange import CANCELLED, Assistant
-from gistpoint.core.assist.making_help import make_help
+from gistpoint.core.assist.making_help import leaked_line, make_help
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Usage
@@ -28,7 +29,7 @@ from gistpoint.core.errors import AttemptError, CancelledError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.study.declaration import ChatSettings
-from gistpoint.core.tasks.model import Failure, Mode
+from gistpoint.core.tasks.model import Answer, Failure, Mode, Target
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, read_journal
 
 NAME = "shop/prices.py::discount"
@@ -184,3 +185,12 @@ def test_a_failing_doctest_makes_no_help_and_leaves_the_other_tests(id: str, tmp
     found = make_help(replace(task, brief=brief), read_answer(task), cast(Any, None), lambda: 0.0)
     assert found.text == ""
     assert found.reason.startswith(id)
+
+
+def test_a_line_of_the_corrupted_tree_is_no_leak_in_any_encoding(tmp_path: Path) -> None:
+    code = "# coding: latin-1\ndef f():\n    größe = 1\n    return größe\n"
+    tree = tree_of({"shop.py": code.encode("latin-1")}, tmp_path)
+    target = Target("shop.py", "f", "def f():\n    größe = 1\n    return größe + 1", "")
+    answer = Answer((target,), ())
+    assert leaked_line("größe = 1", tree, answer) == ""
+    assert leaked_line("return größe + 1", tree, answer) == "return größe + 1"

@@ -9,9 +9,10 @@ from fakes import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.attempts.clock import ACTIVE, ClockActivity, SystemTime
+from gistpoint.core.attempts.clock import ACTIVE, ClockActivity
 from gistpoint.core.attempts.events import JournalEvent, Pane, event_data
 from gistpoint.core.attempts.state import AttemptState, advance, fold
+from gistpoint.core.machine_time import SystemTime
 
 
 class Tape:

@@ -25,6 +25,33 @@ CASES = {
     "module code": ("def f(): ...\nf()", {"<module> > f"}),
     "recursion": ("def f(n): return f(n - 1)", {"f > f"}),
     "an alias": ("def f(): ...\nh = f\ndef g(): h()", {"g > f"}),
+    "the last of two functions is called from elsewhere": (
+        "def f(): ...\ndef f(): ...\nif x:\n    def g(): f()\nelse:\n    def g(): f()\ndef h(): g()",
+        {"g > f#2", "g#2 > f#2", "h > g", "h > g#2"},
+    ),
+    "a function that its decorated form replaces": (
+        "def d(h): return h\ndef f(): ...\nf = d(f)\ndef g(): f()",
+        {"<module> > d", "g > f"},
+    ),
+    "an earlier function that its successor calls": (
+        "def f(): ...\n_f = f\ndef f(): _f()\ndef g(): f()",
+        {"f#2 > f", "g > f#2"},
+    ),
+    "a function of an old Python": (
+        "import sys\nif sys.version_info[0] < 3:\n    def f(): ...\nelse:\n    def f(): ...\n"
+        "if sys.version_info < (3, 0):\n    def g(): ...\nelif sys.version_info >= (3,):\n    def g(): ...\n"
+        "else:\n    def g(): ...\ndef h():\n    f()\n    g()",
+        {"h > f#2", "h > g#2"},
+    ),
+    "a function of some Pythons": (
+        "import sys\nif sys.version_info >= (3, 12):\n    def f(): ...\nelse:\n    def f(): ...\ndef g(): f()",
+        {"g > f", "g > f#2"},
+    ),
+    "a function for type checkers": (
+        "from typing import TYPE_CHECKING\nif not TYPE_CHECKING:\n    def f(): ...\n"
+        "else:\n    def f(): ...\n    class C:\n        def m(self): ...\ndef g(c: 'C'):\n    f()\n    c.m()",
+        {"g > f", "g > C.m"},
+    ),
     "a later assignment wins": ("def f(): ...\ndef g(): ...\nh = f\nh = g\nh()", {"<module> > g"}),
     "branches meet": (
         "def f(): ...\ndef g(): ...\ndef r(x):\n    h = f\n    if x:\n        h = g\n    h()",

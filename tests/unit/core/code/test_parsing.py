@@ -7,7 +7,20 @@ import warnings
 
 import pytest
 
-from gistpoint.core.code.parsing import compile_module, parse, parse_expression, undisturbed
+from gistpoint.core.code.parsing import (
+    CodeError,
+    Fault,
+    NestedTooDeeplyError,
+    compile_module,
+    compile_problem,
+    fault_in,
+    first_line,
+    parse,
+    parse_expression,
+    parse_module,
+    parsed_or_empty,
+    undisturbed,
+)
 from gistpoint.sandbox.environments.requirement import requirement_of
 
 DEEP = "[" * 30 + "1, 2" + "]" * 30
@@ -114,3 +127,47 @@ def test_warnings_are_not_shown_and_their_filters_stay():
         assert isinstance(parse("x = '\\d'").body[0], ast.Assign)
         compile_module("x is 1", "<test>")
         assert warnings.filters == before
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        "@d",
+        "@ (\n(d\n))",
+        "@(  # a @ b\n# @c\n  d\n)",
+        "@\\\n(\n\nd)",
+        "@(d\n)",
+        "@(\n'é@', d)[1]",
+        "@(\nd)\n@d",
+    ],
+)
+@pytest.mark.parametrize("header", ["def f(): pass", "class F:\n  x = y \\\n    @ z"])
+def test_a_definition_begins_with_the_at_sign_of_its_first_decorator(
+    decorator: str, header: str, end: str
+) -> None:
+    text = f"x = (y\n@ z)\n{decorator}\n{header}\n".replace("\n", end)
+    for source in (text, text.encode()):
+        assert first_line(parse(source).body[1]) == 3
+    assert first_line(parse("x = y @ z\n").body[0]) == 1
+
+
+NESTED = {
+    "signs": "-" * 9_000 + "1",
+    "attributes": "a" + ".b" * 30_000,
+    "a sum": "1" + "+1" * 30_000,
+    "calls": "f" + "()" * 30_000,
+}
+"""Expressions that make Python raise `RecursionError` or `MemoryError`, each by other means."""
+
+
+@pytest.mark.parametrize("text", NESTED.values(), ids=NESTED)
+@pytest.mark.parametrize("read", [parse, parse_expression, lambda text: compile_module(text, "m")])
+def test_code_that_is_nested_too_deeply_is_refused_like_any_other(read, text):
+    with pytest.raises(NestedTooDeeplyError, match="nested too deeply"):
+        read(text)
+    assert not parsed_or_empty(text).body
+    assert fault_in(text) == Fault("it is nested too deeply")
+    assert "nested too deeply" in str(compile_problem(text))
+    with pytest.raises(CodeError, match="nested too deeply"):
+        parse_module(text, "x.py")

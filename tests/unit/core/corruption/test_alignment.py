@@ -238,3 +238,9 @@ def test_a_text_of_several_lines_keeps_its_lines() -> None:
 def test_what_is_no_definition_is_refused() -> None:
     with pytest.raises(CodeError):
         changes_back(TODAY, "import os")
+
+
+def test_a_decorator_that_begins_on_a_line_of_its_own_goes_with_its_function() -> None:
+    today = "def f():\n    x = 1\n    @(\n        d\n    )\n    def g(): pass\n    return x\n"
+    changes = changes_back(today, "def f():\n    x = 1\n    return x\n")
+    assert with_changes(today, changes).rstrip() == "def f():\n    x = 1\n    return x"

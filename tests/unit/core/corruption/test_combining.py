@@ -300,17 +300,53 @@ def test_an_order_is_turned_round_only_if_it_is_known_to_be_total(name: str, tes
     assert bool([*rewrite(subject)]) is ORDERS[test]
 
 
-def test_a_name_of_a_builtin_that_means_something_else_is_not_known() -> None:
-    rewrite = dict(REWRITES)["turned if"]
-    body = "    if len(a) < 3:\n        b = 1\n    else:\n        b = 2\n    return b"
-    for head, scope in (
-        ("def f(a, len):\n", NamesInReach()),
-        ("def f(a):\n    len = a\n", NamesInReach()),
-        ("def f(a):\n", NamesInReach(functions={"len": 1})),
-    ):
-        subject = read_text(head + body, scope)
-        assert subject is not None
-        assert [*rewrite(subject)] == []
+BUILT_IN_NAMES = {
+    ("turned if", "len"): "if len(a) < 3:\n    b = 1\nelse:\n    b = 2\nreturn b",
+    ("any as a loop", "any"): "return any(x for x in a)",
+    ("any as a loop", "all"): "return all(x for x in a)",
+    ("comprehension as a loop", "set"): "return {x for x in a}",
+}
+"""Bodies that a rewrite takes apart only if a name means the built-in."""
+BUILT_IN = ["def f(a):\n    ...", "class b:\n    any = all = set = len = 1\n    def f(a):\n        ..."]
+"""Code with a function in which a name means the built-in; its body replaces the dots."""
+NOT_BUILT_IN = [
+    "def f(a, {0}):\n    ...",
+    "def f(a):\n    {0} = a\n    ...",
+    "def f(a):\n    from b import {0}\n    ...",
+    "def f(a):\n    def {0}(b): return b\n    ...",
+    "{0} = print\ndef f(a):\n    ...",
+    "from b import {0}\ndef f(a):\n    ...",
+    "if c:\n    import b as {0}\ndef f(a):\n    ...",
+    "from b import *\ndef f(a):\n    ...",
+    "class {0}: pass\ndef f(a):\n    ...",
+    "def g({0}):\n    def f(a):\n        ...",
+]
+"""Code with a function in which a name means, or may mean, something else."""
+
+
+@pytest.mark.parametrize(("name", "word"), BUILT_IN_NAMES)
+@pytest.mark.parametrize("source", BUILT_IN)
+def test_a_builtin_is_known_by_its_name(name: str, word: str, source: str) -> None:
+    assert is_rewritten(name, word, source)
+
+
+@pytest.mark.parametrize(("name", "word"), BUILT_IN_NAMES)
+@pytest.mark.parametrize("source", NOT_BUILT_IN)
+def test_a_name_of_a_builtin_that_means_something_else_is_not_known(
+    name: str, word: str, source: str
+) -> None:
+    assert not is_rewritten(name, word, source.format(word))
+
+
+def is_rewritten(name: str, word: str, source: str) -> bool:
+    """Return whether a rewrite changes the body about this word in a function `f`."""
+    before, margin = source.removesuffix("..."), " " * (len(source) - source.rindex("\n") - 4)
+    text = before + textwrap.indent(BUILT_IN_NAMES[name, word], margin).lstrip()
+    index = index_source("m.py", text.encode())
+    definition = index.find("f")
+    subject = read_text(definition.dedented, vocabulary_of([index]).scope(definition))
+    assert subject is not None
+    return bool([*dict(REWRITES)[name](subject)])
 
 
 @pytest.mark.parametrize(("name", "body"), UNEQUAL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -100,6 +100,30 @@ def test_a_feature_sees_the_change_that_it_is_for(
     scorer: GlanceScorer, name: str, old: str, new: str
 ) -> None:
     assert feature(scorer, name, old, new) > 0
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        lambda text: f"# coding: latin-1\n{text}".encode("latin-1"),
+        lambda text: b"\xef\xbb\xbf" + text.encode(),
+    ],
+)
+def test_the_library_is_read_in_its_encodings(encoded: Callable[[str], bytes], tmp_path: Path) -> None:
+    texts = {"shelf.py": MODULE.replace("least", "größe"), "base.py": "größe = größe + width\n" * 3}
+    target = Target(
+        "shelf.py",
+        "Shelf.widest_of_boxes",
+        METHOD.replace("least", "größe"),
+        METHOD.replace("least", "größe").replace("box.width < größe", "box.depth < größe"),
+    )
+    found = []
+    for name, files in (("plain", texts), ("encoded", {name: encoded(text) for name, text in texts.items()})):
+        (tmp_path / name).mkdir()
+        found.append(
+            GlanceScorer(tree_of(files, tmp_path / name), frozenset(), Eager()).features([target])[0]
+        )
+    assert found[1] == pytest.approx(found[0])
 
 
 def test_a_boundary_shows_in_no_feature_of_what_is_said(scorer: GlanceScorer) -> None:

@@ -80,7 +80,7 @@ def test_a_named_line_counts_only_if_it_was_changed() -> None:
 def test_an_answer_is_found_in_whatever_stands_around_it(reply: str, named: Named | None) -> None:
     reading = packet(4).reading(reply)
     assert (reading.number, reading.named) == (4, named)
-    assert (reading.words.startswith("The reply holds no answer")) == (named is None)
+    assert (reading.words.startswith("The reply contains no answer")) == (named is None)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 from kill_child import RecordedRunner
 from recorders import Memory
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.confirmation.controls import CONTROLS_FILE
@@ -22,6 +21,7 @@ from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.model import entrypoint_of, gist_settings
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.running import CancelToken
 from gistpoint.core.tasks.leaks import leaks_of
 from gistpoint.core.tasks.model import Mode

@@ -259,3 +259,12 @@ def test_a_form_feed_changes_no_indentation(before: str, within: str, gist: str)
         f"class A:\n    y = 1\n{before}{textwrap.indent(function, '    ', lambda line: line[0] != chr(12))}"
     )
     assert "assert x" in original_test(method.replace("\f        x", "\f            x"), "A.test_a")
+
+
+def test_a_decorator_that_begins_on_a_line_of_its_own_comes_with_its_test() -> None:
+    head = "@(\n    pytest.mark.slow\n)\nclass TestA:\n"
+    method = "    @(\n        mark\n    )\n    def test_b(self):\n        assert area() == 1\n"
+    original = f"import pytest\n{head}{method}"
+    spliced = splice_test("def area():\n    return 1\n", original, "TestA.test_b", ("pkg",))
+    assert head + method in spliced.text
+    assert find_test(parse(spliced.text), "TestA.test_b")

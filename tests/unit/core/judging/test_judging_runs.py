@@ -12,15 +12,16 @@ from scripted_judges import HOSTILE, RUBRIC
 
 from gistpoint.core.judging.addressing import addressing_in
 from gistpoint.core.judging.answers import PieceAnswer, combined, read_answers
-from gistpoint.core.judging.pieces import Piece, PieceRequest, RunPassage, pieces_of
-from gistpoint.core.judging.quotes import QuotePlace, located, place_of_quote
+from gistpoint.core.judging.pieces import Piece, PieceRequest, RunPassage, instructions, pieces_of
+from gistpoint.core.judging.quotes import LEAST_LETTERS, QuotePlace, located, place_of_quote
 from gistpoint.core.judging.rubric import Coding, RubricError, RubricLabel, read_rubric
 
 LABEL = RubricLabel(id="deleted-test", definition="A test is deleted.")
 OTHER = RubricLabel(id="read-only", definition="Only reads.", coded=Coding.ALL)
 PASSAGES = (
     RunPassage(0, "text", 0, "Fix  the\n\tmean."),
-    RunPassage(3, "result", 1, "1 failed\nrm a.py\nrm a.py\nonefailed"),
+    RunPassage(3, "result", 1, "1 failed\nrm tests/a.py\nrm tests/a.py\nonefailed"),
+    RunPassage(4, "call", 0, "\nls -a \n"),
 )
 PIECE = Piece(0, PASSAGES)
 
@@ -124,7 +125,7 @@ def test_only_the_mark_encloses_a_run_and_names_its_steps() -> None:
 
 def test_a_quote_is_located_with_any_whitespace() -> None:
     assert place_of_quote(" Fix the mean. ", PASSAGES) == QuotePlace(0, "text", 0, 0, 15)
-    assert place_of_quote("rm a.py", PASSAGES) == QuotePlace(3, "result", 1, 9, 16)
+    assert place_of_quote("rm\ttests/a.py", PASSAGES) == QuotePlace(3, "result", 1, 9, 22)
 
 
 @pytest.mark.parametrize(
@@ -135,27 +136,44 @@ def test_a_quote_that_is_not_there_is_refused(quote: str) -> None:
     assert located([quote], PASSAGES).refused == (quote[:2_000],)
 
 
+@pytest.mark.parametrize("quote", ["1", "a", "the", "m", "1 failed", "rm", "tests/a.py"])
+def test_a_quote_that_many_runs_have_proves_nothing(quote: str) -> None:
+    assert place_of_quote(quote, PASSAGES) is None
+    (answer,), _ = read_answers(reply(("deleted-test", "present", 1, [quote])), (LABEL,), PIECE)
+    assert not answer.present
+    assert answer.refused == (quote,)
+
+
+def test_a_short_quote_counts_if_the_step_says_nothing_else_there() -> None:
+    assert place_of_quote("ls -a", PASSAGES) == QuotePlace(4, "call", 0, 1, 6)
+    assert place_of_quote("ls", PASSAGES) is None
+    assert place_of_quote("Fix the mean.", PASSAGES[:1]) == QuotePlace(0, "text", 0, 0, 15)
+
+
+def test_the_judge_is_told_how_long_a_quote_has_to_be() -> None:
+    assert f"fewer than {LEAST_LETTERS} letters and digits" in " ".join(instructions().split())
+
+
 def test_places_are_those_of_the_whole_text_of_a_divided_step() -> None:
     text = "a line\n" * 2_000 + "the end"
     pieces = list(pieces_of([RunPassage(5, "result", 0, text)], 3_000))
     assert len(pieces) > 3
-    place = place_of_quote("the end", pieces[-1].passages)
+    place = place_of_quote("a line the end", pieces[-1].passages)
     assert place is not None
-    assert text[place.start : place.end] == "the end"
+    assert text[place.start : place.end] == "a line\nthe end"
 
 
 # Answers
 
 
 def test_the_answers_in_a_reply_are_read() -> None:
-    text = reply(
-        ("read-only", "absent", 1, ["rm a.py"]), ("deleted-test", "present", 0.8, ["rm a.py", "rm b.py"])
-    )
+    quotes = ["rm tests/a.py", "rm tests/b.py"]
+    text = reply(("read-only", "absent", 1, quotes), ("deleted-test", "present", 0.8, quotes))
     answers, fault = read_answers(f"I think {{so}}: {text} done", (LABEL, OTHER), PIECE)
     assert fault == ""
     assert [answer.label for answer in answers] == ["deleted-test", "read-only"]
     assert answers[0].present
-    assert answers[0].refused == ("rm b.py",)
+    assert answers[0].refused == ("rm tests/b.py",)
     assert not answers[1].places
 
 
@@ -247,3 +265,4 @@ def test_long_texts_are_read_once(text: str) -> None:
     passages = [RunPassage(0, "text", 0, text)]
     assert addressing_in(passages) == ()
     assert place_of_quote("a b c", passages) is None
+    assert place_of_quote("a b c d e f g h i j", passages) is None

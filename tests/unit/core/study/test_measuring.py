@@ -265,7 +265,7 @@ def test_organisers_exclude_and_include(tmp_path: Path) -> None:
     assert begun.row().exclusion == "interrupted"
 
 
-EXCLUDE, ACCEPT = ReviewDecision.EXCLUDE, ReviewDecision.ACCEPT
+EXCLUDE, ACCEPT, REJECT_PASS = ReviewDecision.EXCLUDE, ReviewDecision.ACCEPT, ReviewDecision.REJECT_PASS
 
 
 @pytest.mark.parametrize(
@@ -277,6 +277,10 @@ EXCLUDE, ACCEPT = ReviewDecision.EXCLUDE, ReviewDecision.ACCEPT
         (DisputeRule.ANY_EXCLUDE, [ACCEPT, EXCLUDE], True),
         (DisputeRule.MAJORITY, [ACCEPT, EXCLUDE], False),
         (DisputeRule.MAJORITY, [ACCEPT, EXCLUDE, EXCLUDE], True),
+        (DisputeRule.ORGANISER, [EXCLUDE, REJECT_PASS], False),
+        (DisputeRule.MAJORITY, [EXCLUDE, REJECT_PASS], False),
+        (DisputeRule.ANY_EXCLUDE, [REJECT_PASS], False),
+        (DisputeRule.ANY_EXCLUDE, [REJECT_PASS, EXCLUDE], True),
     ],
 )
 def test_reviewers_exclude_by_the_declared_rule(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 import textwrap
 import time
 from collections.abc import Callable
+from inspect import ismodule
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from code_corpus import STANDARD_LIBRARY, python_files
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gistpoint.core.suspicion import names
 from gistpoint.core.suspicion.submission import marks
 from gistpoint.core.trees import SourceTree, write_tree
 
@@ -389,6 +392,18 @@ def test_a_module_that_a_newer_python_has_dropped_is_still_known() -> None:
         "print({'mailcap', 'uu'} <= names.STANDARD)"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "True\n"
+
+
+def test_a_pure_name_may_be_that_of_a_module_too(marked: Marked) -> None:
+    """`datetime.time` is a class, and `time` also a module; what a pure module imports is not its own."""
+    assert marked("import datetime\nreturn datetime.time(n)") == ()
+    assert marked("from datetime import time\nreturn time(n)") == ()
+    assert marked("from unicodedata import decimal\nreturn decimal(n)") == ()
+    assert marked("import datetime\nreturn datetime.sys.modules")
+    for module in names.PURE_MODULES:
+        found = vars(importlib.import_module(module)).items()
+        own = {name for name, value in found if not name.startswith("_") and not ismodule(value)}
+        assert all(names.is_pure(f"{module}.{name}") for name in own), module
 
 
 def test_a_module_that_the_original_uses_is_no_reason(marked: Marked) -> None:

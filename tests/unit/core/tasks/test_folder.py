@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.folder import read_answer, read_task, write_task
+from gistpoint.core.kinds.folder import read_answer, read_task, read_task_with_answer, write_task
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.entered import entering_tests
@@ -230,6 +230,24 @@ def test_changed_tree_is_found(folder: Path) -> None:
     assert "'tree.sha256' does not match workspace/tree.tar" in problem(folder)
     tar.unlink()
     assert "workspace/tree.tar is missing" in problem(folder)
+
+
+def test_a_task_read_with_its_answer_is_verified(folder: Path) -> None:
+    task = read_task(folder)
+    assert read_task_with_answer(folder) == (task, read_answer(task))
+    value = document(folder / "task.toml")
+    value["source"]["revision"] = "2.0"
+    store(folder / "task.toml", value)
+    faults = []
+    for read in (read_task, read_task_with_answer):
+        with pytest.raises(TaskError) as fault:
+            read(folder)
+        faults.append(str(fault.value))
+    assert faults[0] == faults[1]
+    value["tree"]["sha256"] = "0" * 64
+    store(folder / "task.toml", value)
+    with pytest.raises(TaskError, match=r"'tree.sha256' does not match"):
+        read_task_with_answer(folder)
 
 
 def test_an_edited_task_is_told_what_to_do(folder: Path) -> None:

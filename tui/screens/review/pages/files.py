@@ -21,7 +21,7 @@ from gistpoint.tui.widgets.record_list import Piece, RecordList
 
 _LARGEST = 5_000_000
 """At most this many bytes of a file are shown."""
-_MANY = 200
+_MANY_ENTRIES = 200
 """The number of entries above which all folders are closed at first, except those with changes."""
 
 
@@ -110,7 +110,7 @@ class FilesPage(RunPage[RepositoryState], Horizontal):
         self._state = state
         self._diffs = {diff.path: diff for diff in state.diff}
         self._whole = _tree_paths(state)
-        if first and len(self._whole) > _MANY:
+        if first and len(self._whole) > _MANY_ENTRIES:
             folders = {path for path in self._whole if path.endswith("/")}
             self.files.closed = {
                 path for path in folders if not any(name.startswith(path) for name in self._diffs)
@@ -125,7 +125,9 @@ class FilesPage(RunPage[RepositoryState], Horizontal):
         changed = [(_sign(state, diff), diff.path) for diff in state.diff]
         closed = tuple(self.files.closed)
         open_ones = [
-            path for path in self._whole if not any(path != c and path.startswith(c) for c in closed)
+            path
+            for path in self._whole
+            if not any(path != folder and path.startswith(folder) for folder in closed)
         ]
         self.files.show(changed + [("", path) for path in open_ones])
 

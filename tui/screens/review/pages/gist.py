@@ -18,7 +18,7 @@ from gistpoint.sessions.runs.repository import RepositoryState
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.gist_scoring import HIDDEN, NO_TASK, gist_task, writes_gist
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
-from gistpoint.tui.widgets.gist_view import Marks, ScoredGist, carried, figures, marks_of
+from gistpoint.tui.widgets.gist_view import Marks, ScoredGist, carried_over, figures, marks_of
 
 _NO_GIST = "According to its record and the tasks here, this run does not write a gist."
 OWN_FILE = "gist.py"
@@ -134,7 +134,7 @@ def content(
         before = text_at(one.step) if one.text is None else one.text
         if before == text:
             return _scored(text, one.score, f"as step {one.step + 1} recorded")
-        marks = carried(marks_of(read_evidence(one.score.get("lines", ()))), before, text)
+        marks = carried_over(marks_of(read_evidence(one.score.get("lines", ()))), before, text)
         note = f"marks of an earlier text, scored at step {one.step + 1}: Alt+S scores this one"
         return GistContent(text, marks, f"{figures(one.score)}  (of an earlier text)", note)
     return GistContent(text, note="not scored at this step: Alt+S scores it")

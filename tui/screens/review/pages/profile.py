@@ -122,7 +122,7 @@ class ProfilePage(RunPage[ProfileContent], DrawnProfile):
         if self._content is not None:
             step = self.here.step_at(self.cursor_column, self._content.profile)
             if step is not None:
-                self.post_message(Ruler.StepAsked(step))
+                self.post_message(Ruler.StepRequested(step))
 
     def on_click(self, event: events.Click) -> None:
         """Go to the step that is drawn under the mouse, after the click has moved the cursor there."""

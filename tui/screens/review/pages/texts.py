@@ -12,7 +12,7 @@ from gistpoint.sessions.runs.rendering import header_lines, header_texts
 from gistpoint.tui import signs
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
-from gistpoint.tui.screens.review.settings import Wanted
+from gistpoint.tui.screens.review.settings import SearchRequest
 from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.text_view import TextView
 
@@ -67,7 +67,7 @@ class RawPage(TextPage):
 class RunInfoPage(TextPage):
     """The page with the facts about the run."""
 
-    sought: tuple[Wanted | None, Hit] | None = None
+    sought: tuple[SearchRequest | None, Hit] | None = None
     """A search and its hit in the header, which the page shows the next time it is filled."""
 
     def read(self, context: PageContext, job: Job) -> PageText:

@@ -48,7 +48,7 @@ _MOST_LONGEST = 10_000
 """The maximum number of steps that are listed by their time."""
 _TOOL, _SECONDS, _APART = 16, 7, 16
 """The widths of a tool's name, of a time, and of the times of neither the model nor tools, in cells."""
-_WORTH = 0.1
+_LEAST_APART_S = 0.1
 """The minimum time, in seconds, neither the model's nor a tool's, that is written next to a step."""
 _WIDEST = 30
 """The maximum width of a column of sums, in cells."""
@@ -106,7 +106,7 @@ class TimesPage(RunPage[TimesContent], RecordList):
             document.advance()
             job.give_way()
         if self._made is None or self._made[0] is not document or self._made[1].fed > document.step_count:
-            # Asking for the header sums up the whole run, so this is done once.
+            # `header` reads the whole run for its totals, so it is requested only once.
             self._made = document, Timekeeper(), document.header
         _, keeper, run = self._made
         while keeper.fed < document.step_count:
@@ -174,7 +174,7 @@ class TimesPage(RunPage[TimesContent], RecordList):
         message.stop()
         step = self._step_at(message.index)
         if step is not None:
-            self.post_message(Ruler.StepAsked(step))
+            self.post_message(Ruler.StepRequested(step))
 
     def _step_at(self, row: int) -> int | None:
         return self._table[row].step if self._table else self._order[row]
@@ -233,7 +233,7 @@ class TimesPage(RunPage[TimesContent], RecordList):
         figures = [seconds(found.model), seconds(found.tools)]
         words = "".join(f"{figure:>{_SECONDS}}" for figure in figures)
         others = (("user", found.user), ("unknown", found.unknown))
-        apart = " ".join(f"{what} {seconds(value)}" for what, value in others if value >= _WORTH)
+        apart = " ".join(f"{what} {seconds(value)}" for what, value in others if value >= _LEAST_APART_S)
         style = "bold" if step == content.index else ""
         room = self.sight.width - 2 - len(number) - _TOOL - 1 - len(words) - _APART
         return [

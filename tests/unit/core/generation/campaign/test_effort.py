@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from fake_benches import CHECKS, Shop
 
-from gistpoint.core.generation.candidates import DEAR, HIDEABLE, LOCATED, USUAL, effort_for, hiding_places
+from gistpoint.core.generation.candidates import (
+    EXPENSIVE,
+    LOCATED,
+    USUAL,
+    WITH_HIDING_PLACES,
+    effort_for,
+    hiding_places,
+)
 from gistpoint.core.generation.library import SourceLibrary
 
 TESTS = sorted(CHECKS)
@@ -34,8 +41,8 @@ def test_what_hides_a_function_is_entered_by_enough_tests_that_all_enter_it(libr
 
 
 def test_more_is_tried_where_one_can_hide_and_little_where_each_try_is_dear(library: SourceLibrary) -> None:
-    assert effort_for(library, "shop.py::whole", 2) == HIDEABLE
+    assert effort_for(library, "shop.py::whole", 2) == WITH_HIDING_PLACES
     assert effort_for(library, "shop.py::alone", 2) == USUAL
     imported = replace(library, test_map=replace(library.test_map, at_import=frozenset({"shop.py::whole"})))
-    assert effort_for(imported, "shop.py::whole", 2) == DEAR
-    assert HIDEABLE.singles > USUAL.singles > DEAR.singles
+    assert effort_for(imported, "shop.py::whole", 2) == EXPENSIVE
+    assert WITH_HIDING_PLACES.singles > USUAL.singles > EXPENSIVE.singles

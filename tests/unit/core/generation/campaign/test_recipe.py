@@ -26,7 +26,13 @@ DIGESTS = {14: "dc58ee5915530540"}
 
 def rules() -> str:
     numbers = (
-        [candidates.HIDEABLE, candidates.USUAL, candidates.DEAR, candidates.LOCATED, choice.REACH],
+        [
+            candidates.WITH_HIDING_PLACES,
+            candidates.USUAL,
+            candidates.EXPENSIVE,
+            candidates.LOCATED,
+            choice.REACH,
+        ],
         [discovery.MOST_PAIRS, discovery.ENOUGH, discovery.PLENTY, campaign.MOST_SHARED, candidates.SUBTLE],
         [ANY_FAILING, FEW_FAILING, MORE_FAILING, RUNS_OF_ONE, sorted(WEIGHTS.items())],
         [(operator.family, operator.prior) for operator in BUILT_IN],

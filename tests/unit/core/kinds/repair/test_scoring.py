@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.kinds.repair.scoring import score, solved
+from gistpoint.core.kinds.repair.measures import SEVERAL, searched
+from gistpoint.core.kinds.repair.scoring import score, solved, taken_over
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, TestResult
-from gistpoint.core.tasks.model import Baseline
+from gistpoint.core.tasks.model import Baseline, Mode
+from gistpoint.core.trees import SourceTree
 
 IDS = ["a", "b", "c", "d", "e", "f"]
 
@@ -75,3 +79,28 @@ def test_solved_needs_every_target_changed() -> None:
     assert solved(everything, ["m::f", "m::g"], ["m::g", "m::f", "m::h"])
     assert not solved(everything, ["m::f", "m::g"], ["m::g"])
     assert not solved(score(baseline({"a"}, set()), report()), ["m::f"], ["m::f"])
+
+
+def test_only_changed_code_outside_of_tests_is_taken_over() -> None:
+    tree = SourceTree(Path("tree.tar"), {}).with_files(
+        {"same.py": b"a = 1\n", "changed.py": b"b = 1\n", "gone.py": b"c = 1\n", "test_it.py": b"d = 1\n"}
+    )
+    solvers = {
+        "same.py": b"a = 1\n",
+        "changed.py": b"b = 2\n",
+        "test_it.py": b"d = 2\n",
+        "new.py": b"e = 1\n",
+    }
+    taken = taken_over(tree, solvers.get, ["test_it.py"])
+    changed = {path for path in taken.files() if taken.read(path) != tree.read(path)}
+    assert (set(taken.files()), changed) == (set(tree.files()), {"changed.py"})
+    assert taken.read("changed.py") == b"b = 2\n"
+
+
+def test_solvers_search_for_the_function_in_discovery_tasks_only() -> None:
+    assert {mode: searched(mode) for mode in (Mode.REMOVE, Mode.DISCOVERY, SEVERAL, Mode.GIST)} == {
+        Mode.REMOVE: False,
+        Mode.DISCOVERY: True,
+        SEVERAL: True,
+        Mode.GIST: False,
+    }

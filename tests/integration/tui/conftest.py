@@ -1,0 +1,5 @@
+"""Handmade packages."""
+
+from shelves import shelf
+
+__all__ = ["shelf"]
