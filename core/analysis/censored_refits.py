@@ -79,25 +79,26 @@ class _Batch:
         for _ in range(_ROUNDS):
             if not len(going):
                 return
-            step, gain, reduced, mixed, diagonal = self.step(going, at[going], pull, weight)
+            step, gain, *equations = self.step(going, at[going], pull, weight)
             done = gain < _TOLERANCE**2 * self.rows[going]
-            if done.any():
-                places = going[done]
-                sound = self.sound(places, at[places], reduced[done], mixed[done], diagonal[done])
-                effects = at[places, : self.width - 1] / at[places, self.width - 1, None]
-                found[places] = np.where(sound[:, None], effects, np.nan)
+            self.store(found, going[done], at, *(part[done] for part in equations))
             left = ~done & np.isfinite(gain)
             going, step, value = going[left], step[left], value[left]
             there, value, pull, weight, stuck = self.moved(going, at[going], step, value)
             at[going] = there
             if stuck.any():  # within rounding of the maximum
-                tried = going[stuck]
-                _, _, reduced, mixed, diagonal = self.step(tried, at[tried], pull[stuck], weight[stuck])
-                sound = self.sound(tried, at[tried], reduced, mixed, diagonal)
-                effects = at[tried, : self.width - 1] / at[tried, self.width - 1, None]
-                found[tried] = np.where(sound[:, None], effects, np.nan)
+                _, _, *equations = self.step(going[stuck], at[going[stuck]], pull[stuck], weight[stuck])
+                self.store(found, going[stuck], at, *equations)
                 going, value = going[~stuck], value[~stuck]
                 pull, weight = pull[~stuck], weight[~stuck]
+
+    def store(
+        self, found: Floats, fits: Integers, at: Floats, reduced: Floats, mixed: Floats, diagonal: Floats
+    ) -> None:
+        """Store the effects of fits that have ended; those of a fit with an infinite effect stay NaN."""
+        if len(fits):
+            sound = fits[self.sound(fits, at[fits], reduced, mixed, diagonal)]
+            found[sound] = at[sound, : self.width - 1] / at[sound, self.width - 1, None]
 
     def likelihood(self, fits: Integers, at: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the log-likelihoods, and each attempt's slope and minus its curvature."""
