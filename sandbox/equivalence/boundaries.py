@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import chain, zip_longest
+from typing import TypeVar
 
 from gistpoint.sandbox.equivalence import tags
 from gistpoint.sandbox.equivalence.encoded import (
@@ -66,6 +67,8 @@ _CALLABLE = frozenset(
 PLANTED = ("PlantedError", "PlantedExit")
 """The names of the exceptions, one an `Exception` and one not, that only functions made for inputs raise."""
 
+_Number = TypeVar("_Number", int, float)
+
 Pools = Mapping[tuple[str, str], Sequence[Encoded]]
 """The values of attributes in all recorded calls, by the name of the class and of the attribute."""
 
@@ -81,6 +84,8 @@ class _Place:
     is_argument: bool = False
     others: Sequence[Encoded] = ()
     """Values to try first, such as those of the same attribute in other recorded calls."""
+    turn: int = 0
+    """The number of the recorded call, from 0, among those in which values are replaced."""
 
 
 def boundary_inputs(examples: Sequence[Sequence[Encoded]], hints: Hints, most: int) -> list[list[Encoded]]:
@@ -169,9 +174,14 @@ class _Given:
     def others(self, n: int, value: Encoded) -> list[Encoded]:
         """Return values for an argument: each call begins with others, so all are tried (decision 214)."""
         different = [other for other in self.values[n] if other != as_input(value)]
-        begin = self.turn * _OTHERS_OF_ARGUMENT % (len(different) or 1)
-        turned = [*different[begin:], *different[:begin]][:_OTHERS_OF_ARGUMENT]
-        return [*turned, *([_NONE] if n in self.absent else [])]
+        turned = _turned(different, self.turn * _OTHERS_OF_ARGUMENT)
+        return [*turned[:_OTHERS_OF_ARGUMENT], *([_NONE] if n in self.absent else [])]
+
+
+def _turned(values: Sequence[Encoded], by: int) -> list[Encoded]:
+    """Return the values in a circle, beginning at the one with the number `by`."""
+    begin = by % (len(values) or 1)
+    return [*values[begin:], *values[:begin]]
 
 
 def _given(examples: Sequence[Sequence[Encoded]]) -> list[list[Encoded]]:
@@ -194,7 +204,7 @@ def _places(example: Sequence[Encoded], hints: Hints, pools: Pools, given: _Give
 
         # Equal arguments are a boundary for code that compares them.
         others = [*_from_others(value, [*whole[:n], *whole[n + 1 :]]), *given.others(n, value)]
-        place = _Place(value, replaced, is_used=True, is_argument=True, others=others)
+        place = _Place(value, replaced, is_used=True, is_argument=True, others=others, turn=given.turn)
         yield place
         below.append(_places_in(place, hints, pools, 1))
     for row in zip_longest(*below):
@@ -231,7 +241,7 @@ def _places_in(place: _Place, hints: Hints, pools: Pools, depth: int) -> Iterato
 
         is_used = place.is_used and (not name or name in hints.names)
         others = pools.get((place.value[3], name), ()) if name else ()
-        inner = _Place(part, replaced, is_used, others=others)
+        inner = _Place(part, replaced, is_used, others=others, turn=place.turn)
         yield inner
         yield from _places_in(inner, hints, pools, depth + 1)
 
@@ -280,7 +290,7 @@ def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
     """Yield values for a place, most promising first, because there may be time for only a few."""
     value = place.value
     kind = value[0]
-    own = _CANDIDATES[kind](value, hints) if kind in _CANDIDATES else iter(())
+    own = list(_CANDIDATES[kind](value, hints)) if kind in _CANDIDATES else []
     yield from place.others
     if kind == tags.TEXT:
         yield from ([tags.TEXT, name] for name in _other_members(value[1], hints.members))
@@ -291,17 +301,27 @@ def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
     has_subclass = kind in _EXTENDED or bool(attributes_of(value))
     if hints.asks_for_types and has_subclass:
         yield [tags.SUBCLASS, as_input(value)]
-    yield from islice(own, _FIRST)
-    for converted in (*_of_other_kinds(value, hints), *_unrelated(place, hints)):
-        yield converted
-        can_be_extended = converted[0] in _EXTENDED
-        if hints.asks_for_types and can_be_extended:
-            yield [tags.SUBCLASS, converted]
-    yield from own
+    yield from own[:_FIRST]
+    rest = own[_FIRST:]
+    others = _of_other_types(place, hints)
+    if kind in tags.NUMBERS:
+        # No number is more promising than another, so each call begins with others (decision 214).
+        numbers = _turned(rest, place.turn * len(rest) // _CALLS)
+        yield from (made for pair in zip_longest(numbers, others) for made in pair if made is not None)
+    else:
+        yield from chain(others, rest)
     if kind == tags.NONE:
         yield from hints.literals
         # An optional number that no test passes may also be compared with a literal.
         yield from ([tags.INTEGER, str(number + step)] for number in hints.numbers for step in (1, -1))
+
+
+def _of_other_types(place: _Place, hints: Hints) -> Iterator[Encoded]:
+    for converted in (*_of_other_kinds(place.value, hints), *_unrelated(place, hints)):
+        yield converted
+        can_be_extended = converted[0] in _EXTENDED
+        if hints.asks_for_types and can_be_extended:
+            yield [tags.SUBCLASS, converted]
 
 
 def _instead_of_objects(place: _Place, hints: Hints) -> Iterator[Encoded]:
@@ -319,7 +339,7 @@ def _of_booleans(value: Encoded, _: Hints) -> Iterator[Encoded]:
 
 def _of_integers(value: Encoded, hints: Hints) -> Iterator[Encoded]:
     number = int(value[1])
-    near = [step for literal in hints.numbers for step in (literal, literal + 1, literal - 1, -literal)]
+    near = _near(hints.numbers, 1)
     found = (0, -number, number + 1, number - 1, *near, -1, 1, 2, 2 * number, 10, 100, 1000, -1000)
     yield from ([tags.INTEGER, str(made)] for made in dict.fromkeys(found))
     yield from ([tags.INTEGER, made] for made in _LARGE)
@@ -328,9 +348,16 @@ def _of_integers(value: Encoded, hints: Hints) -> Iterator[Encoded]:
 def _of_floats(value: Encoded, hints: Hints) -> Iterator[Encoded]:
     number = float(value[1])
     literals = [float(found[1]) for found in hints.literals if found[0] in tags.NUMBERS]
-    near = [step for literal in literals for step in (literal, literal + 0.5, literal - 0.5, -literal)]
+    near = _near(literals, 0.5)
     found = (0.0, -number, number + 1, number / 2, *near, -0.0, 0.5, -0.5, 1.5, 2.5, 1e-9, 1e16)
     yield from ([tags.FLOAT, made] for made in dict.fromkeys(map(repr, found)))
+
+
+def _near(numbers: Sequence[_Number], step: _Number) -> Iterator[_Number]:
+    """Yield the numbers themselves, then those next to each, because there may be time for only a few."""
+    yield from numbers
+    for number in numbers:
+        yield from (number + step, number - step, -number)
 
 
 def _of_texts(value: Encoded, hints: Hints) -> Iterator[Encoded]:
@@ -468,7 +495,7 @@ _OTHERS: Sequence[Encoded] = (
     [tags.TEXT, "a"],
     [tags.NONE],
     [tags.BOOLEAN, True],
-    [tags.LIST, [[tags.INTEGER, "7"]]],
+    [tags.LIST, [[tags.INTEGER, "1234567"]]],  # numbers of several digits may be formatted
     [tags.TUPLE, [[tags.TEXT, "a"]]],
 )
 """Values of several types."""

@@ -227,9 +227,27 @@ def _literals(function: _Function) -> Iterator[Encoded]:
     if has_any(ast.Name, _conditions(function)):
         yield [tags.NONE]
     alone = {id(node.value) for node in inside(ast.Expr, function)}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Constant) and id(node) not in alone:
-            yield from _encoded(node.value)
+    values = [node.value for node in inside(ast.Constant, function) if id(node) not in alone]
+    for value in (*values, *_powers(function, values)):
+        yield from _encoded(value)
+
+
+def _powers(function: _Function, values: Iterable[object]) -> Iterator[float]:
+    """Yield the numbers whose logarithms a function may compare with the whole numbers among its literals."""
+    used = {node.id for node in inside(ast.Name, function)} | _attributes_in(function)
+    numbers = [value for value in values if type(value) is int and 0 < abs(value) <= _LARGEST_EXPONENT]
+    for name, base in _BASES.items():
+        if name in used:
+            yield from (float(base) ** number for number in numbers)
+    if "log" in used:  # the base is often a literal, as in sizes of files
+        bases = (number for number in values if type(number) is int and 1 < number <= _LARGEST_BASE)
+        yield from (float(base) ** exponent for base in bases for exponent in _EXPONENTS)
+
+
+_BASES = {"log10": 10, "log2": 2}
+_LARGEST_EXPONENT = 300
+_LARGEST_BASE = 1024
+_EXPONENTS = range(1, 9)
 
 
 def _conditions(function: _Function) -> Iterator[ast.expr]:

@@ -209,7 +209,7 @@ def test_a_subclass_of_a_built_in_class_is_compared_as_that(value: object) -> No
 
 def test_a_function_that_converts_is_given_other_types() -> None:
     inputs = made([described(["1.2"])], Hints(kinds=frozenset("s"), converts=True))
-    assert {"b'1.2'", "7", "None", "1.5", "True", "[7]"} <= set(inputs)
+    assert {"b'1.2'", "7", "None", "1.5", "True", "[1234567]"} <= set(inputs)
     assert not {"b'1.2'", "7", "None"} & set(made([described(["1.2"])], Hints(kinds=frozenset("s"))))
 
 
@@ -231,6 +231,22 @@ def test_what_is_asked_whether_it_is_true_may_be_missing(tmp_path: Path, conditi
     tree = SourceTree.open(write_tar({"mod.py": text}, tmp_path / "tree.tar"))
     assert ["n"] in hints_of([tree], "mod.py", "f").literals
     assert ["n"] not in hints_of([tree], "mod.py", "g").literals
+
+
+def test_numbers_with_a_logarithm_at_a_literal_are_tried(tmp_path: Path) -> None:
+    text = (
+        "from math import floor, log, log2, log10\n"
+        "def decimal(n):\n    return 'far' if log10(n) >= 33 or log10(n) < -30 else n\n"
+        "def binary(n):\n    return log2(n) > 20\n"
+        "def size(n):\n    return floor(log(n, 1000))\n"
+        "def plain(n):\n    return n > 33\n"
+    )
+    tree = SourceTree.open(write_tar({"mod.py": text}, tmp_path / "tree.tar"))
+    number = described([5.0])
+    assert {"1e+33", "1e+30"} <= set(made([number], hints_of([tree], "mod.py", "decimal")))
+    assert f"{2.0**20}" in made([number], hints_of([tree], "mod.py", "binary"))
+    assert {"1000000.0", "1000000000.0"} <= set(made([number], hints_of([tree], "mod.py", "size")))
+    assert "1e+33" not in made([number], hints_of([tree], "mod.py", "plain"))
 
 
 PROPERTIES = """
