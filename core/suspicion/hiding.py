@@ -21,8 +21,8 @@ _PUSHES = ("push", "push_async_exit")
 def hidden_checks(meaning: Meaning, nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield a description of each place in a piece of code that could hide a failed assertion.
 
-    These are handlers that catch assertions and raise nothing, or that catch most exceptions of the caller of
-    a generator; jumps out of a `finally`; and methods and functions that end a `with` block.
+    Such places are handlers that catch assertions and raise nothing, or that catch most exceptions raised by
+    a generator's caller; jumps out of a `finally`; and methods and functions that end a `with` block.
     """
     known = list(nodes)
     has_stack = any(_may_be_stack(node) and _STACKS & set(meaning.paths(node)) for node in known)
@@ -42,12 +42,12 @@ def hidden_checks(meaning: Meaning, nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _may_be_stack(node: ast.AST) -> TypeGuard[ast.Name | ast.Attribute]:
-    """Whether a node may name an ExitStack: following each attribute of a long chain would take too long."""
+    """Return whether a node may name an `ExitStack`."""
     return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and node.attr.endswith("ExitStack"))
 
 
 def _exit_that_answers(member: ast.stmt) -> str:
-    """Return a description of an `__exit__` that may end its block; empty for any other member of a class."""
+    """Return a description of an `__exit__` that may suppress an exception; empty for any other member."""
     match member:
         case ast.FunctionDef(name=name, body=body) | ast.AsyncFunctionDef(name=name, body=body) if (
             name in _EXITS and any(map(_may_be_true, _own(body)))
@@ -78,7 +78,7 @@ def _suppressed(meaning: Meaning, node: ast.expr, broad: frozenset[str]) -> Iter
 
 
 def _is_one_of(meaning: Meaning, kinds: Iterable[ast.expr], paths: frozenset[str]) -> bool:
-    """Whether one of the expressions names one of the classes, directly or by a local name."""
+    """Return whether one of the expressions names one of the classes, directly or by a local name."""
     nodes = list(chain.from_iterable(map(ast.walk, kinds)))
     names = list(only(ast.Name, nodes))
     attributes = list(only(ast.Attribute, nodes))
@@ -88,7 +88,7 @@ def _is_one_of(meaning: Meaning, kinds: Iterable[ast.expr], paths: frozenset[str
 
 
 def _own(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the nodes of some statements, without those of functions and classes inside them."""
+    """Yield the nodes of statements, except nodes of functions and classes inside them."""
     waiting = list(body)
     while waiting:
         node = waiting.pop()
@@ -102,7 +102,7 @@ def _yields(body: list[ast.stmt]) -> bool:
 
 
 def _may_be_true(node: ast.AST) -> bool:
-    """Whether a node returns something other than a literal None or False."""
+    """Return whether a node returns something other than a literal None or False."""
     if not isinstance(node, ast.Return) or node.value is None:
         return False
     return not (isinstance(node.value, ast.Constant) and not node.value.value)
