@@ -123,7 +123,7 @@ def _units(module: ModuleCode, statements: list[ast.stmt], trace: Trace) -> Iter
 
 
 def _only_forgets(statement: ast.stmt) -> bool:
-    """Whether a statement only unbinds names, which another module may still need in a flat file."""
+    """Return whether a statement only unbinds names, which another module may still need in a flat file."""
     return isinstance(statement, ast.Delete) and all(
         isinstance(target, ast.Name) for target in statement.targets
     )
