@@ -1,4 +1,4 @@
-"""Writes proven corruptions as task folders: single ones, and the set of a campaign while it grows."""
+"""Writes proven corruptions as task folders, for single tasks and for a campaign's growing set."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _add_controls(task: Task, answer: Answer, place: Path, controls_of: Controls
 def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
     """Remove a task's folder from the tasks unless the task is in use; return whether the folder is gone.
 
-    What can't be deleted remains in a temporary folder.
+    Files that can't be deleted remain in a temporary folder.
     """
     if not place.is_dir():
         return True
@@ -180,7 +180,7 @@ def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
         return False
     away = made_in(place.parent, "making") / place.name
     place.rename(away)
-    if in_use(place.name):  # somebody has just begun it
+    if in_use(place.name):  # somebody has just begun an attempt
         away.rename(place)
         away.parent.rmdir()
         return False
@@ -208,8 +208,8 @@ def template_for(
 ) -> str:
     """Return the name of the newest template for a mode and a number of targets.
 
-    `of_class` says whether the bodies in a class were removed. With `refused_costs_attempt`, the text says
-    that a refused submission costs an attempt.
+    `of_class` is true if the bodies in a class were removed. With `refused_costs_attempt`, the text says that
+    a refused submission costs an attempt.
     """
     named = "several" if targets > 1 else mode.value
     if of_class:  # only removal has classes as targets
@@ -302,7 +302,7 @@ def _provenance(library: SourceLibrary, settings: CampaignSettings, kept: Proven
 
 
 InUse = Callable[[str], bool]
-"""Whether the task with an id has been used: such a task is never removed."""
+"""Returns whether the task with an id is in use; such a task is never removed."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The requests for tasks: a single task from one function, or sets of tasks from sources."""
+"""Requests for tasks: a single task from one function, or sets of tasks from sources."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ class NewTask(Request):
 
 MOST_READINGS = 100
 POOL_FOR_A_TASK = 3
-"""The number of faults to prove for each wanted task, so that the least visible ones can be chosen.
+"""The default number of faults to prove per wanted task, from which the least visible are chosen.
 
-It is the default for faults that nobody planted, and for all faults that a model reads blind.
+It applies to faults that nobody planted, and to all faults that a model reads blind.
 """
 
 

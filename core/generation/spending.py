@@ -1,4 +1,4 @@
-"""The cost of a set's model and the ends of its conversations, in one file that all workers share."""
+"""Records the cost of a set's model and the ends of its conversations in a file that all workers share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
 from gistpoint.core.logs import AppendLog, LogKind, wait_for
 
 MOST_ALIKE = 5
-"""The number of consecutive functions without a result for the same reason after which a set stops."""
+"""The number of consecutive functions that yield nothing for the same reason before a set stops."""
 _DETAIL_CHARACTERS = 300
 
 
@@ -28,7 +28,7 @@ class SetStoppedError(EndpointError):
 
 
 class _Begun(msgspec.Struct, tag="begun", tag_field="type"):
-    """The start of a command's work on the set; what stopped an earlier command no longer counts."""
+    """The start of a command's work on the set; what stopped earlier commands no longer counts."""
 
 
 class _Request(msgspec.Struct, tag="request", tag_field="type"):
