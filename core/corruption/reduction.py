@@ -33,7 +33,7 @@ def smallest(items: Sequence[T], fails: Callable[[Sequence[T]], bool], most: int
             part = part if smaller is None else smaller
             pieces = pieces_then
     except TooManyProbesError:
-        pass  # the smallest part so far is still one that fails
+        pass  # the smallest part so far still fails
     return tuple(items[n] for n in part)
 
 

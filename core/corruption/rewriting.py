@@ -95,7 +95,8 @@ class RewriteLoop(ModelLoop):
 def definition_in(reply: str, qualname: str) -> str:
     """Return the definition of a function in the last code block of a reply that has one; empty if none has.
 
-    A block may hold more than the definition, such as its class. A reply without a block is read as one.
+    A block may contain more than the definition, such as its class. A reply without a block is treated as a
+    block.
     """
     name = qualname.rpartition(".")[2].partition("#")[0]
     header = re.compile(rf"\bdef\s+{re.escape(name)}\s*[(\[]")
