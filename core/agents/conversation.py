@@ -79,7 +79,7 @@ def missing_calls(state: AttemptState) -> Sequence[RequestedCall]:
 
 
 def has_unread_calls(state: AttemptState) -> bool:
-    """Return whether any reply without a call contains one as text, which was not read as a call."""
+    """Return whether any reply without a call contains the text of a call that was not recognised."""
     return any(kind_of_reply(turn) is ReplyKind.NO_CALL and calls_in(turn.content) for turn in state.turns)
 
 
@@ -147,7 +147,7 @@ def offered_before(state: AttemptState) -> tuple[str, ...]:
 def _system(settings: AgentSettings, tools: Sequence[Tool]) -> list[ChatMessage]:
     """Return the message with the system prompt, if there is one.
 
-    Even without a prompt, a model that writes its calls as text needs to be shown how.
+    Even without a prompt, a model that writes its calls as text needs instructions.
     """
     parts: list[str] = []
     if settings.system != "none":
@@ -160,7 +160,7 @@ def _system(settings: AgentSettings, tools: Sequence[Tool]) -> list[ChatMessage]
 
 
 def _name_tools(messages: list[ChatMessage], names: Sequence[str], settings: AgentSettings) -> None:
-    """If calls are text, list the callable tools in the last message; native calls need no such list."""
+    """If calls are text, list the callable tools in the last message; native calls need no list."""
     if settings.calls_as_text:
         text = filled(settings.reply_text(TEXT_TOOLS), {"tools": ", ".join(names)})
         messages[-1] = replace(messages[-1], content=f"{messages[-1].content}\n\n{text}")
@@ -169,11 +169,11 @@ def _name_tools(messages: list[ChatMessage], names: Sequence[str], settings: Age
 def _called_as_text(
     turn: ModelTurn, calls: Sequence[AttemptCall], settings: AgentSettings
 ) -> Iterable[ChatMessage]:
-    """Yield a reply as the model wrote it, and a user's message with the answer to each of its calls."""
+    """Yield a reply as the model wrote it, then a user message with the answer to each of its calls."""
     echoes = sound_requests(
         tuple(ToolRequest(call.id, call.name, call.arguments) for call in turn.tool_calls), ()
     )
-    # The text is empty only if the endpoint took the calls out of it.
+    # The text is empty only if the endpoint removed the calls from it.
     yield _written(turn, turn.content or "\n\n".join(written_call(e.name, e.arguments) for e in echoes))
     text = settings.reply_text(TEXT_FIRST_ANSWER if turn.unmade else TEXT_ANSWER)
     answers = [call.text for call in calls]
@@ -224,7 +224,7 @@ def _asked_again(turn: ModelTurn, settings: AgentSettings) -> Iterable[ChatMessa
 
 
 def _handed_back(state: AttemptState, settings: AgentSettings, turns: int) -> Iterable[ChatMessage]:
-    """Yield the message to a model that gets an attempt back from a person after this many turns."""
+    """Yield the message for a model to which a person hands an attempt back after this many turns."""
     taken: Handover | None = None
     for handover in state.handovers:
         if handover.to != MODEL:
@@ -235,7 +235,7 @@ def _handed_back(state: AttemptState, settings: AgentSettings, turns: int) -> It
 
 
 def _handover_message(text: str, calls: Sequence[AttemptCall], note: str) -> ChatMessage:
-    """Return `text` as a user's message, with a person's own calls and note filled in."""
+    """Return `text` as a user message, with a person's own calls and note filled in."""
     own = [call for call in calls if not call.requested]
     parts = [f"{call.tool} {json.dumps(dict(call.arguments))}\n{call.text or ''}" for call in own]
     values = {

@@ -67,7 +67,7 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Repair:
-    """A possible repair: the code of a whole definition, and how likely it is."""
+    """A possible repair: the code of a whole definition, and its likelihood."""
 
     path: str
     unit: str
@@ -167,7 +167,7 @@ class _Search:
             self.indexes[path] = index_source(path, text.encode("utf-8"))
 
     def _learn(self, call: _Made) -> None:
-        """Keep a replacement that improved the score; after any other, only its definition may be edited."""
+        """Keep a replacement that improved the score; after any other one, edit only its definition."""
         path = str(call.arguments.get("file_path"))
         unit = str(call.arguments.get("func_name"))
         code = str(call.arguments.get("func_code"))
@@ -200,7 +200,7 @@ class _Search:
         """Return the tool and the arguments of the next call that reads or searches.
 
         These calls read the failing tests, search for the names that they use, and read the files that define
-        those names. None if nothing is left, or enough was read.
+        those names. The result is None if nothing is left to read, or if enough was read.
         """
         asked = {str(call.arguments.get("file_path")) for call in self.made if call.tool == _READ}
         tests = Counter(path for path, _ in _TEST_ID.findall(self.brief))
@@ -266,7 +266,7 @@ class _Search:
     def _reached(self, names: set[str]) -> dict[Definition, int]:
         """Return the functions reachable from `names`, each with its number of steps.
 
-        A step goes from a function to one whose name it uses.
+        A step leads from a function to one whose name it uses.
         """
         by_name: dict[str, list[Definition]] = {}
         for _, definition in self._functions():
