@@ -94,9 +94,9 @@ def _merges(readings: Sequence[MergeReading]) -> float:
 
 
 def _merged(rows: Sequence[AttemptRow], readings: dict[str, list[MergeReading]]) -> Number:
-    """Return the mean over repairs of the share of their readings that decide to merge.
+    """Return the mean, over repairs, of the share of readings that decide to merge.
 
-    It has no value if there are fewer repairs than a rate needs.
+    The number has no value if there are fewer repairs than a rate requires.
     """
     shares = [_merges(readings[row.attempt]) for row in rows]
     if len(rows) < LEAST_ATTEMPTS_OF_RATE:
@@ -104,7 +104,8 @@ def _merged(rows: Sequence[AttemptRow], readings: dict[str, list[MergeReading]])
         counts = f"{read.count(MergeDecision.MERGE)} of {plural(len(read), 'reading')}"
         note = f"{counts}: no rate from fewer than {LEAST_ATTEMPTS_OF_RATE} repairs"
         return Number(None, persons=persons_of(rows), tasks=tasks_of(rows), rows=len(rows), note=note)
-    # If the readings of each repair agree, this is a share, and `share` has the exact interval of 0 and 1.
+    # If the readings of each repair agree, this is a share, and `share` computes the exact interval at 0 and
+    # 1.
     if set(shares) <= {0.0, 1.0}:
         return share(rows, lambda row: _merges(readings[row.attempt]) == 1.0)
     return mean(rows, shares, Scale.PROBABILITY)

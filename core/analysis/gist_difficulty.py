@@ -23,7 +23,7 @@ from gistpoint.core.study.soundness import counted_tasks
 
 CALLS, FILES = "calls", "files"
 LEAST_TASKS_OF_SUBSET = 2 * TOP
-"""The minimum number of tasks from which a hard subset is chosen; with fewer, it could contain them all."""
+"""The minimum number of tasks for choosing a hard subset; a smaller set could consist of all tasks."""
 _POINTS = 40
 _BINS = 10
 _TASKS_A_BIN = 3

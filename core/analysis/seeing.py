@@ -1,4 +1,4 @@
-"""Sentences that say what a plot shows, for all readers, including those who can't see it."""
+"""Describes in sentences what a plot shows, for all readers, including those who can't see it."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _of_points(plot: Plot) -> str:
 
 
 def _begun(words: str) -> str:
-    """Return words with their first letter capitalised."""
+    """Return a string with its first letter capitalised."""
     shown = in_words(words)
     return f"{shown[:1].upper()}{shown[1:]}"
 

@@ -89,7 +89,7 @@ def steps(minutes: Floats, ends: Integers) -> tuple[Floats, Floats, Floats, Floa
 
 
 def _at(times: Floats, values: Floats, when: ArrayLike, before: float = 1.0) -> Floats:
-    """Return a right-continuous step function at the times `when`; it is `before` until its first time."""
+    """Return a right-continuous step function at the times `when`; it is `before` until its first step."""
     return np.concatenate([[before], values])[
         np.searchsorted(times, np.asarray(when, dtype=float), side="right")
     ]
@@ -218,8 +218,8 @@ NONE_LASTED_LONGER = "no interval: no attempt lasted longer than the last solved
 def _solved_share(left: Number, value: float, iid: tuple[float, float] | None, *, everybody: bool) -> Number:
     """Return the share solved, with its interval, from the share not yet solved.
 
-    `everybody` says whether all attempts are solved: the curve also ends at 1 if those that are not solved
-    ended earlier than the last solved one.
+    `everybody` is true if all attempts are solved; it is needed because the curve also ends at 1 if all
+    unsolved attempts ended before the last solved one.
     """
     why = ALL_SOLVED if everybody else NONE_LASTED_LONGER
     note = left.note or ("" if left.low is not None else why)
