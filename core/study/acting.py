@@ -52,7 +52,7 @@ class Performance:
     turns: int = field(default=0, init=False)
 
     def person(self, after_brief: Callable[[], None] = lambda: None) -> None:
-        """Work as a person, and end the attempt; `after_brief` is called when the brief has been read."""
+        """Work as a person, and end the attempt; `after_brief` is called once the brief has been read."""
         attempt = self.attempt
         course = self.course
         attempt.view(Pane.BRIEF)
@@ -143,7 +143,7 @@ class Performance:
         self.attempt.call(tool, None, raw=raw, turn=self.turns)
 
     def _rest(self) -> None:
-        """Take the break, and then be idle without pausing the attempt."""
+        """Simulate the break, then idle time without a pause."""
         if self.course.pause_s:
             self.attempt.pause(PauseReason.BREAK)
             self.clock.advance(round(1000 * self.course.pause_s))

@@ -33,7 +33,7 @@ from gistpoint.core.study.soundness import counted_tasks
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An answer with its evidence, both templates with figures in braces, and the figure it depends on."""
+    """An answer and its evidence, both as templates with figures in braces, and the figure it depends on."""
 
     answer: str
     evidence: str
@@ -53,7 +53,7 @@ def _answer(cases: tuple[Case, ...], evidence: ChecklistEvidence) -> EvidencedAn
 
 
 class _Figures(Mapping[str, Any]):
-    """The figures that rules name: those in `FIGURES`, or facts of the study, which are 0 if missing."""
+    """The figures that rules refer to: those in `FIGURES`, or facts of the study, which are 0 if missing."""
 
     def __init__(self, evidence: ChecklistEvidence) -> None:
         self._evidence = evidence
@@ -186,7 +186,7 @@ def _estimated_kinds(evidence: ChecklistEvidence) -> str:
 
 
 def _chats(evidence: ChecklistEvidence) -> dict[str, str]:
-    """Return, for each condition with a chat, the name of its model; empty if it is not named."""
+    """Return, for each condition with a chat, the name of its model; empty if it is not declared."""
     chats = (one for one in evidence.data.study.condition if one.assistance is Assistance.CHAT)
     return {one.id: one.chat.model for one in chats}
 
@@ -327,7 +327,7 @@ _BRIEF_HASHES = "hashes of briefs recorded: {brief_hashes}; rules and consent ar
 
 
 def _alike(hashes: str) -> tuple[Case, ...]:
-    """Return the cases for a hash that is equal for all, some or none of the tasks of people and models."""
+    """Return the cases for a hash that is equal for all, some or none of the tasks attempted by both."""
     words = f"hashes of {hashes} {{{hashes}}}"
     return (
         _OF_MODELS,

@@ -1,6 +1,7 @@
-"""Flags of attempts: facts to consider before an attempt counts, each with the events that show it.
+"""Flags attempts: a flag is a fact to consider before an attempt counts, with the events that show it.
 
-A flag changes no number. Flags that the study declares in `exclude_on` exclude; the others inform reviewers.
+A flag changes no number. Flags that the study lists in `exclude_on` exclude attempts; others inform
+reviewers.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ def _pairs(events: Iterable[JournalEvent]) -> Iterator[tuple[JournalEvent, Journ
     """Yield pairs of consecutive events of one process; confirmations of passes are left out."""
     before: JournalEvent | None = None
     for event in events:
-        if isinstance(event.data, PassConfirmed):  # after the end, and perhaps on another day
+        if isinstance(event.data, PassConfirmed):  # a confirmation follows the end, perhaps on another day
             continue
         if before is not None and not isinstance(event.data, ProcessStarted):
             yield before, event
@@ -248,7 +249,7 @@ def _infrastructure_retry(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _low_effort(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    """Yield a flag if the attempt submits, or is given up, before an information call or a message."""
+    """Yield a flag if the attempt submits, or is given up, before any information call or message."""
     answers = [event.data for event in _of(evidence, CallAnswered)]
     refused = {data.call_id for data in answers if isinstance(data, CallAnswered) and data.refused}
     for event in evidence.recorded.events:

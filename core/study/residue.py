@@ -2,8 +2,8 @@
 
 A plan counts the attempts at each task, including those of people who are erased later. The erasure keeps
 these counts, because plans must remain derivable: which tasks were assigned, under which conditions and at
-which positions, without the code, times, answers or attempts. Assignments that no plan of others had counted
-are left out.
+which positions, without the code, times, answers or attempts. Assignments that no other person's plan had
+counted are left out.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def is_covered(missing: Iterable[str], basis: Mapping[str, int], erased: Iterabl
 def residual_operations(erased: Iterable[Erased], basis: Mapping[str, int]) -> Iterator[StudyOperation]:
     """Yield enrolments and plans of nameless people in place of the erased ones.
 
-    They contain the assignments that a planner that had read the lines of `basis` counted.
+    They contain the assignments counted by a planner that had read the lines of `basis`.
     """
     for number, fact in enumerate(erased):
         counted = [one for one in fact.residue if counted_in(one, basis)]

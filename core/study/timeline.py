@@ -38,7 +38,7 @@ from gistpoint.core.tools.declaration import Revealed
 
 @dataclass(frozen=True, slots=True)
 class TimelineSpan:
-    """A span of the timeline with its activity; `at_pane` is that of work in the focused pane."""
+    """A span of the timeline with its activity; `at_pane` is the activity of work in the focused pane."""
 
     from_ms: int
     to_ms: int
@@ -92,7 +92,7 @@ class AttemptTimeline:
         return self.spans[-1].to_ms if self.spans else 0
 
     def corrected(self, corrections: Iterable[TimesCorrected]) -> tuple[TimelineSpan, ...]:
-        """Return the spans as re-labelled by corrections; where two overlap, the later one holds.
+        """Return the spans as re-labelled by corrections; if two overlap, the later one holds.
 
         `work` turns idle and paused time into work in the pane that had the focus, and leaves other time
         unchanged.
