@@ -34,7 +34,7 @@ from gistpoint.sessions.studies.tasks import RELEASES
 PEOPLE = 100
 """The number of simulated enrolments."""
 LEAST_RUNS = 3
-"""The smallest number of runs of the original that proves a task."""
+"""The minimum number of runs of the original that proves a task."""
 _NAMED = 3
 
 
@@ -347,7 +347,7 @@ def _metrics(study: StudyFolder) -> CheckFinding:
 
 
 def _is_repair(task: StudyTask) -> bool:
-    """Whether a task is a repair of functions, so it has metrics and can be shown with a gist."""
+    """Return whether a task is a repair of functions, so that it has metrics and can be shown with a gist."""
     kind = kind_named(task.mode)
     return kind is not None and kind.has_targets
 
