@@ -24,7 +24,7 @@ _HASHED_BYTES = 1 << 20
 _COMPARED_RECORDS = 256
 _COMPARED_BYTES = 1 << 16
 _MORE = "+"
-"""Ends the part of a key that runs with the same beginning share; never occurs in percent-encoded text."""
+"""Ends the part of a key that runs with the same beginning share; it never occurs in percent-encoded text."""
 
 
 def run_key(document: RunDocument) -> str:
@@ -61,7 +61,7 @@ def _own(native: str) -> str:
 
 
 def successive_keys(document: RunDocument) -> Iterator[str]:
-    """Yield the keys that a run has had as it grew, first that of its beginning, which others may share."""
+    """Yield the keys that a run has had as it grew, starting with the key that runs may share."""
     from gistpoint.sessions.runs.opening import join_name  # the key of an attempt needs no opened run
 
     header = document.header
@@ -102,7 +102,7 @@ def _hashes(document: RunDocument) -> Iterator[str]:
 
 
 def _records(document: RunDocument) -> Iterator[bytes]:
-    """Yield the first records in the order of the file, without inserted ones and a half-written last one."""
+    """Yield the first records in file order, without inserted records or a half-written last record."""
     for number in range(_COMPARED_RECORDS):
         found = document.record(number, _COMPARED_BYTES)
         if found is None:
