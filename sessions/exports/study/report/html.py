@@ -307,7 +307,7 @@ class _Rows:
     """Builds the rows of a table.
 
     Notes on numbers become footnotes. A number shows its own extent if it is based on different attempts from
-    its row.
+    those of its row.
     """
 
     def __init__(self, extent: Extent) -> None:
