@@ -39,14 +39,14 @@ class UnreachableError(TeamStoreError):
 
 
 class EmptyStoreError(TeamStoreError):
-    """The database answers, but has no gistpoint tables."""
+    """The database answers but has no gistpoint tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
     """The location of a team's store.
 
-    It has no password: libpq takes that from PGPASSWORD, .pgpass or a service.
+    It contains no password, which libpq reads from PGPASSWORD, .pgpass or a service.
     """
 
     host: str
@@ -85,7 +85,7 @@ class StoreAddress:
     def for_others(self) -> str:
         """The address for others to use, with USER for their name, and HOST for the server if it is local.
 
-        Omitted parts come from each person's environment or service file.
+        Omitted parts are read from each person's environment or service file.
         """
         options = {name: value for name, value in self.options.items() if name not in _OWN}
         host = "HOST" if self.local else self.host

@@ -66,10 +66,10 @@ def get_blobs(
 ) -> None:
     """Write the blobs that are stored to files with their names; readers must set `public`.
 
-    `streamed` needs less memory and more round trips. `whole_blob` returns the files, after checking them.
+    `streamed` requires less memory but more round trips. `whole_blob` returns the files, after checking them.
     """
     kept = _KEPT[public]
-    named = kept.c.sha256.in_([*filter(str.isalnum, names)])  # these become file names
+    named = kept.c.sha256.in_([*filter(str.isalnum, names)])  # the names become file names
     asked = select(kept.c.sha256, kept.c.data).where(named).order_by(kept.c.sha256, kept.c.piece)
     rows = connection.execute(asked.execution_options(yield_per=2) if streamed else asked)
     for name, pieces in groupby(rows, key=itemgetter(0)):
