@@ -373,7 +373,7 @@ class AttemptStore:
         return listed_attempt(self._made_summary(found, elsewhere))
 
     def _stays_as_listed(self, name: str, row: ListedAttempt, book: ReviewBook | None) -> bool:
-        """Return whether no other file affects the index's row: the attempt is shown, unruled and closed."""
+        """Return whether no other file affects the index's row: it is shown, without a ruling, not open."""
         if row.study and self._hides(name, PERSON, row.study):
             return False
         if book is not None and row.standing is not None and _has_reviews(book, name):

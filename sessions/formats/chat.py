@@ -51,7 +51,7 @@ def _is_message(value: Json) -> bool:
 
 
 def _is_head(line: dict[str, Json]) -> bool:
-    """Whether a line is the description of the session that nanobot and Hermes write before the messages."""
+    """Return whether a line is the session header that nanobot and Hermes write before the messages."""
     return line.get("role") == "session_meta" or line.get("_type") == "metadata"
 
 

@@ -255,7 +255,7 @@ def _first(record: dict[str, Json], key: str) -> dict[str, Json]:
 
 
 def _has_parts(record: dict[str, Json]) -> bool:
-    """Whether a message has its text in `parts`, like those of Google's and Vercel's programs."""
+    """Return whether a message has its text in `parts`, like those of Google's and Vercel's programs."""
     messages = [record, as_dict(record.get("message")), *objects(record.get("messages"))[:3]]
     return any(isinstance(message.get("parts"), list) and "content" not in message for message in messages)
 
@@ -294,7 +294,7 @@ def _is_database(*words: bytes) -> Callable[[FileProbe], bool]:
 
 
 def _is_recorded_calls(probe: FileProbe, method: str = "") -> bool:
-    """Whether a file contains pairs of a method and its input or output, on lines or in an array."""
+    """Return whether a file contains pairs of a method and its input or output, on lines or in an array."""
     first = as_str((probe.array or [None])[0])
     return "." in first and first.startswith(method)
 

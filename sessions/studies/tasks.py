@@ -143,7 +143,7 @@ def read_releases(root: Path) -> Mapping[str, str]:
 
 
 def metrics_of(answer: Answer, targets: tuple[str, ...]) -> dict[str, float]:
-    """Return the metrics in a task's answer, by name: the mean of each metric over the targets that have it."""
+    """Return the metrics in a task's answer, by name: means over the targets that have the metric."""
     if not answer.metrics:
         return {}
     from gistpoint.core.metrics.table import standings_from_json  # loads the call graph

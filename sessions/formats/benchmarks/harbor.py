@@ -61,7 +61,7 @@ class _Reader(RunReader):
         self._own_steps: dict[int, list[str]] = {}
 
     def _is_shown(self, name: str) -> bool:
-        """Whether a file is shown as text: the verifier's are, and without a transcript, the agent's logs."""
+        """Return whether to show a file as text: the verifier's files, or agent logs without a transcript."""
         return not name.startswith("agent/") or (self._inner is None and name.endswith((".txt", ".log")))
 
     def _open(self, part: Blob) -> bool:
