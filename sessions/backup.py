@@ -459,7 +459,7 @@ def _swap(roots: dict[str, Path], staged: dict[str, Path], suffix: str) -> tuple
             now.rename(earlier)
         raise BackupError(f"Nothing was restored: {cause(error)} ({error.filename}).") from error
     for before in aside:
-        # A previous home that contained only its mark is of no use.
+        # A previous home that contained only its mark is not worth keeping.
         if not _is_filled(before):
             shutil.rmtree(before)
     return tuple(before for before in aside if before.exists())

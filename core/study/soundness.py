@@ -39,7 +39,7 @@ UNWRITTEN = "WRITE HERE"
 _LISTED = 30
 """The maximum number of names that a hint lists."""
 PEOPLE_OF_ALL = "people"
-"""The name that stands for all people, under any condition, in a primary contrast."""
+"""The name that denotes all people, under any condition, in a primary contrast."""
 CORRECT_CONTRAST = "Correct protocol.primary or protocol.primary_contrast in study.toml."
 STRATEGIES = ("tracing", "reading")
 _STUDY_ID = re.compile(r"[a-z0-9-]{3,40}")

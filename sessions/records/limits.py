@@ -28,7 +28,7 @@ LONG_STRING = 1 << 18
 """The size in bytes from which a string in a long record is cut; the cut text records its position."""
 
 STRING_HEAD = 1 << 16
-"""The number of bytes of a cut string that are decoded."""
+"""How many bytes of a cut string are decoded."""
 
 RAW_SHOWN = 1 << 16
 """The maximum number of bytes shown of a record that can't be decoded."""

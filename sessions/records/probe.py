@@ -25,7 +25,7 @@ _COLON = re.compile(r"\s*:\s*")
 _LONGEST_FIRST_LINE = 16 << 20
 """Bytes of a first line up to which a next line is searched for; a longer line counts as the only one."""
 _MESSAGES = 4096
-"""The number of characters of a program's other output that are searched for its first line of JSON."""
+"""How many characters of a program's other output are searched for its first line of JSON."""
 _INDENTED = re.compile(rb"\{\r?\n([ \t]+)\"")
 _SPACE = re.compile(r"[\s,:]*")
 _DEEPEST = 12

@@ -31,7 +31,7 @@ _PATH_KEYS = ("path", "file_path", "filePath", "filename", "file", "notebook_pat
 COMMAND_KEYS = ("command", "cmd", "keystrokes")
 """Names of arguments that contain a shell command."""
 END = 1 << 40
-"""The number that stands for the last line of a file of unknown length."""
+"""The number that denotes the last line of a file of unknown length."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,7 @@ class RunTimes:
     tools: Mapping[str, TimeSum]
     """Sums by tool, longest total first; calls whose time can't be divided are under all their names."""
     phases: Mapping[Work | None, PhaseTime]
-    """Sums by kind of work, in the order of `WORKS`; None stands for steps of the solver without a call."""
+    """Sums by kind of work, in the order of `WORKS`; None denotes steps of the solver without a call."""
     parts: TimeParts
     longest: float
     """The longest time that model and tools took in one step."""
