@@ -77,7 +77,7 @@ def read_user_settings(config: Path) -> UserSettings:
     _check_table(path, "", values, UserSettings)
     if values.get("sandbox") == "":
         raise SettingsError(
-            f"{path}: the key 'sandbox' is empty.", hint='Give one, such as sandbox = "bwrap".'
+            f"{path}: the key 'sandbox' is empty.", hint='Name a backend, such as sandbox = "bwrap".'
         )
     return msgspec.convert(values, decodable(UserSettings))
 

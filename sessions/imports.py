@@ -150,7 +150,7 @@ class ImportRecords(Request):
             return read_sources(path.read_text(encoding="utf-8"), path.name)
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(
-                f"{self.sources} can't be read: {cause(error)}.", hint="--sources takes a TOML file."
+                f"{self.sources} can't be read: {cause(error)}.", hint="--sources requires a TOML file."
             ) from error
 
     def records(self, ledger: ImportLedger) -> tuple[list[BreakpointRecord], list[ImportOutcome]]:

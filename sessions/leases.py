@@ -136,7 +136,7 @@ def require_same_conditions(name: str, begun: Mapping[str, str], asked: Mapping[
     if different:
         raise LeaseError(
             f"The lease {name} belongs to an attempt with other conditions: {'; '.join(different)}.",
-            hint="Give those conditions, or another name.",
+            hint="Use those conditions, or another name.",
         )
 
 

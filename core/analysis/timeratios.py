@@ -112,7 +112,10 @@ def untimed(data: StudyData) -> tuple[str, ...]:
     missing = sum(primary_minutes(row) <= 0 for row in people_of(data.rows))
     if not missing:
         return ()
-    return (f"Without a time, and so in no number of times: {plural(missing, 'counted attempt')}.",)
+    return (
+        "Left out of the analyses of times, because their time is missing:"
+        f" {plural(missing, 'counted attempt')}.",
+    )
 
 
 def log_minutes(rows: Iterable[AttemptRow]) -> Floats:

@@ -186,10 +186,10 @@ def read_sizes(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         sizes = tuple(int(size) for size, _, _ in pairs)
         wanted = tuple(int(count) for _, colon, count in pairs if colon)
     except ValueError as error:
-        raise UserError(f"{text!r} does not give sizes of groups.", hint=_SIZES) from error
+        raise UserError(f"{text!r} does not specify the sizes of groups.", hint=_SIZES) from error
     if wanted and (len(wanted) != len(sizes) or min(wanted) < 1):
         raise UserError(
-            f"{text!r} must give a number of tasks (1 or more) for every size, or for none.", hint=_SIZES
+            f"{text!r} must specify a number of tasks (1 or more) for every size, or for none.", hint=_SIZES
         )
     return sizes, wanted
 
@@ -286,7 +286,7 @@ def tasks_wanted(count: int | None, choice: Choice, groups: GroupRules) -> int:
     """
     if groups.wanted:
         if count not in (None, sum(groups.wanted)):
-            raise UserError(f"--size asks for {sum(groups.wanted)} tasks, and --count for {count}.")
+            raise UserError(f"--size requests {sum(groups.wanted)} tasks, but --count requests {count}.")
         return sum(groups.wanted)
     wanted = _DEFAULT_COUNT if count is None else count
     cells = choice.bins**2 * max(1, len(groups.sizes))
@@ -310,5 +310,5 @@ def _listed(path: Path) -> dict[str, int]:
         return read_functions(path.read_text("utf-8-sig"), path.name)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
-            f"{path} can't be read: {cause(error)}.", hint="--functions takes a list of functions."
+            f"{path} can't be read: {cause(error)}.", hint="--functions requires a list of functions."
         ) from error

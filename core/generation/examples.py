@@ -67,7 +67,7 @@ def _text_of(file: str) -> str:
         return Path(file).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
-            f"{file} can't be read: {error}.", hint="--examples takes a JSON lines file."
+            f"{file} can't be read: {error}.", hint="--examples requires a JSON lines file."
         ) from error
 
 

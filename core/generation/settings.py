@@ -159,7 +159,7 @@ class CampaignSettings:
         if self.source.is_believed and not is_fitting:
             raise UserError(
                 f"--from {self.source} makes discovery tasks without a model.",
-                hint="Leave out --model, and --mode or add --mode discovery.",
+                hint="Leave out --model, and either leave out --mode or give --mode discovery.",
             )
         if self.rewrite and not is_single_discovery:
             raise UserError(

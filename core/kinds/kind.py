@@ -364,7 +364,7 @@ class TaskKind(ABC, Generic[J]):
 
         Raises `UserError`, which names the fault in `file`.
         """
-        raise UserError(f"{file}: tasks of this kind take no settings.")
+        raise UserError(f"{file}: tasks of this kind accept no settings.")
 
     def in_profile(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
         """Return the settings `given`, overridden by those of a profile; None if neither sets anything."""

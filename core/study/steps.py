@@ -361,8 +361,8 @@ class _Session:
         if here and in_force and here != in_force:
             yield _refusal(
                 RefusalReason.VERSION_CHANGED,
-                f"This study runs with gistpoint {in_force}, and this is gistpoint {here}: attempts of both"
-                " would not be alike.",
+                f"This study uses gistpoint {in_force}, but this is gistpoint {here}: attempts made"
+                " with the two versions would not be comparable.",
                 f"Install the other version (pip install gistpoint=={in_force}). The organiser can put this"
                 " version into force with `gistpoint study amend`.",
             )

@@ -136,7 +136,7 @@ class AgentPace(Request):
     def require_here(self, settings: RunSettings) -> None:
         """Raise `UserError` if a scaffold is to work on a cluster."""
         if self.cluster is not None and settings.scaffold is not None:
-            raise UserError("A scaffold works on this machine only.", hint="Leave --cluster out.")
+            raise UserError("A scaffold runs only on this machine.", hint="Leave --cluster out.")
 
     def require_price(self, settings: RunSettings) -> None:
         """Raise `UserError` if the cost is limited but can't be computed."""
@@ -199,7 +199,7 @@ def _chosen(services: Services, request: BeginAgentRun) -> tuple[Scaffold | None
     if request.condition.setting == "static":
         raise UserError("A scaffold needs tools.", hint="Leave --setting static out.")
     if model.api:
-        raise UserError("A scaffold has its own way to its model.", hint="Leave --api out.")
+        raise UserError("A scaffold connects to its model in its own way.", hint="Leave --api out.")
     if request.condition.calls == "text":
         raise UserError("A scaffold has its own form of calls.", hint="Leave --calls out.")
     seated = services.scaffold(model.scaffold, model.model, model.base_url)
@@ -228,14 +228,16 @@ def _require_text_calls(condition: AgentCondition, solver: AgentSolver) -> None:
     if condition.calls != "text":
         return
     if condition.setting == "static":
-        raise UserError("The static setting has no calls, so they can't be text.", hint="Leave out --calls.")
+        raise UserError(
+            "The static setting makes no calls, so calls can't be written as text.", hint="Leave out --calls."
+        )
     if condition.system == "agent-1":
         raise UserError(
             "The prompt agent-1 has no form for calls as text.", hint="Use --system agent-2 or none."
         )
     if not solver.host:
         raise UserError(
-            "A built-in solver writes no text, so its calls can't be text.", hint="Leave out --calls."
+            "A built-in solver writes no text, so it can't write calls as text.", hint="Leave out --calls."
         )
 
 
@@ -288,8 +290,8 @@ def _require_room(sampling: Sampling, context: int) -> None:
     longest = sampling.max_output_tokens or 0
     if 2 * longest > context:
         raise UserError(
-            f"Under --max-cost, room is kept for replies of {longest} tokens, more than half of a context of"
-            f" {context}.",
+            f"With --max-cost, replies may have up to {longest} tokens, which is more than half of a"
+            f" context of {context}.",
             hint="Give --max-output-tokens, fewer --thinking-tokens, or a larger --context.",
         )
 

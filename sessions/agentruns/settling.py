@@ -77,9 +77,9 @@ _ADVICE: dict[str, str] = {
     ChatProblem.UNKNOWN_MODEL: "The endpoint does not have the model. Start it there, then resume the run.",
     ChatProblem.CONTEXT_FULL: "The conversation is too long for the model: context_exhausted.",
     ChatProblem.REJECTED: (
-        "Resuming sends the same request again. Decide by the message: context_exhausted if the conversation"
-        " is too long, declined if the model's answer was withheld, no_tool_call if its call was malformed,"
-        " otherwise not_solved or excluded."
+        "Resuming sends the same request again. Decide according to the message: context_exhausted if the"
+        " conversation is too long, declined if the model's answer was withheld, no_tool_call if its call was"
+        " malformed, otherwise not_solved or excluded."
     ),
     "history_cut": "Give the server a longer context and resume the run, or decide: context_exhausted.",
     "infrastructure": "A submission could not be judged. Resume the run when the sandbox works again.",

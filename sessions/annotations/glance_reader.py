@@ -134,7 +134,7 @@ class GlanceReader:
         """Withdraw an operation of this reader. Raises `GlanceError` for any other."""
         target = self.store.book.get(op)
         if target is None or target.reviewer != self.name:
-            raise GlanceError("You can take back only your own answers.")
+            raise GlanceError("You can withdraw only your own answers.")
         return self._add(target.subject, GlanceOperationKind.DELETE, DeleteData(op))
 
     def _add(self, task: str, kind: GlanceOperationKind, data: msgspec.Struct) -> GlanceOperation:

@@ -239,7 +239,7 @@ class Chat(Format):
         if shape != "runs" and not id:
             return _Reader(probe, shape)
         if shape != "runs":
-            raise RunFileError(f"{probe.name or 'The file'} holds one run only: there is no #{id}.")
+            raise RunFileError(f"{probe.name or 'The file'} contains only one run, so there is no #{id}.")
         _, record = run_named(probe, id, _conversations(probe))
         return _Reader(probe.part(record), "object")
 

@@ -55,7 +55,7 @@ def read_recruits(path: Path) -> list[Recruit]:
     columns, rows = _table(path)
     if unknown := [name for name in columns if name not in COLUMNS]:
         raise StudyError(
-            f"{path.name} has the column {unknown[0][:40]!r}, which a study must not know.",
+            f"{path.name} has the column {unknown[0][:40]!r}, which a study may not contain.",
             hint=f"Columns: {', '.join(COLUMNS)}. Leave names and addresses out.",
         )
     found = [
@@ -182,7 +182,7 @@ def require_room(participants: Participants, ledger: Ledger, strata: Iterable[st
         if more and there + more > limit:
             of = f" of the stratum {name!r}" if name else ""
             raise StudyError(
-                f"The study takes at most {plural(limit, 'person', 'people')}{of}: {there} take part, so"
+                f"The study accepts at most {plural(limit, 'person', 'people')}{of}: {there} take part, so"
                 f" {more} more can't.",
                 hint="Somebody who withdraws, declines or is screened out leaves a place free.",
             )

@@ -276,7 +276,7 @@ def _task_of(
         keys = (name, Path(name).name, Path(name.partition("#")[0]).stem, identity)
         mapped = next((given[key] for key in keys if key in given), None)
         if mapped is None:
-            return None, "The map has no line for it."
+            return None, "The map contains no line for it."
         recorded = mapped
     if not recorded:
         return None, 'It does not name its task; a map can (`map = "file:map.csv"`).'

@@ -82,7 +82,7 @@ def whole_blob(folder: Path, sha256: str) -> Path:
     file = folder / sha256
     if not file.exists() or sha256_of(file) != sha256:
         raise TeamStoreError(
-            f"What the store keeps as {sha256[:12]} is missing or damaged.",
+            f"The content that the store has as {sha256[:12]} is missing or damaged.",
             hint="`gistpoint store check` names everything that is damaged; people who have the files can"
             " share them again.",
         )

@@ -84,7 +84,7 @@ def connected(given: str, patience: SilenceLimits) -> psycopg.Connection[Any]:
 
 
 def _silent_just_now() -> errors.OperationalError:
-    return errors.OperationalError("it was silent just now, and is asked again in a moment")
+    return errors.OperationalError("it did not answer a moment ago, and will be tried again shortly")
 
 
 def note_silence(given: str, _seconds: float) -> None:
