@@ -54,7 +54,7 @@ def bindings_that_decide_comparisons(
                 yield f".{name}, which decides comparisons, is replaced"
             case ast.Call(func=function, keywords=[*given]) if _SPACES & set(meaning.paths(function)):
                 yield from (
-                    f"{item.arg}, which decides comparisons, of a new object"
+                    f"{item.arg}, which decides comparisons, set on a new object"
                     for item in given
                     if item.arg is not None and decides(item.arg)
                 )
@@ -75,7 +75,7 @@ def _of_class(meaning: Meaning, node: ast.ClassDef, decides: Callable[[str], boo
         is_private = name.startswith("__") and not is_special(name)
         mangled = f"_{node.name.lstrip('_')}{name}" if is_private else name
         if mangled in known or _PRIVATE.fullmatch(name) or decides(name):
-            yield f"{name}, which decides comparisons, of a new class"
+            yield f"{name}, which decides comparisons, defined in a new class"
 
 
 def _bases_of(meaning: Meaning, node: ast.ClassDef, depth: int) -> Iterator[str]:

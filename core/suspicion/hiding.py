@@ -52,13 +52,13 @@ def _exit_that_answers(member: ast.stmt) -> str:
         case ast.FunctionDef(name=name, body=body) | ast.AsyncFunctionDef(name=name, body=body) if (
             name in _EXITS and any(map(_may_be_true, _own(body)))
         ):
-            return f"{name} of a new class that ends a block"
+            return f"{name} in a new class that can suppress exceptions"
     return ""
 
 
 def _caught(meaning: Meaning, node: ast.Try) -> Iterator[str]:
     if has_any((ast.Return, ast.Break, ast.Continue), _own(node.finalbody)):
-        yield "a finally that is left by a jump"
+        yield "a jump out of a finally block"
     for handler in node.handlers:
         kinds = [handler.type] if handler.type is not None else []
         catches_all = not kinds or _is_one_of(meaning, kinds, _ALL)
@@ -66,7 +66,7 @@ def _caught(meaning: Meaning, node: ast.Try) -> Iterator[str]:
         catches_from_test = _yields(node.body) and _is_one_of(meaning, kinds, _MOST)
         raises = has_any(ast.Raise, _own(handler.body))
         if (catches_all or catches_from_test) and not raises:
-            yield "an except that catches failed assertions"
+            yield "an except clause that catches failed assertions"
 
 
 def _suppressed(meaning: Meaning, node: ast.expr, broad: frozenset[str]) -> Iterator[str]:
@@ -74,7 +74,7 @@ def _suppressed(meaning: Meaning, node: ast.expr, broad: frozenset[str]) -> Iter
         return
     is_unclear = has_any(ast.Starred, node.args)
     if is_unclear or _is_one_of(meaning, node.args, broad):
-        yield "a suppress of failed assertions"
+        yield "a suppress call that hides failed assertions"
 
 
 def _is_one_of(meaning: Meaning, kinds: Iterable[ast.expr], paths: frozenset[str]) -> bool:

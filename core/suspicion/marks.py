@@ -111,7 +111,7 @@ class _Piece:
             return
         # A class that is passed on could make another one, whose objects equal anything (decision 115).
         if not self._is_harmless_class(node):
-            yield SuspicionMark("a class handed on")
+            yield SuspicionMark("a class passed on as a value")
 
     def _constant(self, node: ast.Constant) -> _Marks:
         if isinstance(node.value, str) and node not in self.unread:
@@ -159,7 +159,7 @@ class _Piece:
         if self._is_called(node):
             return
         if node.attr in names.SETTERS:
-            yield SuspicionMark(f"{node.attr} handed on")
+            yield SuspicionMark(f"{node.attr} passed on as a value")
         if node.attr in names.FORMATTERS:
             yield from self._template(node.value)
 
@@ -253,15 +253,15 @@ class _Piece:
         """Yield marks for using, as a value, a module or a built-in that gets attributes by name."""
         is_called, is_tested = self._is_called(node), self._is_tested(node)
         if self._is_module(path) and not is_tested:
-            yield SuspicionMark(f"{path} handed on")
+            yield SuspicionMark(f"{path} passed on as a value")
         elif path in _GETTING and not is_called:
-            yield SuspicionMark(f"{path.removeprefix('builtins.')} handed on")
+            yield SuspicionMark(f"{path.removeprefix('builtins.')} passed on as a value")
         elif path == "builtins.type":
             is_harmless = is_called or is_tested or self._is_checked(node)
             if not is_harmless:
-                yield SuspicionMark("type handed on")
+                yield SuspicionMark("type passed on as a value")
         elif path.startswith("builtins.type."):
-            yield SuspicionMark("a class made by type")
+            yield SuspicionMark("a class created with type")
 
     def _is_module(self, path: str) -> bool:
         is_known = path in _MODULES or path in self.meaning.modules
@@ -305,7 +305,7 @@ class _Piece:
         if "functools.wraps" in paths and not self._is_plain_wraps(node):
             yield SuspicionMark("functools.wraps")
         if self._makes_class(node, paths):
-            yield SuspicionMark("a class made by type")
+            yield SuspicionMark("a class created with type")
         # `stacklevel` reaches a frame; the frame that a warning names is only shown.
         keywords = {item.arg for item in node.keywords}
         if "stacklevel" in keywords and "warnings.warn" not in paths:
@@ -337,7 +337,7 @@ class _Piece:
         texts = self.meaning.texts(node.args[1]) if names_attribute else None
         # A lookup by a string needs a literal (decision 115): a computed string could be any name.
         if texts is None:
-            yield SuspicionMark(f"{getter} by a name that is made up")
+            yield SuspicionMark(f"{getter} with a computed name")
             return
         mark_one = self._got_attribute if getter == "getattr" else self._stored
         for text in texts:
@@ -353,9 +353,7 @@ class _Piece:
     def _attributes_named(self, arguments: list[ast.expr]) -> _Marks:
         for texts in map(self.meaning.texts, arguments):
             if texts is None:
-                yield SuspicionMark(
-                    "attrgetter by a name that is made up", "getattr by a name that is made up"
-                )
+                yield SuspicionMark("attrgetter with a computed name", "getattr with a computed name")
                 continue
             for text in texts:
                 yield from self._parts(text.split("."))
@@ -369,7 +367,7 @@ class _Piece:
         names_attribute = before_value > 0 and not _has_star(node)
         texts = self.meaning.texts(node.args[before_value - 1]) if names_attribute else None
         if texts is None:
-            yield SuspicionMark(f"{function.attr} by a name that is made up")
+            yield SuspicionMark(f"{function.attr} with a computed name")
             return
         match function.value:
             case ast.Call(func=ast.Name(id="super"), args=[_, owner]):
@@ -383,7 +381,7 @@ class _Piece:
         """Yield marks for a string whose `format` can get attributes that are not visible in the code."""
         texts = self.meaning.texts(node)
         if texts is None:
-            yield SuspicionMark("format by a string that is made up")
+            yield SuspicionMark("format with a computed string")
         for text in texts or ():
             yield from self._parts(_formatted(text))
 
@@ -435,7 +433,7 @@ class _Piece:
         """Yield marks for a method that decides what an object equals, or which class it seems to have."""
         for name in bound_names(node):
             if names.is_special(name) and name not in names.DEFINABLE:
-                yield SuspicionMark(f"{name} of a new class")
+                yield SuspicionMark(f"{name} defined in a new class")
             if name in _NAMES_PARTS:
                 yield from self._named_parts(node, name)
 
@@ -445,7 +443,7 @@ class _Piece:
         listed = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
         texts = list(map(self.meaning.texts, listed))
         if None in texts or not isinstance(above, ast.Assign | ast.AnnAssign):
-            yield SuspicionMark(f"{name} by names that are made up")
+            yield SuspicionMark(f"{name} with computed names")
         for text in chain.from_iterable(filter(None, texts)):
             if name == "__slots__":
                 yield from self._stored(ast.Constant(None), text)
@@ -459,7 +457,7 @@ class _Piece:
             yield SuspicionMark("a metaclass")
         for base in node.bases:
             if not _is_named_class(base) or self.meaning.is_class_of_value(base):
-                yield SuspicionMark("a class derived from a value's own")
+                yield SuspicionMark("a class derived from the class of a value")
             if "builtins.type" in self.meaning.paths(base):
                 yield SuspicionMark("a class derived from type")
 
@@ -495,7 +493,7 @@ class _Piece:
     def _matched(self, node: ast.MatchClass) -> _Marks:
         yield from self._parts(node.kwd_attrs)
         if node.patterns and isinstance(node.cls, ast.Name) and self._is_made_up(node.cls):
-            yield SuspicionMark("a pattern of a class that is made up")
+            yield SuspicionMark("a pattern with a computed class")
 
     def _is_made_up(self, name: ast.Name) -> bool:
         """Return whether a local name may be bound to something other than a definition or an import."""
@@ -512,7 +510,7 @@ class _Piece:
         for annotation in annotations_of(node):
             for part in parts_of_annotation(annotation):
                 if not is_plain_annotation(part) or self._is_local_value(part):
-                    yield SuspicionMark(f"an annotation that runs: {ast.unparse(annotation)[:_SHOWN]}")
+                    yield SuspicionMark(f"an annotation that runs code: {ast.unparse(annotation)[:_SHOWN]}")
 
     def _is_local_value(self, part: ast.AST) -> bool:
         """Return whether a part of an annotation is a local name that may mean something besides a class."""

@@ -212,7 +212,9 @@ def _not_excused(
 def _new_operator(name: str) -> set[SuspicionMark]:
     """Return the mark for a new method that can decide the result of a comparison; empty for any other."""
     method = name.rpartition(".")[2].partition("#")[0]
-    return {SuspicionMark(f"{method} of a class that had none")} if method in DECIDING_METHODS else set()
+    return (
+        {SuspicionMark(f"{method} added to a class that had none")} if method in DECIDING_METHODS else set()
+    )
 
 
 def _for_the_tests(path: str, name: str, given: _File, tests: _Tests) -> Iterator[SuspicionMark]:
