@@ -42,7 +42,9 @@ class StreamedCalls:
     def _add_function(self, function: dict[str, Any], delta: Mapping[str, Any]) -> None:
         for name, value in delta.items():
             if name == "name" and isinstance(value, str):
-                function["name"] = self._merger.kept(_named(function.get("name") or "", value), "name")
+                function["name"] = self._merger.kept(
+                    _extended_name(function.get("name") or "", value), "name"
+                )
             elif value is not None:
                 function[name] = self._merger.merged(function.get(name), value, name)
 
@@ -82,7 +84,7 @@ def _is_another(call: Mapping[str, Any], delta: Mapping[str, Any]) -> bool:
     return bool(function.get("arguments")) and _is_whole(call)
 
 
-def _named(old: str, new: str) -> str:
+def _extended_name(old: str, new: str) -> str:
     """Return a function's name after one more piece, which may also repeat the whole name."""
     return new if new.startswith(old) else old if old.startswith(new) else old + new
 

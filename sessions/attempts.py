@@ -336,14 +336,14 @@ class AttemptStore:
             found = self._outlined(name, state, kept, book, remember=True)
             return None if found is None else self._summary_of(found, elsewhere)
 
-        yield from self._each(remembered, outlines=True)
+        yield from self._each_attempt(remembered, outlines=True)
 
     def listed(self) -> Iterator[ListedAttempt]:
         """Yield the rows of all attempts except copies, newest first, from the index where it is up to date.
 
         Rows are not kept in memory, so a hundred thousand are no problem, and the caller may stop at any row.
         """
-        yield from self._each(partial(self._listed, from_elsewhere(self.root)), outlines=False)
+        yield from self._each_attempt(partial(self._listed, from_elsewhere(self.root)), outlines=False)
 
     def listed_of(self, attempt_ids: Iterable[str]) -> list[ListedAttempt]:
         """Return the attempts with these ids that still exist, in the form of `listed`."""
@@ -408,7 +408,7 @@ class AttemptStore:
         kept.save()
         return [self._summary_of(one, elsewhere) for one in found if one is not None]
 
-    def _each(
+    def _each_attempt(
         self, one: Callable[[str, bytes, Outlines, ReviewBook | None], Listed | None], *, outlines: bool
     ) -> Iterator[Listed]:
         """Yield what `one` returns for all attempts, newest first, except None. Copies are left out.

@@ -160,19 +160,21 @@ def _files(locations: Locations, *, with_key: bool) -> Iterator[tuple[str, Path]
     attempt whose folder is renamed meanwhile, to that of a branch, is found by a second pass.
     """
     heads = locations.attempts / HEADS
-    yield from _below("proofs", locations.proofs / COPIES, locations.proofs)
-    yield from _below("data", heads, locations.data)
+    yield from _files_below("proofs", locations.proofs / COPIES, locations.proofs)
+    yield from _files_below("data", heads, locations.data)
     seen: set[Path] = {heads, locations.proofs}
-    yield from _below("data", locations.data, locations.data, seen)
-    yield from _below("data", locations.attempts, locations.data, seen)
+    yield from _files_below("data", locations.data, locations.data, seen)
+    yield from _files_below("data", locations.attempts, locations.data, seen)
     if "config" in _roots(locations):
-        yield from _below("config", locations.config, locations.config, seen)
+        yield from _files_below("config", locations.config, locations.config, seen)
     key = locations.proofs / KEY
     if with_key and key.is_file():
         yield f"proofs/{KEY}", key
 
 
-def _below(part: str, folder: Path, root: Path, seen: set[Path] | None = None) -> Iterator[tuple[str, Path]]:
+def _files_below(
+    part: str, folder: Path, root: Path, seen: set[Path] | None = None
+) -> Iterator[tuple[str, Path]]:
     """Yield the name in the backup and the path of each file below a folder except locks and temporary files.
 
     Files in `seen` or below one of its folders are left out; the files that are yielded are added to it.

@@ -95,18 +95,18 @@ def read_head(folder: Path) -> Head | None:
 
 def has_head(folder: Path) -> bool:
     """Return whether the attempt in `folder` has a head or a copy of one."""
-    return any(path.exists() for path in _places(folder))
+    return any(path.exists() for path in _head_paths(folder))
 
 
 def remove_head(folder: Path) -> None:
     """Delete the head of the attempt in `folder`, and its copy."""
-    for path in _places(folder):
+    for path in _head_paths(folder):
         path.unlink(missing_ok=True)
 
 
 def move_head(folder: Path, to: Path) -> None:
     """Rename the head of an attempt and its copy, after its folder was renamed to that of a branch."""
-    for path, target in zip(_places(folder), _places(to), strict=True):
+    for path, target in zip(_head_paths(folder), _head_paths(to), strict=True):
         if path.exists():
             path.rename(target)
 
@@ -162,7 +162,7 @@ class HeadFile:
             os.pwrite(file, line, 0)
 
 
-def _places(folder: Path) -> list[Path]:
+def _head_paths(folder: Path) -> list[Path]:
     """Return the paths of the head for the attempt in `folder` and of its copy, if there is to be one."""
     copy = _copy_path(folder)
     return [head_path(folder)] if copy is None else [head_path(folder), copy]

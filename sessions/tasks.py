@@ -199,7 +199,7 @@ class TaskStore:
         a demo task, a title, or the two words that name a task. An archive is added to the store. Commands
         find tasks only with this function (decision 128).
         """
-        if task := self._at(existing_path(name)):
+        if task := self._task_at(existing_path(name)):
             return task
         if (folder := self._folder_of(name)) is not None:
             return read_task(folder)
@@ -215,7 +215,7 @@ class TaskStore:
             return demo_task(demo_name, self._demo)
         matches = with_prefix or tasks_called(name, readable) or self._in_demo(prefix)
         if not matches:
-            raise _unknown(name, readable, demo=self._demo is not None)
+            raise _unknown_task(name, readable, demo=self._demo is not None)
         if len(matches) > 1:
             raise _ambiguous(name, matches, by_id=bool(with_prefix))
         return read_task(matches[0].folder)
@@ -243,7 +243,7 @@ class TaskStore:
                     return folder
         return None
 
-    def _at(self, path: Path | None) -> Task | None:
+    def _task_at(self, path: Path | None) -> Task | None:
         """Return the task in a folder or an archive; None if the path is None or neither."""
         if path is not None and path.name.endswith(".tar.zst") and path.is_file():
             return self.add(path)
@@ -370,7 +370,7 @@ def _ambiguous(name: str, found: Sequence[Task], *, by_id: bool) -> TaskError:
     return TaskError(f"{name} is {what}: {_candidates(found)}.", hint=hint)
 
 
-def _unknown(name: str, known: Sequence[Task], *, demo: bool) -> TaskError:
+def _unknown_task(name: str, known: Sequence[Task], *, demo: bool) -> TaskError:
     """Return the error for a name that no task has, with similar titles or names."""
     hint = "`gistpoint task list` shows all tasks."
     alike = tasks_like(name, known)

@@ -123,7 +123,7 @@ def conversation(
         elif settings.calls_as_text:
             messages += _called_as_text(turn, by_turn[turn.turn], settings)
         else:
-            messages += _called(turn, by_turn[turn.turn], ids)
+            messages += _reply_and_answers(turn, by_turn[turn.turn], ids)
         messages += _handed_back(state, settings, number)
     if offered is not None and (names := tuple(tool.name for tool in offered)) != offered_before(state):
         _name_tools(messages, names, settings)
@@ -174,7 +174,7 @@ def _called_as_text(
         tuple(ToolRequest(call.id, call.name, call.arguments) for call in turn.tool_calls), ()
     )
     # The text is empty only if the endpoint removed the calls from it.
-    yield _written(turn, turn.content or "\n\n".join(written_call(e.name, e.arguments) for e in echoes))
+    yield _reply_message(turn, turn.content or "\n\n".join(written_call(e.name, e.arguments) for e in echoes))
     text = settings.reply_text(TEXT_FIRST_ANSWER if turn.unmade else TEXT_ANSWER)
     answers = [call.text for call in calls]
     parts = [
@@ -184,7 +184,9 @@ def _called_as_text(
     yield ChatMessage("user", "\n\n".join(parts))
 
 
-def _called(turn: ModelTurn, calls: Sequence[AttemptCall], ids: list[str]) -> Iterable[ChatMessage]:
+def _reply_and_answers(
+    turn: ModelTurn, calls: Sequence[AttemptCall], ids: list[str]
+) -> Iterable[ChatMessage]:
     """Yield a reply and the answer to each of its calls, including calls not carried out.
 
     `ids` are those of earlier calls; the reply's are added.
@@ -194,13 +196,13 @@ def _called(turn: ModelTurn, calls: Sequence[AttemptCall], ids: list[str]) -> It
     )
     echoes = sound_requests(asked, ids)
     ids += [echo.id for echo in echoes]
-    yield _written(turn, turn.content, echoes)
+    yield _reply_message(turn, turn.content, echoes)
     answers = [call.text for call in calls]
     for echo, text in zip_longest(echoes, answers[: len(echoes)]):
         yield ChatMessage("tool", _NOT_MADE if text is None else text, tool_call_id=echo.id)
 
 
-def _written(turn: ModelTurn, words: str, calls: tuple[ToolRequest, ...] = ()) -> ChatMessage:
+def _reply_message(turn: ModelTurn, words: str, calls: tuple[ToolRequest, ...] = ()) -> ChatMessage:
     """Return the message of a reply, with the members that are sent back only to the host that wrote them."""
     return ChatMessage(
         "assistant",
@@ -217,7 +219,7 @@ def _asked_again(turn: ModelTurn, settings: AgentSettings) -> Iterable[ChatMessa
     # The text of a filtered reply is the endpoint's, not the model's.
     words = turn.content or ("" if turn.finish == "content_filter" else turn.refusal)
     if words:
-        yield _written(turn, words)
+        yield _reply_message(turn, words)
     stem = _ASKED_AGAIN.get(kind_of_reply(turn), NO_CALL)
     is_in_text = stem == NO_CALL and settings.calls_as_text
     yield ChatMessage("user", settings.reply_text(TEXT_NO_CALL if is_in_text else stem))

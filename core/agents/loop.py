@@ -507,34 +507,34 @@ class ModelWork:
         return ModelTurn(
             turn=len(state.turns) + 1,
             content=content,
-            reasoning=_kept(message.reasoning[:MOST_CHARACTERS]),
-            refusal=_kept(reply.refusal[:MOST_CHARACTERS]),
+            reasoning=_unset_if_empty(message.reasoning[:MOST_CHARACTERS]),
+            refusal=_unset_if_empty(reply.refusal[:MOST_CHARACTERS]),
             tool_calls=calls,
-            unmade=_kept(unmade),
+            unmade=_unset_if_empty(unmade),
             finish=reply.finish[:_ID_CHARACTERS],
             model=reply.model[:_ID_CHARACTERS],
-            fingerprint=_kept(reply.fingerprint),
-            request_id=_kept(reply.request_id),
+            fingerprint=_unset_if_empty(reply.fingerprint),
+            request_id=_unset_if_empty(reply.request_id),
             usage=self._priced(reply.usage),
             lost=self._priced(reply.lost) if reply.lost.tokens else UNSET,
             latency_ms=max(0, round(seconds * 1000)),
             retried=tuple(problem.value for problem in reply.retried),
             tools=UNSET if names == offered_before(state) else names,
-            extra=_kept(dict(message.extra)),
-            host=_kept(message.host),
-            left_out=_kept(reply.left_out[:MOST_CALLS]),
-            echoed=_kept(reply.echoed and bool(message.reasoning)),
-            streamed=_kept(reply.streamed),
+            extra=_unset_if_empty(dict(message.extra)),
+            host=_unset_if_empty(message.host),
+            left_out=_unset_if_empty(reply.left_out[:MOST_CALLS]),
+            echoed=_unset_if_empty(reply.echoed and bool(message.reasoning)),
+            streamed=_unset_if_empty(reply.streamed),
         )
 
     def _calls(
         self, message: ChatMessage, content: str
     ) -> tuple[tuple[RequestedCall, ...], tuple[RequestedCall, ...]]:
         """Return a reply's calls in two groups: those to make, and those to ignore (decision 151)."""
-        calls = tuple(map(_requested, message.tool_calls[:MOST_CALLS]))
+        calls = tuple(map(_recorded_request, message.tool_calls[:MOST_CALLS]))
         if not self.settings.calls_as_text:
             return calls, ()
-        calls = calls or tuple(map(_requested, calls_in(content)))
+        calls = calls or tuple(map(_recorded_request, calls_in(content)))
         return calls[:1], calls[1:]
 
     def _priced(self, usage: Usage) -> Usage:
@@ -546,7 +546,7 @@ class ModelWork:
         return WorkEnd(reason, str(problem), message, stops_run, self.lost, self.lost_s)
 
 
-def _kept(value: _Kept) -> _Kept | UnsetType:
+def _unset_if_empty(value: _Kept) -> _Kept | UnsetType:
     """Return a value, or `UNSET` if it is empty, so that the journal omits it."""
     return value or UNSET
 
@@ -566,7 +566,7 @@ def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
     return None
 
 
-def _requested(call: ToolRequest) -> RequestedCall:
+def _recorded_request(call: ToolRequest) -> RequestedCall:
     """Return a call as the journal records it, with strings of bounded length."""
     return RequestedCall(
         call.id[:_ID_CHARACTERS],

@@ -296,7 +296,7 @@ class Seat:
     @property
     def _over_words(self) -> str:
         ending = self.work.attempt.state.ending
-        return "The work on the attempt was stopped." if ending is None else _ended(ending.reason)
+        return "The work on the attempt was stopped." if ending is None else _ended_message(ending.reason)
 
     # For scaffolds that send requests themselves, through a proxy
 
@@ -367,7 +367,9 @@ class Seat:
             if settings.attempt_tokens is not None and spent > settings.attempt_tokens:
                 attempt.hand_in(EndReason.TOKEN_CAP)
                 attempt.finish_pending(run=self.work.run)
-            elif self.work.may_ask(replace(estimate, cost_usd=self._owed().cost_usd + cost_usd)):
+            elif self.work.may_ask(
+                replace(estimate, cost_usd=self._unsettled_requests().cost_usd + cost_usd)
+            ):
                 return self._begun(estimate.prompt_tokens, cost_usd)
             elif self._under_way:
                 self._answered.wait(_TICK_S)
@@ -375,7 +377,7 @@ class Seat:
                 self.work_end = WorkEnd(TerminationReason.OVER_COST)
         return None
 
-    def _owed(self) -> UnderWay:
+    def _unsettled_requests(self) -> UnderWay:
         """Return the requests under way, with the cost of failed ones."""
         failed_usd = self.work.lost.cost_usd or 0.0
         reserved_usd = sum(request.cost_usd for request in self._under_way)
@@ -478,7 +480,7 @@ class Seat:
     def _report(self) -> None:
         if self.work.on_turn is not None and not self._is_closed:
             with self._lock:
-                self.work.on_turn(self.work.attempt.state, self._owed())
+                self.work.on_turn(self.work.attempt.state, self._unsettled_requests())
 
     # The end
 
@@ -515,7 +517,7 @@ class Seat:
         return replace(end, lost=self.work.lost, lost_s=self.work.lost_s)
 
 
-def _ended(reason: str) -> str:
+def _ended_message(reason: str) -> str:
     return f"The attempt has ended: {reason}."
 
 

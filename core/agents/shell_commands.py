@@ -44,7 +44,7 @@ def call_in(command: str, tools: Sequence[Tool]) -> ShellCall:
     texts = list(_documents(documents, rest))
     given = {argument.name: text for argument, text in zip(code, texts, strict=False)}
     others = [argument for argument in tool.arguments if argument.name not in given]
-    left = _after(documents, rest)
+    left = _first_line_after(documents, rest)
     arguments = given | _placed(_HEREDOC.sub("", words).strip() if code else words.strip(), others)
     return ShellCall(name, arguments | ({left[:_ECHO]: ""} if left else {}))
 
@@ -59,7 +59,7 @@ def _documents(ends: Sequence[str], rest: str) -> Iterator[str]:
         yield "".join(f"{line}\n" for line in text)
 
 
-def _after(ends: Sequence[str], rest: str) -> str:
+def _first_line_after(ends: Sequence[str], rest: str) -> str:
     """Return the first line after the heredocs that is not empty; an empty string if there is none."""
     lines = rest.split("\n")
     for end in ends:

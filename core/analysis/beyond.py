@@ -72,7 +72,7 @@ def _add_group(
         INPUTS: (
             share(compared, lambda row: verdicts[row.attempt].verdict == EQUIVALENT) if compared else None
         ),
-        READERS: _merged(read, readings) if read else None,
+        READERS: _share_of_merges(read, readings) if read else None,
     }
     cells = found.numbers_of(f"{group.label}/{group.mode}", numbers)
     table.row(group.label, group.mode, *cells, len(judged) - len(compared), len(solved) - len(read))
@@ -93,7 +93,7 @@ def _merges(readings: Sequence[MergeReading]) -> float:
     return sum(one.decision is MergeDecision.MERGE for one in readings) / len(readings)
 
 
-def _merged(rows: Sequence[AttemptRow], readings: dict[str, list[MergeReading]]) -> Number:
+def _share_of_merges(rows: Sequence[AttemptRow], readings: dict[str, list[MergeReading]]) -> Number:
     """Return the mean, over repairs, of the share of readings that decide to merge.
 
     The number has no value if there are fewer repairs than a rate requires.

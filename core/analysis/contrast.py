@@ -48,7 +48,7 @@ _FIXED = 2
 """The number of fixed effects: the intercept and the difference."""
 
 
-class Ratios(NamedTuple):
+class VarianceRatios(NamedTuple):
     """The variance of single attempts, divided by the variances of tasks and of persons."""
 
     task: float
@@ -128,7 +128,7 @@ class _WorkingModel:
         side = is_first.astype(float)
         return cls(persons, tasks, side, values, units.person_count, units.task_count)
 
-    def fit(self, ratios: Ratios, kept: Kept) -> float:
+    def fit(self, ratios: VarianceRatios, kept: Kept) -> float:
         """Return the difference estimated from the rows kept; NaN if a side has none."""
         sides = self.side[kept]
         if not len(sides) or sides.min() == sides.max():
@@ -136,14 +136,14 @@ class _WorkingModel:
         # Refits on equal attempts differ in their last digits, which must not count as a variance.
         return round(_Equations.of(self, kept).solved(ratios).difference, _DIGITS)
 
-    def likeliest_ratios(self) -> Ratios:
+    def likeliest_ratios(self) -> VarianceRatios:
         """Return the ratios with the greatest restricted likelihood on the grid."""
         equations = _Equations.of(self, np.ones(len(self.values), dtype=bool))
         squares, degrees = float(self.values @ self.values), len(self.values) - _FIXED
         # If all rows are from models, the ratio for persons has no effect.
         of_persons = _RATIO_GRID if self.person_count else (_RATIO_GRID[-1],)
 
-        def twice_log_likelihood(ratios: Ratios) -> float:
+        def twice_log_likelihood(ratios: VarianceRatios) -> float:
             """Return twice the restricted log-likelihood, up to an additive constant."""
             solved = equations.solved(ratios)
             error = max((squares - solved.explained) / degrees, _LEAST_VARIANCE)
@@ -151,9 +151,9 @@ class _WorkingModel:
             return float(log_ratios - degrees * np.log(error) - solved.log_determinant)
 
         pairs = product(_RATIO_GRID, of_persons)
-        return max((Ratios(*pair) for pair in pairs), key=twice_log_likelihood)
+        return max((VarianceRatios(*pair) for pair in pairs), key=twice_log_likelihood)
 
-    def variance_of_rows(self, ratios: Ratios) -> float:
+    def variance_of_rows(self, ratios: VarianceRatios) -> float:
         """Return the jackknife variance over single attempts of persons, without refits.
 
         With the design A and M = A'A + the ridge of the ratios, the estimates without row i differ by M^-1
@@ -234,7 +234,7 @@ class _Equations:
         sums = np.concatenate([[values.sum(), side @ values], totals.sum(axis=1)[:people]])
         return cls(rest, mixed, counts.sum(axis=0), sums, totals.sum(axis=0))
 
-    def solved(self, ratios: Ratios) -> _Solved:
+    def solved(self, ratios: VarianceRatios) -> _Solved:
         """Return the solution for given ratios of variances."""
         diagonal = self.task_counts + ratios.task
         matrix = self.rest - (self.mixed / diagonal) @ self.mixed.T

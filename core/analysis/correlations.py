@@ -74,7 +74,7 @@ def _add_outcomes(
     Returns the means by task of each outcome that has enough tasks; the keys name the outcome and the pool.
     """
     columns: dict[str, Mapping[str, float]] = {}
-    for outcome, rows in {SOLVED: pool.rows, TIME: _timed(pool) if pool.people else ()}.items():
+    for outcome, rows in {SOLVED: pool.rows, TIME: _rows_with_times(pool) if pool.people else ()}.items():
         needs = ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(rows))
         if not rows or found.too_few(f"Correlations with {outcome} ({pool.name})", needs):
             continue
@@ -163,7 +163,7 @@ def _outcome(row: AttemptRow, outcome: str) -> float:
     return float(row.solved) if outcome == SOLVED else float(np.log(primary_minutes(row)))
 
 
-def _timed(pool: Pool) -> tuple[AttemptRow, ...]:
+def _rows_with_times(pool: Pool) -> tuple[AttemptRow, ...]:
     return tuple(row for row in pool.rows if row.solved and row.primary_s)
 
 

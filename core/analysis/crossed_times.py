@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import log_ndtr
 
-from gistpoint.core.analysis.contrast import Ratios
+from gistpoint.core.analysis.contrast import VarianceRatios
 from gistpoint.core.analysis.intervals import (
     NO_PERSON,
     Floats,
@@ -161,9 +161,11 @@ class CrossedTimes:
         tasks = np.searchsorted(units.task_numbers, units.tasks)
         return cls(x, log_times, solved, persons, tasks, people, units.task_count)
 
-    def likeliest(self, finer: Sequence[Sequence[float]] = FINER) -> tuple[Ratios, CrossedFits] | None:
+    def likeliest(
+        self, finer: Sequence[Sequence[float]] = FINER
+    ) -> tuple[VarianceRatios, CrossedFits] | None:
         """Return the ratios with the greatest evidence and their fit; None if no fit is possible."""
-        pairs = [Ratios(*pair) for pair in product(GRID, GRID if self.person_count else GRID[-1:])]
+        pairs = [VarianceRatios(*pair) for pair in product(GRID, GRID if self.person_count else GRID[-1:])]
         start, ratios = None, pairs[0]
         for steps in (*finer, (1.0,)):
             found = self.fits(pairs, start=start)
@@ -171,11 +173,17 @@ class CrossedTimes:
                 return None
             best = int(np.nanargmax(found.evidence))
             ratios, start = pairs[best], found.at[best]
-            pairs = [Ratios(ratios.task * one, ratios.person * other) for one, other in product(steps, steps)]
+            pairs = [
+                VarianceRatios(ratios.task * one, ratios.person * other)
+                for one, other in product(steps, steps)
+            ]
         return ratios, self.fits([ratios], start=start)
 
     def fits(
-        self, ratios: Sequence[Ratios], kept: NDArray[np.bool_] | None = None, start: Floats | None = None
+        self,
+        ratios: Sequence[VarianceRatios],
+        kept: NDArray[np.bool_] | None = None,
+        start: Floats | None = None,
     ) -> CrossedFits:
         """Return a fit for each pair of ratios, by Newton's method from `start`.
 
@@ -202,7 +210,7 @@ class CrossedTimes:
         return np.concatenate([plain / spread, [1 / spread], np.zeros(self.person_count + self.task_count)])
 
 
-class _Side:
+class _GroupedAttempts:
     """The persons or the tasks of attempts, with sums over the attempts of each."""
 
     def __init__(self, places: Integers, count: int) -> None:
@@ -225,8 +233,8 @@ class _Design:
     def __init__(self, rows: CrossedTimes) -> None:
         self.front = np.hstack([rows.x, -rows.y[:, None]])
         self.columns = rows.x.shape[1]
-        self.persons = _Side(rows.persons, rows.person_count)
-        self.tasks = _Side(rows.tasks, rows.task_count)
+        self.persons = _GroupedAttempts(rows.persons, rows.person_count)
+        self.tasks = _GroupedAttempts(rows.tasks, rows.task_count)
         self.persons_left = rows.person_count <= rows.task_count
         sides = (self.persons, self.tasks)
         self.left, self.gone = sides if self.persons_left else sides[::-1]
@@ -369,7 +377,7 @@ class _Batch:
 
     def climb(self, at: Floats) -> CrossedFits:
         """Return the fits that Newton's method reaches."""
-        found = _Found(self, at)
+        found = _FitResults(self, at)
         going = np.flatnonzero(self.free > 1)
         batch = self.only(self.free > 1)
         point = batch.point(at[:, going])
@@ -443,7 +451,7 @@ class _Point(NamedTuple):
         return _Point(*(array[..., chosen] for array in self))
 
 
-class _Found:
+class _FitResults:
     """The results of a batch of fits, which are NaN until a fit is done."""
 
     def __init__(self, batch: _Batch, at: Floats) -> None:
@@ -513,17 +521,17 @@ class _Found:
         )
 
 
-def changes_without_each(rows: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> Floats:
+def changes_without_each(rows: CrossedTimes, ratios: VarianceRatios, fit: CrossedFits) -> Floats:
     """Return the changes of the columns' effects if each attempt is left out in turn: (attempts, columns)."""
     return _batch_of_one(rows, ratios).changes(fit.at[:1])
 
 
-def own_changes(rows: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> Floats:
+def own_changes(rows: CrossedTimes, ratios: VarianceRatios, fit: CrossedFits) -> Floats:
     """Return, by attempt, the change of its task's effect without the attempt, with all else fixed."""
     return _batch_of_one(rows, ratios).own_changes(fit.at[:1])
 
 
-def _batch_of_one(rows: CrossedTimes, ratios: Ratios) -> _Batch:
+def _batch_of_one(rows: CrossedTimes, ratios: VarianceRatios) -> _Batch:
     return _Batch(rows, np.ones((len(rows.y), 1)), np.array([ratios.task]), np.array([ratios.person]))
 
 

@@ -65,7 +65,7 @@ def fit_logit(
         return None
     counted = _Counts.of(x, y, np.ones((1, rows), dtype=bool))
     at = np.zeros(columns) if start is None else start
-    ended = _climbed(counted, at[None], firth, held)
+    ended = _newton_fits(counted, at[None], firth, held)
     state = ended.state
     covariance = np.asarray(np.linalg.inv(state.information[0]), dtype=np.float64)
     return LogitFit(
@@ -90,7 +90,7 @@ def refit_logit(fit: LogitFit, x: Floats, y: Floats, kept: Kept) -> Floats:
     possible = counted.independent
     if possible.any():
         start = np.repeat(fit.coefficients[None], int(possible.sum()), axis=0)
-        ended = _climbed(counted.only(possible), start, fit.firth)
+        ended = _newton_fits(counted.only(possible), start, fit.firth)
         found[possible] = np.where(ended.converged[:, None], ended.state.at, np.nan)
     return found
 
@@ -213,14 +213,14 @@ class _State:
 
 
 @dataclass(frozen=True)
-class _Ended:
+class _FitEnds:
     """The point at which Newton's method ended for each fit, and whether it converged."""
 
     state: _State
     converged: Kept
 
 
-def _climbed(counts: _Counts, start: Floats, firth: bool, held: int | None = None) -> _Ended:
+def _newton_fits(counts: _Counts, start: Floats, firth: bool, held: int | None = None) -> _FitEnds:
     """Return the fits that Newton's method reaches; the coefficient of the column `held` stays at 0."""
     # A held column stays in the information, so that the penalty is the same in both models of the ratio
     # (Heinze & Schemper 2002).
@@ -240,7 +240,7 @@ def _climbed(counts: _Counts, start: Floats, firth: bool, held: int | None = Non
         step[:, free] = np.linalg.solve(information, here.score[:, free, None])[:, :, 0]
         longest = np.abs(step).max(axis=1)
         step *= np.minimum(1.0, _LONGEST_STEP / longest)[:, None]
-        moved, stuck = _moved(counts.only(going), here, step, firth)
+        moved, stuck = _states_after_steps(counts.only(going), here, step, firth)
         state = state.replaced(going, moved)
         # If a short step lowers the likelihood, the maximum is reached up to rounding.
         converged[going[stuck]] = longest[stuck] < 1e-5
@@ -250,10 +250,10 @@ def _climbed(counts: _Counts, start: Floats, firth: bool, held: int | None = Non
             reach = np.abs(moved.at @ counts.x.T)
             left &= ~((reach > _SEPARATED_AT) & (counts.attempts[going] > 0)).any(axis=1)
         going = going[left]
-    return _Ended(state, converged)
+    return _FitEnds(state, converged)
 
 
-def _moved(counts: _Counts, state: _State, step: Floats, firth: bool) -> tuple[_State, Kept]:
+def _states_after_steps(counts: _Counts, state: _State, step: Floats, firth: bool) -> tuple[_State, Kept]:
     """Return the states after steps, halved until they do not lower the likelihood, and which fits are stuck.
 
     A fit is stuck, and does not move, if each of 30 successively shorter steps lowers the likelihood or leads

@@ -394,7 +394,7 @@ def within_tasks(number: Number, shortest: float, longest: float) -> Number:
     """
 
     def words(value: float) -> str:
-        return _beyond(value, shortest, longest)
+        return _side_of_range(value, shortest, longest)
 
     def bound(value: float) -> str:
         return words(value).partition(" minutes")[0] or f"at {value_words(value)}"
@@ -423,7 +423,7 @@ def _with_iid_within(number: Number, words: Callable[[float], str]) -> Number:
     return replace(number, iid=None, note="; ".join(filter(None, (number.note, note))))
 
 
-def _beyond(minutes: float, shortest: float, longest: float) -> str:
+def _side_of_range(minutes: float, shortest: float, longest: float) -> str:
     """Return on which side of the tasks' range minutes lie, in words; empty if they lie within it."""
     if minutes < shortest:
         return f"below {value_words(shortest)} minutes, the shortest task"

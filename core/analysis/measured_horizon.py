@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_expit, log_ndtr, logit, ndtri
 
-from gistpoint.core.analysis.contrast import Ratios
+from gistpoint.core.analysis.contrast import VarianceRatios
 from gistpoint.core.analysis.crossed_times import (
     CrossedFits,
     CrossedTimes,
@@ -110,7 +110,7 @@ class HumanMinutes:
         return np.asarray(np.exp2((self.nodes[0] * self.weights[0]).sum(axis=1)), dtype=float)
 
 
-def _changes_of_tasks(times: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> Floats:
+def _changes_of_tasks(times: CrossedTimes, ratios: VarianceRatios, fit: CrossedFits) -> Floats:
     """Return the change of each task's log2 minutes without each attempt, for fixed sigma and persons.
 
     The constant moves all tasks, and an attempt moves its own task's effect.
@@ -121,7 +121,9 @@ def _changes_of_tasks(times: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> 
     return np.asarray(changes / np.log(2), dtype=float)
 
 
-def _posterior(times: CrossedTimes, ratios: Ratios, fits: CrossedFits, kept: Kept) -> tuple[Floats, Floats]:
+def _posterior(
+    times: CrossedTimes, ratios: VarianceRatios, fits: CrossedFits, kept: Kept
+) -> tuple[Floats, Floats]:
     """Return the values of log2 minutes and their probabilities, each as (fits, tasks, nodes)."""
     prior = (fits.sigma / ratios.task**0.5)[:, None]
     of_tasks = np.eye(times.task_count)[times.tasks]
@@ -225,7 +227,7 @@ class Runs:
         logs_of_nodes = np.log(np.maximum(weights, 1e-300))
         marginal = _Marginal(self, link, scale, ridge, share, nodes, logs_of_nodes)
         with np.errstate(all="ignore"):
-            return _climbed(marginal, start)
+            return _newton_maximum(marginal, start)
 
 
 class _Point(NamedTuple):
@@ -308,7 +310,7 @@ class _Marginal:
         return np.stack([np.stack([second, first], axis=1), np.stack([first, plain], axis=1)], axis=1)
 
 
-def _climbed(marginal: _Marginal, start: Floats) -> Floats:
+def _newton_maximum(marginal: _Marginal, start: Floats) -> Floats:
     """Return the slopes and intercepts that Newton's method reaches; NaN without a single finite maximum."""
     found = np.full_like(start, np.nan)
     point = marginal.point(start)
@@ -336,11 +338,11 @@ def _climbed(marginal: _Marginal, start: Floats) -> Floats:
         left = ~(lost | done)
         if not left.all():
             going, step, marginal, point = going[left], step[left], marginal.only(left), point.only(left)
-        point = _moved(marginal, point, step)
+        point = _points_after_step(marginal, point, step)
     return found
 
 
-def _moved(marginal: _Marginal, point: _Point, step: Floats) -> _Point:
+def _points_after_step(marginal: _Marginal, point: _Point, step: Floats) -> _Point:
     """Return the points after a step, halved until it does not lower the likelihood."""
     there = point
     for _ in range(_HALVINGS):

@@ -40,7 +40,7 @@ def effects_of_order(data: StudyData) -> Findings:
     found = FindingsBuilder()
     columns = ("effect", "ratio of times", "difference in the share solved")
     table = found.table("Position, learning and carry-over", columns, NOTE)
-    before = _before(data.rows)
+    before = _previous_conditions(data.rows)
     effects: dict[str, dict[str, Number]] = defaultdict(dict)
     for outcome, rows in (("times", people(data)), ("shares", tuple(people_of(data.rows)))):
         placed = [row for row in rows if row.position is not None]
@@ -54,7 +54,7 @@ def effects_of_order(data: StudyData) -> Findings:
     return found.findings()
 
 
-def _before(rows: Sequence[AttemptRow]) -> dict[str, str]:
+def _previous_conditions(rows: Sequence[AttemptRow]) -> dict[str, str]:
     """Return, by attempt, the condition of the person's previous task; attempts without one are left out."""
     orders: dict[str, list[tuple[int, AttemptRow]]] = defaultdict(list)
     for row in rows:

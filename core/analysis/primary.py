@@ -113,7 +113,7 @@ def _primary(data: StudyData, *, interval: bool = True) -> _Primary:
         of_gists = modes_measuring(FIDELITY)
         rows = [row for row in rows if row.mode in of_gists and not row.is_true("mocked")]
     if len(names) == 2:
-        first, second = (_side(rows, name) for name in names)
+        first, second = (_rows_of_side(rows, name) for name in names)
         what = f"{names[0]} minus {names[1]}"
         found = contrast_with_spread(what, first, second, measure, interval=interval)
         if isinstance(found, Shortfall):
@@ -145,7 +145,7 @@ def _first_condition(data: StudyData) -> list[AttemptRow]:
     return _in_first_condition(data, people(data))
 
 
-def _side(rows: Iterable[AttemptRow], name: str) -> list[AttemptRow]:
+def _rows_of_side(rows: Iterable[AttemptRow], name: str) -> list[AttemptRow]:
     """Return the rows of the solver, of all people, or of people under the condition that has this name."""
     known = list(rows)
     of_solver = [row for row in known if row.solver == name]

@@ -68,7 +68,7 @@ def asked(
     """
     span = min(max(0, mono_ms - since_mono_ms), clock.of(activity))
     before = doubt.stopped(clock, idle=True)
-    return replace(before, grows=activity, idle_before_ms=clock.idle), _moved(clock, activity, -span)
+    return replace(before, grows=activity, idle_before_ms=clock.idle), _reassigned(clock, activity, -span)
 
 
 def answered(doubt: Doubt, clock: Clock, answer: str, idle_ms: int, activity: ClockActivity) -> Clock:
@@ -78,13 +78,13 @@ def answered(doubt: Doubt, clock: Clock, answer: str, idle_ms: int, activity: Cl
     """
     if doubt:
         for claimed, ms in doubt.stopped(clock, idle=False).spans if answer == "worked" else ():
-            clock = _moved(clock, claimed, ms)
+            clock = _reassigned(clock, claimed, ms)
         return clock
     span = max(0, idle_ms) if answer == "away" else 0
-    return _moved(clock, activity, -min(span, clock.of(activity)))
+    return _reassigned(clock, activity, -min(span, clock.of(activity)))
 
 
-def _moved(clock: Clock, activity: ClockActivity, ms: int) -> Clock:
+def _reassigned(clock: Clock, activity: ClockActivity, ms: int) -> Clock:
     """Return the clock with `ms` milliseconds moved from idle to an activity, or back if `ms` is negative."""
     return clock.add(activity, ms).add(ClockActivity.IDLE, -ms)
 

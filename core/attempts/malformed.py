@@ -45,7 +45,7 @@ def malformed_call(name: str, tool: Tool | None, given: Mapping[str, Any] | Malf
         call_id="",
         tool=name[:_NAME_CHARACTERS],
         malformed=(fault if tool else Malformed.UNKNOWN_TOOL).value,
-        arguments=UNSET if isinstance(given, Malformed) else _kept(given),
+        arguments=UNSET if isinstance(given, Malformed) else _recorded_arguments(given),
         raw=_cut(raw) if raw else UNSET,
     )
 
@@ -102,7 +102,7 @@ def _cut(raw: str) -> str:
     return raw if len(raw) <= RAW_CHARACTERS else f"{raw[: RAW_CHARACTERS - 1]}…"
 
 
-def _kept(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _recorded_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments, or flat and bounded ones if they are too large or too deep for a journal."""
     try:
         small = len(json.dumps(arguments, allow_nan=False)) <= RAW_CHARACTERS

@@ -309,7 +309,7 @@ def advance(state: AttemptState, event: JournalEvent) -> AttemptState:
     clock = (state.clock.restarted if restarted else state.clock.at)(event.mono_ms, event.utc_ms)
     state = structs.replace(state, clock=clock, processes=state.processes + restarted)
     of_kind = state.of_kind.advance(state, event)
-    state = _after(state, event)
+    state = _state_after(state, event)
     running = _running(state)
     clock = state.clock if state.clock.running is running else structs.replace(state.clock, running=running)
     unknown = state.unknown + isinstance(event.data, OtherEvent)
@@ -326,7 +326,7 @@ def _running(state: AttemptState) -> ClockActivity:
     return ACTIVITY_OF_PANE[state.pane]
 
 
-def _after(state: AttemptState, event: JournalEvent) -> AttemptState:
+def _state_after(state: AttemptState, event: JournalEvent) -> AttemptState:
     """Return the state after an event, apart from clocks and counts."""
     match event.data:
         case AttemptStarted() as data:

@@ -70,7 +70,7 @@ def moved_text(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, ne
     """
     texts = [_at_margin(line, margin, first=position == 0) for position, line in enumerate(new)]
     ends = [newline] * len(new)
-    for position, kept in _kept(new, old, margin, newline).items():
+    for position, kept in _kept_lines(new, old, margin, newline).items():
         texts[position] = kept.raw
         ends[position] = kept.end or newline
     ends[-1] = ""
@@ -83,7 +83,9 @@ def _at_margin(line: CodeLine, margin: str, *, first: bool) -> str:
     return line.shown if first or not line.shown else margin + line.shown
 
 
-def _kept(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline: str) -> dict[int, CodeLine]:
+def _kept_lines(
+    new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline: str
+) -> dict[int, CodeLine]:
     """Return the old lines whose bytes are kept, by index in `new`.
 
     It is empty if indenting them by `margin` and ending them with `newline` yields the same bytes anyway.

@@ -70,7 +70,7 @@ def _of_expression(node: ast.AST) -> Iterator[str]:
 
 
 def _of_comparison(node: ast.Compare) -> Iterator[str]:
-    if any(starmap(_same, pairwise([node.left, *node.comparators]))):
+    if any(starmap(_are_suspiciously_equal, pairwise([node.left, *node.comparators]))):
         yield "compared with itself"
     if has_any(_LESS, node.ops) and has_any(_MORE, node.ops):
         yield "compared both ways"
@@ -95,11 +95,11 @@ def _of_and_or(node: ast.BoolOp) -> Iterator[str]:
 
 def _has_pointless_comparison(node: ast.BoolOp) -> bool:
     """Return whether conditions test that a value both is and isn't something: `x == 1 or x != 2`."""
-    alike, apart = (_compared(node.values, signs) for signs in (_ALIKE, _APART))
+    alike, apart = (_compared_values(node.values, signs) for signs in (_ALIKE, _APART))
     return any(starmap(_equal, product(alike, apart)))
 
 
-def _compared(conditions: Iterable[ast.expr], signs: tuple[type[ast.cmpop], ...]) -> list[ast.expr]:
+def _compared_values(conditions: Iterable[ast.expr], signs: tuple[type[ast.cmpop], ...]) -> list[ast.expr]:
     """Return the left sides of the comparisons whose first operator is one of `signs`."""
     comparisons = only(ast.Compare, conditions)
     return [comparison.left for comparison in comparisons if isinstance(comparison.ops[0], signs)]
@@ -119,7 +119,7 @@ def _of_arithmetic(node: ast.BinOp) -> Iterator[str]:
     if len(terms) >= _ROW:
         yield from _repeated([terms[0], terms[-1]], "begins and ends alike")
     # `x * x` and `x + x` are common.
-    if _same(node.left, node.right) and not isinstance(node.op, ast.Mult | ast.Add):
+    if _are_suspiciously_equal(node.left, node.right) and not isinstance(node.op, ast.Mult | ast.Add):
         yield "operand repeated"
     match node:
         case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant(value=0)):
@@ -322,7 +322,7 @@ def _constant_condition(test: ast.expr) -> Iterator[str]:
 
 
 def _repeated(nodes: Sequence[ast.expr], what: str) -> Iterator[str]:
-    if any(starmap(_same, combinations(nodes, 2))):
+    if any(starmap(_are_suspiciously_equal, combinations(nodes, 2))):
         yield what
 
 
@@ -354,7 +354,7 @@ def _called_name(node: ast.expr) -> str:
     return ast.dump(node)
 
 
-def _same(first: ast.AST, second: ast.AST) -> bool:
+def _are_suspiciously_equal(first: ast.AST, second: ast.AST) -> bool:
     """Return whether two expressions are equal, and not of a kind that may be repeated."""
     return not isinstance(first, _SAME_IS_FINE) and _equal(first, second)
 

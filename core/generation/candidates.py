@@ -193,8 +193,8 @@ def plan(
     choice = settings.choice
     found = _definitions(library, settings)
     require_defined(choice, {str(definition.ref) for definition in found})
-    named = _among(found, choice.functions or None)
-    listed = _among(named, submissions)
+    named = _definitions_named(found, choice.functions or None)
+    listed = _definitions_named(named, submissions)
     is_named = bool(choice.functions)
     known = [str(item.ref) for item in listed if _is_long_enough(item, named=is_named)]
     needed = settings.part_band[0] if settings.mode.in_groups else settings.min_failing
@@ -219,7 +219,7 @@ def plan(
     )
 
 
-def _among(found: list[Definition], names: Collection[str] | None) -> list[Definition]:
+def _definitions_named(found: list[Definition], names: Collection[str] | None) -> list[Definition]:
     """Return the definitions with any of the names, or all definitions if there are no names."""
     return found if names is None else [item for item in found if str(item.ref) in names]
 

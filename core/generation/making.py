@@ -105,7 +105,11 @@ def write_proven(
         if known := next(folders_of_content(into, content), None):
             return read_task(known)
         salted = mode == Mode.DISCOVERY
-        named = _named(source, content, secret or new_secret()) if salted else _Named(content, source)
+        named = (
+            _task_identity(source, content, secret or new_secret())
+            if salted
+            else _TaskIdentity(content, source)
+        )
         task = Task(
             id=named.id,
             mode=mode,
@@ -146,7 +150,7 @@ def write_proven(
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _TaskIdentity:
     """The id of a task, its source in the public part, and the hidden parts of a salted id."""
 
     id: str
@@ -154,9 +158,9 @@ class _Named:
     seal: Seal | None = None
 
 
-def _named(source: Source, content: str, secret: bytes) -> _Named:
+def _task_identity(source: Source, content: str, secret: bytes) -> _TaskIdentity:
     sealed, public = seal(secret, content, source), public_source(secret, source)
-    return _Named(salted_id(sealed, public), public, sealed)
+    return _TaskIdentity(salted_id(sealed, public), public, sealed)
 
 
 def _add_controls(task: Task, answer: Answer, place: Path, controls_of: ControlsOf) -> None:

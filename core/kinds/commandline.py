@@ -73,7 +73,7 @@ def parse(line: str, tools: tuple[Tool, ...], shown: Knowledge | None = None) ->
     if tool is None:
         raise _unknown_tool(name, rest, tools, shown)
     words = _words(tool, rest.strip())
-    given, others = _named(tool, words)
+    given, others = _named_arguments(tool, words)
     _assign_words(tool, given, others, tools, shown)
     in_order = dict[str, str]()
     for argument in tool.arguments:
@@ -137,18 +137,18 @@ def _reads_back(line: str, tool: Tool, arguments: Mapping[str, str]) -> bool:
 def _words(tool: Tool, rest: str) -> list[_Word]:
     takes_the_rest = len(tool.arguments) == 1 and rest != "" and rest[0] not in _QUOTES
     if not takes_the_rest:
-        return _split(rest, tool)
+        return _split_words(rest, tool)
     # The only argument is taken literally, so that a pattern needs no quotes; `name="..."` is still split.
     named = _NAMED.match(rest)
     if named is None:
         return [_Word(rest)]
     value = rest[named.end() :].lstrip()
     if named[1] == tool.arguments[0].name and value.startswith(_QUOTES):
-        return _split(named[0] + value, tool)
+        return _split_words(named[0] + value, tool)
     return [_Word(rest, key=named[1])]
 
 
-def _split(text: str, tool: Tool) -> list[_Word]:
+def _split_words(text: str, tool: Tool) -> list[_Word]:
     """Return the words of a string, split as in a shell. Raises `QuestionError` for an unclosed quote."""
     stream = io.StringIO(text)
     lexer = shlex.shlex(stream, posix=True)
@@ -168,7 +168,7 @@ def _split(text: str, tool: Tool) -> list[_Word]:
     return words
 
 
-def _named(tool: Tool, words: Sequence[_Word]) -> tuple[dict[str, str], list[_Word]]:
+def _named_arguments(tool: Tool, words: Sequence[_Word]) -> tuple[dict[str, str], list[_Word]]:
     """Return the arguments that are given by name, and the other words.
 
     Raises `QuestionError` if an argument is given twice.
@@ -208,7 +208,7 @@ def _assign_words(
             continue
         may_be_misnamed = word.key and argument.kind not in _FREE_TEXT
         if may_be_misnamed and not _shown_kind(word.text, shown):
-            raise _misnamed(tool, word.key, given, words, shown)
+            raise _unknown_name_question(tool, word.key, given, words, shown)
         _require_path(argument, tool, word, tools, shown)
     for argument, word in placed.items():
         given[argument.name] = word.text
@@ -331,7 +331,7 @@ def _are_name_and_shown_file(name: str, path: str, shown: Knowledge | None) -> b
     return _NAME.fullmatch(name) is not None
 
 
-def _misnamed(
+def _unknown_name_question(
     tool: Tool, key: str, given: Mapping[str, str], words: Sequence[_Word], shown: Knowledge | None
 ) -> QuestionError:
     """Return the question about an unknown argument name; it suggests the call that was likely meant."""

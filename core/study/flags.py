@@ -164,7 +164,7 @@ def _idle_share(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     if evidence.by_model or not total:
         return
     if idle / total > evidence.study.quality.flag_idle_share:
-        prompts = _of(evidence, IdlePrompted)
+        prompts = _events_of_kind(evidence, IdlePrompted)
         words = f"{percent_words(idle / total)} of the working time was idle."
         yield from _flag("idle_share", prompts, words, least=0)
 
@@ -200,15 +200,19 @@ def _drift(before: JournalEvent, now: JournalEvent) -> int:
 
 
 def _crashed(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    yield from _flag("crashed", _of(evidence, Crashed), "The program failed.")
+    yield from _flag("crashed", _events_of_kind(evidence, Crashed), "The program failed.")
 
 
 def _suspicious_names(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     names = evidence.state.suspicious
     ruling = evidence.recorded.accepted
     if names and ruling is None:
-        found = [event for event in _of(evidence, SubmissionRun) if getattr(event.data, "suspicious", ())]
-        found += _of(evidence, PassConfirmed)
+        found = [
+            event
+            for event in _events_of_kind(evidence, SubmissionRun)
+            if getattr(event.data, "suspicious", ())
+        ]
+        found += _events_of_kind(evidence, PassConfirmed)
         words = f"Somebody must read the pass before it counts as solved: {', '.join(names[:5])}."
         yield from _flag("suspicious_names", found, words)
 
@@ -226,7 +230,7 @@ def _large_paste(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _external_editor(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    used = _of(evidence, AffordanceUsed)
+    used = _events_of_kind(evidence, AffordanceUsed)
     found = [event for event in used if getattr(event.data, "kind", "") == "external_editor"]
     yield from _flag("external_editor", found, "The participant used an external editor.")
 
@@ -250,7 +254,7 @@ def _infrastructure_retry(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 def _low_effort(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     """Yield a flag if the attempt submits, or is given up, before any information call or message."""
-    answers = [event.data for event in _of(evidence, CallAnswered)]
+    answers = [event.data for event in _events_of_kind(evidence, CallAnswered)]
     refused = {data.call_id for data in answers if isinstance(data, CallAnswered) and data.refused}
     for event in evidence.recorded.events:
         match event.data:
@@ -309,7 +313,7 @@ def _says_yes(value: object) -> bool:
     return isinstance(answer, str | int | bool) and answer in _YES
 
 
-def _of(evidence: AttemptEvidence, kind: type[EventData]) -> list[JournalEvent]:
+def _events_of_kind(evidence: AttemptEvidence, kind: type[EventData]) -> list[JournalEvent]:
     return [event for event in evidence.recorded.events if isinstance(event.data, kind)]
 
 

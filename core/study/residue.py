@@ -90,11 +90,11 @@ def residual_operations(erased: Iterable[Erased], basis: Mapping[str, int]) -> I
         if counted:
             enrolled = Enrolled(stratum=counted[0].stratum)
             rows = tuple((f"~{number}-{n}", o.task, o.condition, o.position) for n, o in enumerate(counted))
-            yield _made(number, StudyOperationKind.ENROLLED, enrolled)
-            yield _made(number, StudyOperationKind.PLANNED, Planned(assignments=rows))
+            yield _operation(number, StudyOperationKind.ENROLLED, enrolled)
+            yield _operation(number, StudyOperationKind.PLANNED, Planned(assignments=rows))
 
 
-def _made(number: int, kind: StudyOperationKind, data: Fact) -> StudyOperation:
+def _operation(number: int, kind: StudyOperationKind, data: Fact) -> StudyOperation:
     members = {
         name: value for name, value in msgspec.to_builtins(data).items() if name not in Fact.__struct_fields__
     }

@@ -50,21 +50,21 @@ def _exit_that_answers(member: ast.stmt) -> str:
     """Return a description of an `__exit__` that may suppress an exception; empty for any other member."""
     match member:
         case ast.FunctionDef(name=name, body=body) | ast.AsyncFunctionDef(name=name, body=body) if (
-            name in _EXITS and any(map(_may_be_true, _own(body)))
+            name in _EXITS and any(map(_may_be_true, _own_nodes(body)))
         ):
             return f"{name} in a new class that can suppress exceptions"
     return ""
 
 
 def _caught(meaning: Meaning, node: ast.Try) -> Iterator[str]:
-    if has_any((ast.Return, ast.Break, ast.Continue), _own(node.finalbody)):
+    if has_any((ast.Return, ast.Break, ast.Continue), _own_nodes(node.finalbody)):
         yield "a jump out of a finally block"
     for handler in node.handlers:
         kinds = [handler.type] if handler.type is not None else []
         catches_all = not kinds or _is_one_of(meaning, kinds, _ALL)
         # In a context manager, the assertions of its block fail at the `yield`.
         catches_from_test = _yields(node.body) and _is_one_of(meaning, kinds, _MOST)
-        raises = has_any(ast.Raise, _own(handler.body))
+        raises = has_any(ast.Raise, _own_nodes(handler.body))
         if (catches_all or catches_from_test) and not raises:
             yield "an except clause that catches failed assertions"
 
@@ -87,7 +87,7 @@ def _is_one_of(meaning: Meaning, kinds: Iterable[ast.expr], paths: frozenset[str
     return any(not paths.isdisjoint(meaning.paths(part)) for part in (*names, *attributes, *values))
 
 
-def _own(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+def _own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """Yield the nodes of statements, except nodes of functions and classes inside them."""
     waiting = list(body)
     while waiting:
@@ -98,7 +98,7 @@ def _own(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _yields(body: list[ast.stmt]) -> bool:
-    return has_any((ast.Yield, ast.YieldFrom), _own(body))
+    return has_any((ast.Yield, ast.YieldFrom), _own_nodes(body))
 
 
 def _may_be_true(node: ast.AST) -> bool:

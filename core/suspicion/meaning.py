@@ -48,7 +48,7 @@ class Meaning:
         self.scopes: dict[ast.AST, NameScope] = dict(self.nodes)
         self.modules: set[str] = set()
         self._bindings: dict[tuple[NameScope, str], list[Binding]] = defaultdict(list)
-        given = {id(target): values for node, _ in self.nodes for target, values in _given(node)}
+        given = {id(target): values for node, _ in self.nodes for target, values in _assigned_targets(node)}
         for node, scope in self.nodes:
             for name, binding in _bound(node, given):
                 self._bindings[scope.of(name) or scope, name].append(binding)
@@ -161,7 +161,7 @@ def canonical(path: str) -> str:
     return ".".join([USUAL_NAMES.get(parts[0], parts[0]), *parts[1:]])
 
 
-def _given(node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
+def _assigned_targets(node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
     """Yield the targets that a node assigns to, each with the expressions whose value the target may get."""
     match node:
         case ast.Assign(targets=targets, value=value):

@@ -280,12 +280,12 @@ def _pieces(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.AST]]:
                     yield f"{prefix}{name}", node
                 yield from _pieces(statement.body, f"{prefix}{name}.")
             case _:
-                yield from ((outer, part) for part in _parts(statement))
+                yield from ((outer, part) for part in _evaluated_parts(statement))
                 for block in _blocks(statement):
                     yield from _pieces(block, prefix)
 
 
-def _parts(statement: ast.stmt) -> Iterator[ast.AST]:
+def _evaluated_parts(statement: ast.stmt) -> Iterator[ast.AST]:
     """Yield a simple statement itself, and the expressions that a compound statement evaluates.
 
     These include the expressions of `except` and `case`, which run like any other code.

@@ -24,7 +24,7 @@ class _FileWords:
         self.names: set[str] = set()
         self.paths: set[str] = set()
         for node, _ in meaning.nodes:
-            self.names.update(_named(node, meaning))
+            self.names.update(_used_name(node, meaning))
             self.paths.update(_used(node, meaning))
 
 
@@ -95,7 +95,7 @@ class LibraryWords:
             yield self._read[path]
 
 
-def _named(node: ast.AST, meaning: Meaning) -> Iterator[str]:
+def _used_name(node: ast.AST, meaning: Meaning) -> Iterator[str]:
     """Yield the name that a node uses as an attribute or a keyword, defines or assigns to.
 
     Attributes of modules of the standard library are left out.

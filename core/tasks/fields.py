@@ -194,7 +194,7 @@ def _sentence(message: str, value: Any, key: str) -> str:
     expected = _EXPECTED.match(fault)
     wanted = expected["type"] if expected else ""
     kind, words = _TYPES.get(wanted, (object, "a number"))
-    path, value = _place(path, value, kind)
+    path, value = _fault_at(path, value, kind)
     if fault.startswith("Object missing required field"):
         path = f"{path}.{fault.split('`')[1]}"
         return f"the key {f'{key}{path}'.strip('.')!r} is missing."
@@ -212,7 +212,7 @@ def _sentence(message: str, value: Any, key: str) -> str:
     return f"the key {named} must be {words}."
 
 
-def _place(path: str, value: Any, kind: type) -> tuple[str, Any]:
+def _fault_at(path: str, value: Any, kind: type) -> tuple[str, Any]:
     """Return the path to a fault and the value there.
 
     Unlike msgspec's path, this one includes the keys of mappings.

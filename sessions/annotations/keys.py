@@ -52,10 +52,10 @@ def beginning_of(key: str) -> str:
 
 def attempt_key(attempt_id: str) -> str:
     """Return the key of an attempt, which is the key of its journal as a run."""
-    return f"gistpoint:{_own(attempt_id)}"
+    return f"gistpoint:{_own_key(attempt_id)}"
 
 
-def _own(native: str) -> str:
+def _own_key(native: str) -> str:
     short = sha256_of_text(native) if len(native) > _LONGEST_ID else native
     return quote(short, safe="", errors="surrogatepass")
 
@@ -65,7 +65,7 @@ def successive_keys(document: RunDocument) -> Iterator[str]:
     from gistpoint.sessions.runs.opening import join_name  # the key of an attempt needs no opened run
 
     header = document.header
-    native = _own(header.id if document.format.unique_ids else "")
+    native = _own_key(header.id if document.format.unique_ids else "")
     for own in (native,) if native else _hashes(document):
         yield join_name(f"{document.format.reviewed_as or header.format}:{own}", document.reviewed_id)
 

@@ -88,13 +88,13 @@ def _foot(run: Run) -> dict[str, Json]:
         "duration_s": run.duration_s,
     }
     extra: dict[str, Json] = {key: value for key, value in known.items() if value not in ("", None, [])}
-    extra["gistpoint"] = _own(run)
+    extra["gistpoint"] = _facts_without_field(run)
     if not final:
         return {"extra": extra}
     return {"final_metrics": final, "extra": extra}
 
 
-def _own(run: Run) -> dict[str, Json]:
+def _facts_without_field(run: Run) -> dict[str, Json]:
     """Return the facts of the header for which ATIF has no field."""
     own: dict[str, Json] = {
         "format": run.format,

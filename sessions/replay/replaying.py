@@ -307,18 +307,18 @@ class Replay:
         self._forced.status = RunStatus(call.status) if is_forced else None
         self._forced.reason = call.reason
         try:
-            result = self._made(call, run)
+            result = self._make_call(call, run)
         except AttemptError as error:
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, error.message)
         if why := _harness_failed(result):
             why = "The harness had failed, so its run is not repeated." if is_forced else why
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, why, text=result.text)
-        replayed = self._compared(call, result)
+        replayed = self._compare_result(call, result)
         if is_forced:
             return replace(replayed, reason="The run of the tests was cancelled, so it is not repeated.")
         return replayed
 
-    def _made(self, call: RecordedCall, run: RunContext) -> ToolResult:
+    def _make_call(self, call: RecordedCall, run: RunContext) -> ToolResult:
         """Make a call, or return the one that the attempt made at a limit.
 
         Raises `AttemptError` if neither is possible.
@@ -341,7 +341,7 @@ class Replay:
         made = self.attempt.state.calls[place : place + 1]
         if not made or made[0].tool != call.tool:
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, "The attempt had nothing to save.")
-        return self._compared(call, self._result(made[0]))
+        return self._compare_result(call, self._result(made[0]))
 
     def _why_not(self, call: RecordedCall) -> str:
         """Return why a call can't be made; empty if it can. Refusals in gistpoint's own runs are repeated."""
@@ -357,7 +357,7 @@ class Replay:
             return str(refusal)
         return ""
 
-    def _compared(self, call: RecordedCall, result: ToolResult) -> ReplayedCall:
+    def _compare_result(self, call: RecordedCall, result: ToolResult) -> ReplayedCall:
         if call.text is None:
             return ReplayedCall(call, Sameness.NOT_RECORDED, text=result.text)
         found = compare(call.text, result.text, call.facts, self._facts(result))

@@ -240,7 +240,7 @@ def read_side(
             first.setdefault(has_call, step.index)
         marks.append(tracker.feed(step))
         history.feed(step)
-        done.append(_done(step))
+        done.append(_hash_of_calls(step))
     history.end(document.header.submission)
     start = first.get(True, first.get(False, 0))
     return Side(tuple(marks), milestones(marks, start=start), history, tuple(done))
@@ -292,18 +292,18 @@ def compare(left: Side, right: Side, *, hidden: tuple[Steps, Steps] = ((), ())) 
         (asides[0], asides[1]),
         hidden,
     )
-    different = frozenset(number for number, row in enumerate(rows) if _differs(row, left, right))
+    different = frozenset(number for number, row in enumerate(rows) if _row_differs(row, left, right))
     return RunComparison(left, right, rows, different)
 
 
-def _differs(row: AlignedRow, left: Side, right: Side) -> bool:
+def _row_differs(row: AlignedRow, left: Side, right: Side) -> bool:
     """Return whether the calls of a row differ, or their results; text between calls never counts."""
     one = "" if row.left is None else left.done[row.left]
     other = "" if row.right is None else right.done[row.right]
     return one != other
 
 
-def _done(step: Step) -> str:
+def _hash_of_calls(step: Step) -> str:
     """Return a hash of a step's calls and results; empty if it calls nothing."""
     if not step.calls:
         return ""

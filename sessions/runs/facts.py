@@ -94,7 +94,7 @@ class Goal:
             case Patched():
                 return self.is_edited_in(change.diff)
             case Relined():
-                return self._holds(change.text.split("\n"))
+                return self._contains_function(change.text.split("\n"))
             case Inserted():
                 return self._defines(change.text)
             case Written():
@@ -107,7 +107,7 @@ class Goal:
         is_part_of_line = not change.every and "\n" not in old
         if is_part_of_line and old in self.text:
             return True
-        return self._holds(change.old.split("\n")) or self._defines(change.old)
+        return self._contains_function(change.old.split("\n")) or self._defines(change.old)
 
     def _is_quoted_in(self, command: str) -> bool:
         distinctive = [line for line in self._lines if len(line) >= _DISTINCTIVE_ALONE]
@@ -122,9 +122,9 @@ class Goal:
     def _is_edited_by_hunk(self, hunk: Hunk) -> bool:
         removed = [line.text for line in hunk.lines if line.kind is DiffLineKind.REMOVED]
         before = [line.text for line in hunk.lines if line.kind is not DiffLineKind.ADDED]
-        if self._holds(removed):
+        if self._contains_function(removed):
             return True
-        may_be_function = not self._lines or self._holds(before)
+        may_be_function = not self._lines or self._contains_function(before)
         if not may_be_function:
             return False
         return any(map(self._defines, (hunk.section, *before)))
@@ -140,7 +140,7 @@ class Goal:
         plain = name.rpartition("::")[2].partition("#")[0]
         return plain == self.ref.plain or self.ref.plain.endswith("." + plain)
 
-    def _holds(self, lines: list[str]) -> bool:
+    def _contains_function(self, lines: list[str]) -> bool:
         """Return whether at least one distinctive line, and at least half of them, belong to the function."""
         stripped = (line.strip() for line in lines)
         distinctive = [text for text in stripped if len(text) >= _DISTINCTIVE]
@@ -340,7 +340,7 @@ class Spending:
         if is_of_solver(step):
             calls += len(step.calls)
             submissions += submissions_in(step)
-        calls_left, submissions_left, counted_down = self._left(step, calls, submissions)
+        calls_left, submissions_left, counted_down = self._remaining_budgets(step, calls, submissions)
         elapsed, is_summed = self._time(step)
         self._spent = Spent(
             calls,
@@ -354,7 +354,7 @@ class Spending:
         )
         return self._spent
 
-    def _left(
+    def _remaining_budgets(
         self, step: Step, calls: int, submissions: int
     ) -> tuple[int | None, int | None, frozenset[str]]:
         """Return the calls and submissions left, and the names of the counts that are derived, not recorded.

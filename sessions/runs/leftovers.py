@@ -88,12 +88,12 @@ class Leftovers:
             shown += (edit.path, edit.old or "", edit.new or "")
         arguments = {id(call.parsed) for call in step.calls}
         found = [text for value in values for text in self._in_records.below(value, arguments)]
-        return tuple(_without(found, shown))
+        return tuple(_not_shown(found, shown))
 
     def of_texts(self, values: Iterable[Json], texts: StepTexts) -> list[Noted]:
         """Return the strings that `of_step` returns, and possibly others that are in the step's fields."""
         found = [text for value in values for text in self._in_records.below(value)]
-        return list(_without(found, [*texts.tools, *(text for _, _, text in texts.parts)]))
+        return list(_not_shown(found, [*texts.tools, *(text for _, _, text in texts.parts)]))
 
     def of_run(self, members: dict[str, Json], run: Run) -> tuple[Noted, ...]:
         """Return the strings of a run's own members that are not in its header."""
@@ -101,7 +101,7 @@ class Leftovers:
         shown += [run.prompt, *run.links]
         in_extra = _Texts((), labels=True).below(dict(run.extra))
         shown += [text for _, text in in_extra]
-        return tuple(_without(self._of_run.below(members), shown))
+        return tuple(_not_shown(self._of_run.below(members), shown))
 
 
 class _Texts:
@@ -178,7 +178,7 @@ def _is_text(value: Json) -> bool:
     return isinstance(value, str)
 
 
-def _without(found: Iterable[tuple[str, str]], shown: list[str]) -> Iterator[Noted]:
+def _not_shown(found: Iterable[tuple[str, str]], shown: list[str]) -> Iterator[Noted]:
     """Yield the strings that no string in `shown` contains, each once, except blank and encoded ones."""
     known = set(shown)
     texts = _ShownTexts(shown)

@@ -61,7 +61,7 @@ class WordCollector:
             return
         words = set(_WORD.findall(folded(text)))
         if max(map(len, words), default=0) > _LONGEST_WORD:
-            words = {part for word in words for part in _parts(word)}
+            words = {part for word in words for part in _overlapping_parts(word)}
         self._words |= words
         if len(self._words) > _MOST_WORDS:
             self._words = None
@@ -85,7 +85,7 @@ class WordCollector:
         return zlib.compress("\n".join(sorted(self._words)).encode("utf-8", "surrogatepass"), 1)
 
 
-def _parts(word: str) -> Iterator[str]:
+def _overlapping_parts(word: str) -> Iterator[str]:
     """Yield parts of a long word that overlap, so that every shorter text in it is in one of them."""
     half = _LONGEST_WORD // 2
     for start in range(0, max(1, len(word) - half), half):

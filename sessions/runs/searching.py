@@ -516,7 +516,7 @@ def _at_places(
                 yield None
             elif not searched.includes(step, member, offset):
                 yield searched.candidate(step)
-            offset = _after(places, known_to)
+            offset = _next_place(places, known_to)
     while unclear and not document.finished:
         cancel.check()
         document.advance()
@@ -526,7 +526,7 @@ def _at_places(
             yield searched.candidate(step)
 
 
-def _after(places: Generator[int, int | None], offset: int) -> int | None:
+def _next_place(places: Generator[int, int | None], offset: int) -> int | None:
     """Return the next place at or after an offset; None if there is none."""
     try:
         return places.send(offset)

@@ -210,7 +210,7 @@ def export_study(
     out, files = path_of(request.output), list[str]()
     run.progress(RunProgress(step="writing tables"))
     # An exporter that can't write its format fails at its first file, before any other format is written.
-    begun = {name: _begun(exporter(given)) for name, exporter in exporters.items()}
+    begun = {name: _with_first_made(exporter(given)) for name, exporter in exporters.items()}
     for number, (name, content_of) in enumerate(begun.items()):
         run.progress(RunProgress(name, number, len(exporters)))
         for file, content in content_of:
@@ -222,7 +222,7 @@ def export_study(
     return StudyExported(files, data.problems)
 
 
-def _begun(files: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+def _with_first_made(files: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
     """Return the same files after making the first of them."""
     return chain(list(islice(files, 1)), files)
 

@@ -80,7 +80,7 @@ def foreign_row(
         by_tests=solved or run.verdict == AttemptResult.TO_BE_READ,
         score=run.score,
         best_score=run.score,
-        measures=_found(touched, goals, has_calls=bool(calls)),
+        measures=_share_found(touched, goals, has_calls=bool(calls)),
         tool_uses=len(calls) or None,
         submissions=_submission_count(run, calls, submitted),
         tool_use_budget=budgets[0],
@@ -145,7 +145,7 @@ def _submission(step: Step, number: int) -> SubmissionRow:
     )
 
 
-def _found(touched: set[int], goals: tuple[Goal, ...], *, has_calls: bool) -> dict[str, float | None]:
+def _share_found(touched: set[int], goals: tuple[Goal, ...], *, has_calls: bool) -> dict[str, float | None]:
     """Return the share of the corrupted functions that were found; None if no call is recorded."""
     if not goals:
         return {}

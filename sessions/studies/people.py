@@ -285,7 +285,7 @@ def withdraw_person(study: StudyFolder, request: WithdrawPerson) -> Withdrawal:
     open. In the latter case, the withdrawal is recorded nevertheless, and the data are erased by the next
     synchronisation, or by a repetition, after the attempt is closed.
     """
-    code = _known(study, request.code).code
+    code = _known_person(study, request.code).code
     data = Withdrawn(data=ERASE if request.erase else KEEP, words="" if request.erase else request.words)
     study.record(code, person(code), StudyOperationKind.WITHDRAWN, data)
     if not request.erase:
@@ -302,7 +302,7 @@ def withdraw_person(study: StudyFolder, request: WithdrawPerson) -> Withdrawal:
     )
 
 
-def _known(study: StudyFolder, code: str) -> Person:
+def _known_person(study: StudyFolder, code: str) -> Person:
     who = study.ledger.people.get(code)
     if who is None:
         erased = study.ledger.is_erased(code)

@@ -153,7 +153,7 @@ def _add_journal(secrets: Secrets, study: Study, published: PublishedAttempt) ->
     if study.privacy.free_text_public:
         return
     for event in read_journal(published.journal).events:
-        for text in _written(study, event.data):
+        for text in _free_texts(study, event.data):
             secrets.text(text)
 
 
@@ -170,7 +170,7 @@ def _texts_of(study: Study, values: Mapping[str, object], answers: Answers | Non
             yield from free_texts(study, answers.questionnaire, item, value)
 
 
-def _written(study: Study, data: EventData) -> Iterator[str]:
+def _free_texts(study: Study, data: EventData) -> Iterator[str]:
     """Yield the free text that a person wrote, according to an event."""
     match data:
         case NotesWritten(text=text) | Paused(text=text) | AssistAsked(text=text) | HandedOver(note=text):

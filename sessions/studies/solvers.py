@@ -280,10 +280,10 @@ def _task_of(
         recorded = mapped
     if not recorded:
         return None, 'It does not name its task; a map can (`map = "file:map.csv"`).'
-    return _named(tasks, recorded)
+    return _task_named(tasks, recorded)
 
 
-def _named(tasks: Mapping[str, StudyTask], name: str) -> tuple[StudyTask | None, str]:
+def _task_named(tasks: Mapping[str, StudyTask], name: str) -> tuple[StudyTask | None, str]:
     """Return the task with this name and an empty reason, or None and the reason why there is no task.
 
     A name contains the task's id or at least its first 12 digits, or is the name of a function corrupted in

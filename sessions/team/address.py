@@ -114,7 +114,7 @@ def parse_address(text: str) -> StoreAddress:
     Raises `TeamStoreError` if the URL is invalid, contains a password or an unknown option, or would not
     verify a server on another machine; the message never contains the password.
     """
-    url, port, options = _split(text)
+    url, port, options = _split_url(text)
     host = options.pop("host", "") or unquote(url.hostname or "")
     user = options.pop("user", "") or unquote(url.username or "")
     database = options.pop("dbname", "") or unquote(url.path.strip("/"))
@@ -134,7 +134,7 @@ def parse_address(text: str) -> StoreAddress:
 _SECRETS = frozenset({"password", "passfile"})
 
 
-def _split(text: str) -> tuple[SplitResult, int | None, dict[str, str]]:
+def _split_url(text: str) -> tuple[SplitResult, int | None, dict[str, str]]:
     """Return the parts of a URL, its port (None if not given) and its options.
 
     Raises `TeamStoreError` if it is not a PostgreSQL URL, or contains a password.

@@ -437,7 +437,7 @@ def pull_attempts(
                 _rename_to_branch(root, name, seq, head)
         named = {name: seq for name, (seq, _) in there.items() if is_attempt_id(name)}
         conflicts += map(_misnamed, sorted(there.keys() - named.keys()))
-        known = _behind(root, named)
+        known = _attempts_behind(root, named)
         last = {source: there[source[1]][0] for source in known}
         found = (
             (name, [line.data for line in new])
@@ -462,7 +462,7 @@ def _misnamed(name: str) -> Conflict:
     return Conflict(f"attempt {name[:80]!r}", words="is not a valid name of an attempt; it was not fetched.")
 
 
-def _behind(root: Path, there: Mapping[str, int]) -> dict[tuple[str, str], int]:
+def _attempts_behind(root: Path, there: Mapping[str, int]) -> dict[tuple[str, str], int]:
     """Return the last line of each attempt that has fewer lines here than in the store."""
     here = {name: (end_of(root / name / JOURNAL) or START).seq for name in there}
     return {(ATTEMPTS, name): seq for name, seq in here.items() if seq < there[name]}
@@ -482,7 +482,7 @@ def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Conflict:
     Nothing is added if the journal is open, has changed, or ends with a torn line.
     """
     path, attempt = folder / JOURNAL, f"attempt {folder.name}"
-    with _unopened(folder) as is_locked:
+    with _locked_unless_open(folder) as is_locked:
         end = end_of(path) or START
         if not is_locked or end.seq != seq:
             return 0
@@ -532,7 +532,7 @@ def _append(path: Path, lines: Iterable[JournalLine]) -> None:
 
 
 @contextmanager
-def _unopened(folder: Path) -> Iterator[bool]:
+def _locked_unless_open(folder: Path) -> Iterator[bool]:
     """Lock an attempt, so that no process can open it, and yield True; yield False if one has it open."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = take(folder / LOCK)

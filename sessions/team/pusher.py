@@ -111,7 +111,7 @@ class _Open:
         return bool(self.waiting) or self.closed or monotonic() - self.renewed > RENEW_S / 2
 
 
-def _unsent(folder: Path, pushed: PushResult) -> int:
+def _unsent_line_count(folder: Path, pushed: PushResult) -> int:
     """Return how many lines of a journal can be sent to the store; 0 if there is a conflict."""
     end = end_of(folder / JOURNAL)
     if end is None or pushed.conflict is not None:
@@ -249,7 +249,7 @@ class Pusher:
             found = push_attempts(engine, self._machine, wanted)
         for (name, each, closed, waiting), pushed in zip(due, found, strict=True):
             each.pushed, each.renewed = pushed, monotonic()
-            left = _unsent(each.folder, pushed)
+            left = _unsent_line_count(each.folder, pushed)
             each.waiting = max(left, each.waiting - waiting)
             self._note(pushed)
             if closed and not left:

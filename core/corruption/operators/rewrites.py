@@ -213,12 +213,12 @@ def joined_ifs(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
         return
     match node:
         case ast.If(test=outer, body=[ast.If(test=inner, body=body, orelse=[])], orelse=[]):
-            text = _moved(subject, body, space + step)
+            text = _reindented(subject, body, space + step)
             if text and _can_be_joined(outer) and _can_be_joined(inner):
                 condition = f"{subject.source(outer)} and {subject.source(inner)}"
                 yield subject.replaced(node, f"if {condition}:\n{text}")
         case ast.If(test=ast.BoolOp(op=ast.And(), values=[outer, inner]) as test, body=body, orelse=[]):
-            text = _moved(subject, body, space + step + step)
+            text = _reindented(subject, body, space + step + step)
             if text and is_one_line(test):
                 one, two = map(subject.source, (outer, inner))
                 yield subject.replaced(node, f"if {one}:\n{space}{step}if {two}:\n{text}")
@@ -229,7 +229,7 @@ def _can_be_joined(test: ast.expr) -> bool:
     return is_one_line(test) and not is_open(test)
 
 
-def _moved(subject: CorruptionTarget, block: Sequence[ast.stmt], space: str) -> str:
+def _reindented(subject: CorruptionTarget, block: Sequence[ast.stmt], space: str) -> str:
     """Return the lines of a short block with a different indentation; empty if they can't be moved."""
     text = relaid(subject, block, space)
     return text if text is not None and text.count("\n") < _MOST_MOVED else ""
@@ -331,7 +331,7 @@ def early_continue(subject: CorruptionTarget, loop: ast.For | ast.While) -> Iter
 
 def _continued(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
     space, step = margin(subject, node), step_of(subject)
-    text = _moved(subject, node.body, space)
+    text = _reindented(subject, node.body, space)
     # If the body has one line, the rewrite would only add a line.
     has_lines = "\n" in text and space and subject.lines(node)
     negated = negation(subject, node.test)
@@ -344,7 +344,7 @@ def _nested(
     subject: CorruptionTarget, loop: ast.For | ast.While, node: ast.If, rest: Sequence[ast.stmt]
 ) -> Iterator[Edits]:
     space, span = margin(subject, node), lines_of(subject, loop.body)
-    text, negated = _moved(subject, rest, space + step_of(subject)), negation(subject, node.test)
+    text, negated = _reindented(subject, rest, space + step_of(subject)), negation(subject, node.test)
     if span is not None and space and text and negated and is_one_line(node.test):
         yield (TextEdit(subject.span(node)[0], span[1], f"if {negated}:\n{text}"),)
 
@@ -387,13 +387,13 @@ def _is_first(subject: CorruptionTarget, part: ast.AST, whole: ast.AST) -> bool:
         case ast.Compare(left=left, comparators=[right, *_]) if part is not left and part is not right:
             return False
         case ast.Call(func=ast.Attribute(value=owner) as called) if part is not called:
-            return _are_idle(subject, [owner, *_before(part, [*whole.args, *whole.keywords])])
+            return _are_idle(subject, [owner, *_preceding(part, [*whole.args, *whole.keywords])])
         case ast.Call(func=ast.Name() as called) if part is not called:
-            return _are_idle(subject, _before(part, [*whole.args, *whole.keywords]))
-    return isinstance(whole, _WHOLE) and _are_idle(subject, _before(part, ast.iter_child_nodes(whole)))
+            return _are_idle(subject, _preceding(part, [*whole.args, *whole.keywords]))
+    return isinstance(whole, _WHOLE) and _are_idle(subject, _preceding(part, ast.iter_child_nodes(whole)))
 
 
-def _before(part: ast.AST, parts: Iterable[ast.AST]) -> list[ast.AST]:
+def _preceding(part: ast.AST, parts: Iterable[ast.AST]) -> list[ast.AST]:
     """Return the parts that precede one of them in the source."""
     placed = [item for item in parts if hasattr(item, "lineno")]
     start = _place(part)
@@ -430,7 +430,7 @@ def _else_added(subject: CorruptionTarget, node: ast.If, rest: Sequence[ast.stmt
     own = lines_of(subject, (node,))
     if not space or own is None or not rest:
         return
-    text, span = _moved(subject, rest, space + step), lines_of(subject, (node, *rest))
+    text, span = _reindented(subject, rest, space + step), lines_of(subject, (node, *rest))
     # An `else` with a single `if` would be written as `elif`.
     fits = isinstance(rest[-1], LEAVING) and not text.startswith(f"{space}{step}if ")
     if text and span and fits:
@@ -439,7 +439,11 @@ def _else_added(subject: CorruptionTarget, node: ast.If, rest: Sequence[ast.stmt
 
 def _else_removed(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
     space = margin(subject, node)
-    text, body, span = _moved(subject, node.orelse, space), lines_of(subject, node.body), subject.lines(node)
+    text, body, span = (
+        _reindented(subject, node.orelse, space),
+        lines_of(subject, node.body),
+        subject.lines(node),
+    )
     if space and text and body and span:
         yield (TextEdit(body[1], span[1], f"\n{text}"),)
 

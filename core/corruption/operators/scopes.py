@@ -222,13 +222,13 @@ def _read_once(
     nodes = sorted((node for _, node in uses), key=lambda node: (node.lineno, node.col_offset))
     first = block.statements[min(place for place, _ in uses)]
     name, space = _name_for(nodes[0], taken), margin(subject, first)
-    if name and space and _changed(nodes[0], _between(subject, nodes[0], nodes[-1])):
+    if name and space and _changed(nodes[0], _statements_between(subject, nodes[0], nodes[-1])):
         start = subject.span(first)[0]
         made = TextEdit(start, start, f"{name} = {subject.source(nodes[0])}\n{space}")
         yield made, *(TextEdit(*subject.span(node), name) for node in nodes)
 
 
-def _between(subject: CorruptionTarget, first: ast.expr, last: ast.expr) -> list[ast.stmt]:
+def _statements_between(subject: CorruptionTarget, first: ast.expr, last: ast.expr) -> list[ast.stmt]:
     """Return the statements that end between the starts of two expressions."""
     low, high = subject.span(first)[0], subject.span(last)[0]
     return [node for node in subject.of(ast.stmt) if low < subject.span(node)[1] <= high]

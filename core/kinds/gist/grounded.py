@@ -73,10 +73,10 @@ def _is_replaced_there(text: str, name: str, existence: ExistenceReport) -> bool
 
 def _existing(existence: ExistenceReport) -> list[LineExistence]:
     """Return the lines of a gist that are in the codebase or in its test, which is the original one."""
-    return [line for line in existence.lines if _exists(line, existence)]
+    return [line for line in existence.lines if _line_exists(line, existence)]
 
 
-def _exists(line: LineExistence, existence: ExistenceReport) -> bool:
+def _line_exists(line: LineExistence, existence: ExistenceReport) -> bool:
     return line.exists or line.block in existence.test_blocks
 
 
@@ -161,8 +161,8 @@ def _is_whole(line: int, existence: ExistenceReport) -> bool:
     first = found[0]
     begins_function = first.line.text.startswith(("def ", "async def ", "@"))
     if not first.block or not begins_function:
-        return _exists(first, existence)
-    return all(_exists(one, existence) for one in existence.lines if one.block == first.block)
+        return _line_exists(first, existence)
+    return all(_line_exists(one, existence) for one in existence.lines if one.block == first.block)
 
 
 # The flag `baked_in`

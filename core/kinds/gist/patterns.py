@@ -251,7 +251,7 @@ def _lines_of(text: str) -> list[str]:
 def _merged(outputs: Sequence[list[str]]) -> Iterator[str | VariableLine | Gap]:
     begins = [0] * len(outputs)
     ends = [len(lines) for lines in outputs]
-    for places in [*_kept(outputs), ends]:
+    for places in [*_common_lines(outputs), ends]:
         between = [lines[begin:end] for lines, begin, end in zip(outputs, begins, places, strict=True)]
         # If all runs have the same number of lines here, these are compared one by one, otherwise as a whole
         # (decision 46).
@@ -269,7 +269,7 @@ def _tokens_of(lines: Iterable[str]) -> list[str]:
     return list(chain.from_iterable(map(_TOKEN.findall, lines)))
 
 
-def _kept(outputs: Sequence[list[str]]) -> Iterator[list[int]]:
+def _common_lines(outputs: Sequence[list[str]]) -> Iterator[list[int]]:
     """Yield, for each line that all runs have in the same order, its place in each run."""
     first = outputs[0]
     maps: list[dict[int, int]] = []

@@ -351,11 +351,11 @@ def unfolded(source: str) -> str:
 
 def _follows_code(statement: ast.stmt, lines: list[str]) -> bool:
     """Return whether other code precedes a statement on its line."""
-    row, column = _place(statement, lines)
+    row, column = _place_of_statement(statement, lines)
     return bool(lines[row - 1][:column].strip())
 
 
-def _place(statement: ast.stmt, lines: list[str]) -> _Place:
+def _place_of_statement(statement: ast.stmt, lines: list[str]) -> _Place:
     """Return the line and column of a statement."""
     return statement.lineno, column_of(lines[statement.lineno - 1], statement.col_offset)
 
@@ -389,7 +389,7 @@ def _splits(
 ) -> Iterator[tuple[int, int, str]]:
     """Yield the line, the column and the margin of each statement that does not begin its logical line."""
     for body in bodies:
-        places = [_place(statement, lines) for statement in body]
+        places = [_place_of_statement(statement, lines) for statement in body]
         below_header = starts.get(places[0], places[0]) != places[0]
         for place in places:
             row, column = starts.get(place, place)

@@ -224,15 +224,15 @@ def line_evidence(score: GistScore, spliced: SplicedGist | None) -> tuple[LineEv
         ran = [one.ran if one.counts else None for one in score.execution.lines]
     found = []
     for one, did in zip(lines, ran, strict=True):
-        first = _place(origin, one.line.first)
-        last = _place(origin, one.line.last)
+        first = _line_of_gist(origin, one.line.first)
+        last = _line_of_gist(origin, one.line.last)
         # Lines of the original test do not occur in the gist as handed in.
         if first and last:
             found.append(LineEvidence(first, last, did, one.reason, one.original))
     return tuple(found)
 
 
-def _place(origin: Sequence[int | None] | None, line: int) -> int | None:
+def _line_of_gist(origin: Sequence[int | None] | None, line: int) -> int | None:
     """Return the line of the gist from which a line of the scored text was taken; None if there is none."""
     if origin is None:
         return line

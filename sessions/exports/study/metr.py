@@ -64,7 +64,7 @@ def task_weights(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
 
 def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
     """Return an attempt as a run; None if no human time for it is known."""
-    minutes, score = _of_people(data, row) if row.solver else _own(row)
+    minutes, score = _of_people(data, row) if row.solver else _minutes_and_score(row)
     if minutes is None:
         return None
     who = row.solver or _people_of(data, row)
@@ -120,7 +120,7 @@ def _of_people(data: StudyData, row: AttemptRow) -> tuple[float | None, float | 
     return _minutes(people), _mean([float(one.solved) for one in people])
 
 
-def _own(row: AttemptRow) -> tuple[float | None, float]:
+def _minutes_and_score(row: AttemptRow) -> tuple[float | None, float]:
     """Return the minutes of a person's attempt (None if unknown) and its score, 1 or 0."""
     minutes = row.primary_s / 60 if row.primary_s else None
     return minutes, float(row.solved)

@@ -228,7 +228,7 @@ class CutFinder:
         yield from self._untried(emptied)
         for statement in rest:
             if self.test != prefix + str(getattr(statement, "name", "\0")):
-                yield from self._within(statement, prefix)
+                yield from self._cuts_within(statement, prefix)
 
     def _whole_cut(self, statement: ast.stmt, body: list[ast.stmt], prefix: str) -> Cut | None:
         """Return the cut of a statement with everything in it; None if it must stay.
@@ -289,7 +289,7 @@ class CutFinder:
         spans = tuple(self._span(one) for one in alike if self._whole(one))
         return Cut(f"{prefix}def {name}", spans, risk)
 
-    def _within(self, statement: ast.stmt, prefix: str) -> Iterator[Cut]:
+    def _cuts_within(self, statement: ast.stmt, prefix: str) -> Iterator[Cut]:
         """Yield the cuts inside a statement that itself stays."""
         if isinstance(statement, ast.If) and statement.orelse:
             is_separate = self._separate(statement.body, statement)
