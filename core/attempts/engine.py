@@ -268,9 +268,7 @@ class Attempt:
             if self._calling or self.state.pending is not None:
                 raise AttemptError("A tool call is running.", hint="Wait for it, or cancel it.")
             tool = find_tool(self.tools, name)
-            made, bound = _requested_call(
-                name, tool, arguments_in(raw) if arguments is None else arguments, raw
-            )
+            made, bound = _call_event(name, tool, arguments_in(raw) if arguments is None else arguments, raw)
             self._save_typed(tool, made.arguments or {})
             made = structs.replace(made, thought=thought or UNSET, automatic=automatic or UNSET)
             call = self._begin(structs.replace(made, extra=dict(extra or {})), turn)
@@ -592,7 +590,7 @@ def _enrolled(enrolment: Enrolment) -> dict[str, Any]:
     return {**data, "model": str(solver["model"])} if "model" in solver else data
 
 
-def _requested_call(
+def _call_event(
     name: str, tool: Tool | None, given: Mapping[str, Any] | Malformed, raw: str
 ) -> tuple[CallMade, BoundCall | None]:
     """Return the event of a call, and the bound call; None if it can't be carried out."""

@@ -2,8 +2,7 @@
 
 The text is decoded as Latin-1, so that an offset in it is an offset in the file; keys, and the values that
 pairing needs, are ASCII. Records are separated with the standard library's scanner. In indented files, they
-are separated at their closing lines: this is three times faster, and safe because no JSON string contains a
-raw line break.
+are separated at their closing lines, which is fast and safe: no JSON string has a raw line break.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ def _light(text: str | None, number: str | None) -> Json:
 class RawRecord(NamedTuple):
     """One raw record: its position in its member, and the scanner's decoding of it; None if that failed.
 
-    The step of an `inner` record, which is inside another record or outside all others, is inserted between
-    their steps.
+    The step of an `inner` record, inside another or outside all others, is inserted between their steps.
     """
 
     start: int

@@ -576,10 +576,7 @@ class RunDocument:
             return self._index.number_of(index)
 
     def is_inserted(self, index: int) -> bool:
-        """Return whether a step was inserted.
-
-        An inserted step has no number in reviews: it uses the next step's.
-        """
+        """Return whether a step was inserted: it has no number in reviews, but uses the next step's."""
         with self._lock:
             return self._index.is_inserted(index)
 
