@@ -1,4 +1,4 @@
-"""Bounded reading of archives: every tar and zip that gistpoint did not pack itself is opened here.
+"""Reads archives within bounds. Every tar and zip that gistpoint did not pack itself is opened here.
 
 Bounding the members of a tar is not enough. A pax header, a long name or the map of a sparse file is read
 completely before the member that it describes, and compresses to a thousandth of its size (decision 118).
@@ -22,12 +22,12 @@ from gistpoint.core.text import visible_line
 MOST_HEADER = 1 << 20
 """The maximum number of bytes in one extended header or long name; honest ones have a few hundred."""
 MOST_HEADERS = 64 << 20
-"""The maximum number of bytes in all extended headers of a tar together."""
+"""The maximum total number of bytes in all extended headers of a tar."""
 MOST_DIRECTORY = 32 << 20
 """The maximum number of bytes in a zip's directory."""
 _HEADERS_IN_A_ROW = 16
 _MEMBER_OVERHEAD = 4 * tarfile.BLOCKSIZE
-"""The bytes of a member in a tar besides its content: headers, and padding to whole blocks."""
+"""The bytes that a tar member takes up besides its content: headers, and padding to whole blocks."""
 _LARGEST_WINDOW = 1 << 27
 _LARGEST_FILE = 1 << 50
 """The maximum number of bytes in a file; a header that claims more is wrong."""
@@ -94,7 +94,7 @@ def _too_large(most: int) -> ArchiveBoundError:
 
 
 class BoundedTar:
-    """The members of a tar, in order; iteration raises `ArchiveBoundError` at the first beyond a bound."""
+    """The members of a tar, in order. Iteration raises `ArchiveBoundError` at the first beyond a bound."""
 
     def __init__(self, tar: tarfile.TarFile, bounds: ArchiveBounds) -> None:
         self._tar, self._bounds = tar, bounds
@@ -143,8 +143,8 @@ def _bounded_headers() -> type[tarfile.TarInfo]:
             return header
 
         def _proc_gnusparse_10(self, *given: object) -> None:
-            # The map of this form is in the content, which tarfile reads without a bound. There is no public
-            # hook for it.
+            # In this format, the sparse map is in the content, which tarfile reads without a bound and offers
+            # no public hook for.
             raise _sparse()
 
     return Header
@@ -169,8 +169,7 @@ def opened_tar(file: BinaryIO, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
 def streamed_tar(source: Readable, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
     """Yield a plain tar that is read from a stream.
 
-    Raises `ArchiveError` if it is damaged or exceeds the bounds, including when that is found while it is
-    open.
+    Raises `ArchiveError` if it is damaged or exceeds the bounds, even if that is only found while it is open.
     """
     stream: Any = _BoundedStream(source, bounds)  # tarfile only calls its `read`
     with _damage_reported(), tarfile.open(fileobj=stream, mode="r|", tarinfo=_bounded_headers()) as tar:
@@ -181,7 +180,7 @@ def streamed_tar(source: Readable, bounds: ArchiveBounds) -> Iterator[BoundedTar
 def indexed_tar(file: BinaryIO, members: int) -> Iterator[BoundedTar]:
     """Yield a plain tar of at most `members` members, for later reads at their offsets.
 
-    Raises `ArchiveError` if it is damaged or has more members, including when that is found while it is open.
+    Raises `ArchiveError` if it is damaged or has more members, even if that is only found while it is open.
     """
     with _damage_reported("read"), tarfile.open(fileobj=file, mode="r:", tarinfo=_bounded_headers()) as tar:
         yield BoundedTar(tar, ArchiveBounds(_LARGEST_FILE, members))
@@ -251,7 +250,7 @@ def _damage_reported(done: str = "unpacked") -> Iterator[None]:
 
 
 class _BoundedDirectory:
-    """The file of a zip; each read is bounded until the directory, which zipfile reads whole, is loaded."""
+    """The file of a zip, with bounded reads until zipfile has loaded the directory, which it reads whole."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self._file, self.most = file, most

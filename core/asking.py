@@ -36,7 +36,7 @@ class JudgeEnd(StrEnum):
 
     ALL_ASKED = "all_asked"
     NO_ANSWERS = "no_answers"
-    """Several consecutive requests had no usable answer."""
+    """Several consecutive requests got no usable answer."""
     ENDPOINT = "endpoint"
     """No request to this endpoint can succeed."""
     COST_CAP = "cost_cap"
@@ -51,7 +51,7 @@ class JudgeResult:
     answered: int = 0
     end: JudgeEnd = JudgeEnd.ALL_ASKED
     detail: str = ""
-    """The reason why the series ended, or what was wrong with the last unusable answer, in a sentence."""
+    """The reason why the series ended, or what was wrong with the last unusable answer, as a sentence."""
 
 
 def ask_all(
@@ -64,11 +64,11 @@ def ask_all(
 ) -> JudgeResult:
     """Send the requests to a model, pass each reply to `take`, and return the state of the series.
 
-    `take` keeps the answer and returns an empty string, or returns what is wrong with the reply. The series
-    ends early after `BREAKER` consecutive requests without a usable answer, or if no request to the endpoint
-    can succeed. With a cap, it ends before a request that would exceed the cap if it cost as much as the most
-    expensive one so far, or after the first request if its cost is unknown. Raises `CancelledError` when
-    cancelled; `take` has then received the replies so far.
+    `take` stores the answer and returns an empty string, or returns a description of the fault in the reply.
+    The series ends early after `BREAKER` consecutive requests without a usable answer, or if no request to
+    the endpoint can succeed. With a cap, it ends before a request that would exceed the cap if it cost as
+    much as the most expensive one so far, or after the first request if its cost is unknown. Raises
+    `CancelledError` when cancelled; `take` has then received the replies so far.
     """
     result, failed, dearest = JudgeResult(), 0, 0.0
     for question in asked:
@@ -117,7 +117,7 @@ def objects_in(text: str) -> Iterator[object]:
     Only the last `_LONGEST_REPLY` characters and the last `_MOST_OBJECTS` braces are searched.
     """
     shown, decoder = text[-_LONGEST_REPLY:], json.JSONDecoder()
-    # From the last object: a model may think aloud before it answers.
+    # The last object comes first, because a model may think aloud before it answers.
     for begins in reversed([found.start() for found in re.finditer(r"\{", shown)][-_MOST_OBJECTS:]):
         try:
             yield decoder.raw_decode(shown, begins)[0]

@@ -21,5 +21,5 @@ def sha256_of_text(text: str) -> str:
 
 
 def sha256_of_json(value: Any) -> str:
-    """Return the hexadecimal sha256 of `canonical_json(value)`, and raise `ValueError` as it does."""
+    """Return the hexadecimal sha256 of `canonical_json(value)`; raises `ValueError` as that does."""
     return sha256_of_text(canonical_json(value))

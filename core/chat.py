@@ -24,7 +24,7 @@ class ToolRequest:
     name: str
     arguments: str
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """The call's other members, as received; only the host that sent them gets them back."""
+    """The call's other members, as received, which are sent back only to the host that sent them."""
 
 
 def arguments_of(asked: ToolRequest) -> dict[str, Any]:
@@ -84,9 +84,9 @@ class ChatMessage:
     reasoning: str = ""
     """The model's reasoning, if its endpoint separates it from the reply."""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """The message's other members, as received; only the host that sent them gets them back."""
+    """The message's other members, as received, which are sent back only to the host that sent them."""
     host: str = ""
-    """The host, with its port, that sent the other members of the message and its calls; empty if none."""
+    """The host and port that sent the other members of the message and of its calls; empty without any."""
 
 
 class Usage(
@@ -128,9 +128,9 @@ class Usage(
 
 
 LONGEST_REPLY = 32_000
-"""The limit on a reply's tokens where a limit has to be sent and none was chosen."""
+"""The limit on a reply's tokens if a limit must be sent and none was chosen."""
 AFTER_THINKING = 8_000
-"""The least number of tokens left for a reply after its reasoning."""
+"""The minimum number of tokens left for a reply after its reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +151,9 @@ class Sampling:
     """The maximum number of tokens of reasoning."""
 
     def reply_limit(self, most: int = LONGEST_REPLY) -> int:
-        """Return the limit on a reply's tokens where one has to be sent.
+        """Return the limit on a reply's tokens for an API that requires one.
 
-        It is the chosen one, or else `most`, and at least 8,000 tokens more than the reasoning may have.
+        It is the chosen limit or else `most`, and exceeds the limit on reasoning by at least 8,000 tokens.
         """
         if self.max_output_tokens is not None:
             return self.max_output_tokens
@@ -198,13 +198,13 @@ class ChatFailure:
     problem: ChatProblem
     message: str
     retry_after_s: float | None = None
-    """The seconds that the endpoint asks to wait; None if it names none."""
+    """The number of seconds that the endpoint asks clients to wait; None if it gives no number."""
     usage: Usage = field(default_factory=Usage)
     """The usage of all attempts."""
     retried: tuple[ChatProblem, ...] = ()
     """The failures of earlier attempts, in order."""
     busy: bool = False
-    """Whether the host works and will accept requests soon: it is loading a model, or has no free slot."""
+    """Whether the host is up but temporarily busy, because it is loading a model or has no free slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class ChatReply:
     request_id: str = ""
     """The endpoint's id of the reply."""
     left_out: tuple[str, ...] = ()
-    """The names of other members that were too large to be kept."""
+    """The names of other members that were too large to store."""
     echoed: bool = False
     """Whether its reasoning is sent back with the conversation."""
     streamed: bool = False

@@ -17,13 +17,13 @@ class CsvTable(NamedTuple):
     columns: list[str]
     """The names in the first line, without spaces around them."""
     rows: list[dict[str, Any]]
-    """The cells of each further line by column; a missing one is None, and surplus ones are under None."""
+    """The cells of each further line by column; a missing cell is None, and surplus cells are under None."""
 
 
 _BEGINNING = "=+@\uff1d\uff0b\uff0d\uff20\t\r\n\\-"
 """Characters that OWASP lists as starting a formula, and full-width signs that some spreadsheets accept."""
 _FORMULA = re.compile(f"'*[{_BEGINNING}]")
-"""Cells that begin like this get an apostrophe in front, even after another; one is removed on reading."""
+"""Cells that match get a leading apostrophe, even after another one; reading removes one apostrophe."""
 _PREFIXED = re.compile(f"'+[{_BEGINNING}]")
 _QUOTED = "\r\n\t;"
 """The line ending given to the writer, because the writer quotes cells that contain one of its characters.
@@ -47,7 +47,7 @@ def csv_line(cells: Iterable[Cell], *, end: str = "\n") -> str:
 
 
 def csv_table(text: str) -> CsvTable:
-    """Return the table in CSV, whose lines may end as on any system, even as on an old Mac.
+    """Return the table in a CSV text, whose lines may have the line endings of any system, even an old Mac's.
 
     Raises `ValueError`, with a sentence, for anything that is not CSV, such as an endless cell.
     """

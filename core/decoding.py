@@ -1,7 +1,7 @@
-"""Makes declared types known to msgspec before values are converted to them in several threads.
+"""Makes declared types known to msgspec before several threads convert values to them.
 
-At the first use of a type, msgspec (0.22) collects what it has to know about it and its members' types. Two
-threads that do so at the same time crash the process, so one does it at a time.
+At the first use of a type, msgspec (0.22) collects information about the type and the types of its members.
+If two threads do so at the same time, the process crashes, so only one does it at a time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _KNOWN: set[object] = set()
 
 
 def decodable(kind: Kind) -> Kind:
-    """Return a type after msgspec has collected what it has to know about it.
+    """Return a type after msgspec has collected the necessary information about it.
 
     Every type that is given to msgspec passes through here.
     """

@@ -12,7 +12,7 @@ from gistpoint.core.errors import UserError
 
 CONTEXT = 3
 _EXACT_LINES = 3_000
-"""The maximum number of lines compared exactly; for more, difflib treats frequent lines as noise."""
+"""The maximum number of lines compared exactly; beyond it, difflib treats frequent lines as noise."""
 _SECTION = re.compile(r"[A-Za-z_$@]")
 NO_NEWLINE = "\\ No newline at end of file"
 
@@ -47,7 +47,8 @@ class DiffLine:
 class Hunk:
     """Changed lines with context.
 
-    A start is the number of the first line, counted from 1; on a side without lines, that of the line before.
+    A start is the number of the first line, counted from 1; on a side without lines, the number of the line
+    before.
     """
 
     old_start: int
@@ -245,7 +246,7 @@ def apply(before: str, diff: FileDiff) -> str:
 
 
 def side_by_side(hunk: Hunk) -> tuple[tuple[DiffLine | None, DiffLine | None], ...]:
-    """Return pairs of old and new lines: an unchanged line twice, a removed one with an added one or None."""
+    """Return pairs of lines: an unchanged line twice, or a removed and an added line, either or None."""
     rows: list[tuple[DiffLine | None, DiffLine | None]] = []
     removed: list[DiffLine] = []
     added: list[DiffLine] = []
@@ -446,7 +447,7 @@ def _kind(line: str | None, *, last: bool) -> DiffLineKind | None:
 
 
 def _unchanged_name(line: str) -> str:
-    """Return the path in `diff --git a/PATH b/PATH`, which may contain ` b/`; empty for another line."""
+    """Return the path in `diff --git a/PATH b/PATH`, which may contain ` b/`; empty for any other line."""
     names = line.removeprefix("diff --git ")
     name = names[2 : len(names) // 2]
     return name if names == f"a/{name} b/{name}" else ""

@@ -9,7 +9,7 @@ _NORMAL = NormalDist()
 
 
 def uniform(*about: object) -> float:
-    """Return a uniform draw between 0 and 1, exclusive, determined by the parts of a key."""
+    """Return a uniform draw between 0 and 1, exclusive, which the parts of a key determine."""
     digest = sha256("\x1f".join(map(str, about)).encode("utf-8", "surrogatepass")).digest()
     return ((int.from_bytes(digest[:8]) >> 12) + 0.5) / 2**52
 

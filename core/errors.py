@@ -21,7 +21,7 @@ class UserError(Exception):
 
 
 def cause(error: Exception) -> str:
-    """Return the reason for a file error without the file's name, which messages give separately."""
+    """Return the reason for a file error without the file's name, which messages state separately."""
     return getattr(error, "strerror", None) or str(error)
 
 

@@ -30,10 +30,10 @@ def tokens_in(characters: int) -> int:
 
 
 def wilson(count: float, of: int) -> tuple[float, float]:
-    """Return Wilson's 95% score interval of the share `count` / `of`; (0, 1) without a trial.
+    """Return Wilson's 95% score interval of the share `count` / `of`; (0, 1) without trials.
 
-    Wilson 1927, JASA 22. Unlike the normal interval it stays within 0 and 1, and it holds for small samples
-    and for shares near the ends.
+    Wilson 1927, JASA 22. Unlike the normal interval it stays within 0 and 1, and it is accurate for small
+    samples and for shares near the ends.
     """
     if of <= 0:
         return 0.0, 1.0
@@ -48,7 +48,8 @@ def cohen_kappa(pairs: Iterable[tuple[Hashable, Hashable]]) -> float | None:
     """Return Cohen's kappa of two raters' categories for the same units, from -1 to 1.
 
     (p_o - p_e) / (1 - p_e), with p_o the share of units with agreement and p_e the sum over categories of the
-    product of both raters' shares. None without units, and if agreement by chance is certain (p_e = 1).
+    product of both raters' shares. The result is None without units, or if agreement by chance is certain
+    (p_e = 1).
 
     Source: J. Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement
     20(1), 1960, equation 1.

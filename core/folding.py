@@ -23,9 +23,9 @@ _LONGER = (
     "\u1fb7\u1fbc\u1fc2-\u1fc4\u1fc6\u1fc7\u1fcc\u1fd2\u1fd3\u1fd6\u1fd7\u1fe2-\u1fe4\u1fe6\u1fe7\u1ff2-\u1ff4\u1ff6"
     "\u1ff7\u1ffc\ufb00\ufb02\ufb05\ufb06\ufb13-\ufb17"
 )
-"""The letters whose folded form is longer, without those whose form has an i that a dot may follow."""
+"""The letters whose folded form is longer, except those whose form contains an i that a dot may follow."""
 _RESIZED = re.compile(f"[\u0130\ufb01\ufb03]\u0307*|[iI\u0131]\u0307+|[\ufb04{_LONGER}]")
-"""A pattern for letters whose folded form has another length."""
+"""A pattern that matches letters whose folded form has a different length."""
 
 
 def folded(text: str) -> str:
@@ -37,7 +37,7 @@ def folded(text: str) -> str:
 
 
 def contains_folded(text: str, wanted: str) -> bool:
-    """Return whether a string contains `wanted`, which is folded, in any case."""
+    """Return whether a string contains `wanted`, a folded string, in upper or lower case."""
     form = folded(text)
     if wanted not in form:
         return False
@@ -45,9 +45,9 @@ def contains_folded(text: str, wanted: str) -> bool:
 
 
 def places_of(wanted: str, text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each place of a string in another, whatever the case of both.
+    """Yield the start and end of each occurrence of a string in another, ignoring case.
 
-    Places are in order and do not overlap. An empty string is nowhere.
+    Occurrences are in order and do not overlap. An empty string does not occur anywhere.
     """
     wanted = folded(wanted)
     if not wanted:
@@ -62,7 +62,7 @@ def places_of(wanted: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _keeps_places(text: str, form: str) -> bool:
-    """Whether the letters of a string keep their places in its folded form, which only dots make shorter."""
+    """Return whether each letter keeps its place in the folded string, which only dots make shorter."""
     return len(form) == len(text) and "\u0307" not in text
 
 
@@ -84,11 +84,11 @@ def exact_places(wanted: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _whole(text: str, form: str, wanted: str) -> Iterator[tuple[int, int]]:
-    """Yield where a folded string begins and ends between letters of `text`, whose folded form is `form`."""
+    """Yield the occurrences of a folded string that consist of whole letters of `text`, folded as `form`."""
     spans = list(_resized_spans(text))
 
     def in_text(offset: int) -> int | None:
-        """Return the offset in the text of one in its folded form; None within a letter."""
+        """Return the offset in the text for an offset in its folded form; None within a letter."""
         number = bisect_right(spans, offset, key=itemgetter(0)) - 1
         if number < 0:
             return offset
@@ -130,11 +130,11 @@ _LIKE_ASCII = {
     "ffl": "\ufb04",
     "st": "\ufb05\ufb06",
 }
-"""The other letters that fold to letters of ASCII, by these, and the dot that an i may have."""
+"""The letters outside of ASCII that fold to ASCII letters, by ASCII letter, and the dot of an i."""
 
 
 @lru_cache(maxsize=8)
 def letters_for(wanted: str) -> str:
-    """Return the letters outside of ASCII that a string may have where a string has letters of ASCII."""
+    """Return the letters outside of ASCII that may occur in place of a string's ASCII letters."""
     form = folded(wanted)
     return "".join(letters for plain, letters in _LIKE_ASCII.items() if plain in form)

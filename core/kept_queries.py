@@ -34,7 +34,7 @@ class _Entry(NamedTuple):
     text: str
     """The line as it is in the file."""
     name: str = ""
-    """The name of its query; `line 3` if it can't be used and has none; empty for any other line."""
+    """The name of its query; `line 3` if it can't be used and has none; empty for a line without a query."""
     query: str = ""
     fault: str = ""
     """Why it can't be used, as a sentence; empty if it can."""
@@ -50,7 +50,7 @@ class _Entry(NamedTuple):
 
 
 def kept_queries(config: Path) -> KeptQueries:
-    """Return the kept queries, with the reason for each one that can't be used; empty if there is no file."""
+    """Return the kept queries, with a reason for each that can't be used; empty if there is no file."""
     try:
         entries = _read(config / FILE)
     except SettingsError as error:
@@ -100,8 +100,8 @@ def forget_query(config: Path, name: str) -> None:
 def _changing(config: Path) -> Iterator[None]:
     """Keep other programs from changing the file between reading and writing it."""
     with ExitStack() as held:
-        # Without locks, other programs are not kept out; without a folder, reading or writing the file
-        # reports it.
+        # Without locks, other programs may change the file; a missing folder is reported when the file is
+        # read or written.
         with suppress(NoLocksError, OSError):
             config.mkdir(parents=True, exist_ok=True)
             held.enter_context(wait_for(os.open(config, os.O_RDONLY)))
@@ -128,7 +128,7 @@ def _read(path: Path) -> list[_Entry]:
 
 
 def _length(lines: list[str], start: int) -> int:
-    """Return the number of lines of the entry that begins here: one, unless it has long quotes."""
+    """Return the number of lines of the entry that begins here: 1, unless it has long quotes."""
     for quotes in _LONG_QUOTES:
         if lines[start].count(quotes) == 1 and _NAMED_LINE.match(lines[start]):
             ends = (at for at in range(start + 1, len(lines)) if quotes in lines[at])
@@ -140,7 +140,7 @@ def _length(lines: list[str], start: int) -> int:
 
 
 def _entries(text: str, number: int, seen: set[str]) -> Iterator[_Entry]:
-    """Yield what a line contains; `seen` contains the names of earlier queries, to which its own is added."""
+    """Yield what a line contains. The line's own name is added to `seen`, the names of earlier queries."""
     try:
         values = tomllib.loads(text)
     except (ValueError, RecursionError):
@@ -162,12 +162,12 @@ def _entries(text: str, number: int, seen: set[str]) -> Iterator[_Entry]:
 
 
 def _texts(entries: list[_Entry]) -> dict[str, str]:
-    """Return the queries that can be used, by name, in the order of their names."""
+    """Return the usable queries by name, sorted by name."""
     return dict(sorted((entry.name, entry.query) for entry in entries if entry.name and not entry.fault))
 
 
 def _fault(name: str, query: object) -> str:
-    """Return what is wrong with an entry of the file; empty if nothing is."""
+    """Return the fault in an entry of the file; empty if it has none."""
     if not KEPT_NAME.fullmatch(name):
         return f"has {name!r}, which is not the name of a query"
     return "" if isinstance(query, str) else "is not a name with a query in quotes"
@@ -178,7 +178,7 @@ def _why(number: int, fault: str) -> str:
 
 
 def _replaced(entries: list[_Entry], name: str, query: str) -> list[_Entry]:
-    """Return the entries with a query in the place of the earlier ones of its name, otherwise at the end."""
+    """Return the entries with a query in place of earlier ones with its name, or else at the end."""
     # A JSON string is also a TOML string, apart from DEL and half a surrogate pair, which no query has.
     text = f"{name} = {json.dumps(query, ensure_ascii=False)}".replace("\x7f", "\\u007f")
     place = next((at for at, entry in enumerate(entries) if entry.name == name), len(entries))

@@ -26,7 +26,7 @@ UNSENT_TEXTS = "unsent-texts"
 
 
 def path_of(name: str) -> Path:
-    """Return a path with `~` expanded as in a shell; unchanged if there is no such user."""
+    """Return a path with `~` expanded as in a shell; unchanged if the user does not exist."""
     path = Path(name)
     try:
         return path.expanduser()
@@ -89,7 +89,7 @@ class Locations(NamedTuple):
 
     @property
     def validations(self) -> Path:
-        """The folder of task validations, with a file for each validator, and of their drafts."""
+        """The folder of task validations and their drafts, with a file for each validator."""
         return self.data / "validations"
 
     @property
@@ -139,7 +139,7 @@ class Locations(NamedTuple):
 
     @property
     def left_places(self) -> Path:
-        """The folder of solvers' last positions, with a file for each attempt, separate from its record."""
+        """The folder of solvers' last positions, with a file for each attempt; not part of its record."""
         return self.cache / "left-places"
 
     @property
@@ -171,9 +171,9 @@ class Locations(NamedTuple):
 LARGEST_SETTINGS = 1 << 20
 """The maximum number of bytes in a file that people write by hand."""
 LARGEST_RECORDS = 1 << 27
-"""The maximum number of bytes in a file that the program writes, such as a log."""
+"""The maximum number of bytes in a file that the program itself writes, such as a log."""
 _MANY_PARTS = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
-"""A dotted key with so many parts that `tomllib`, which takes quadratic time, would need hours."""
+"""Matches a dotted key with so many parts that `tomllib`, which takes quadratic time, would need hours."""
 
 _LONGEST_TOML, _MOST_LINES = 1 << 24, 250_000
 """The maximum bytes and lines of a TOML document; a task with 40,000 failing tests has half as much.
@@ -181,7 +181,7 @@ _LONGEST_TOML, _MOST_LINES = 1 << 24, 250_000
 Each line may be a table, which takes a thousand bytes and 10 µs: a file of 128 MB would fill the memory.
 """
 _DEEPEST = 100
-"""The depth from which a TOML document is refused; what people write is nested less than ten deep."""
+"""The depth from which a TOML document is refused; documents by people are nested less than ten deep."""
 
 
 class OddFileError(OSError):
@@ -245,9 +245,9 @@ def read_regular_text(
 
 
 def mark_used(folder: Path) -> None:
-    """Set the time of a folder in the cache, by which `admin clean --unused` decides whether it is in use.
+    """Update the time of a cache folder, by which `admin clean --unused` decides whether it is in use.
 
-    The cache may belong to another user; then nothing changes.
+    Nothing changes if the cache belongs to another user.
     """
     with contextlib.suppress(OSError):
         os.utime(folder)
@@ -262,7 +262,7 @@ def lies_in(path: Path, root: Path) -> bool:
 
 
 def is_circular(path: Path) -> bool:
-    """Return whether the links in a path lead in a circle, which `resolve` ignores from Python 3.13 on."""
+    """Return whether the links in a path form a cycle, which `resolve` ignores from Python 3.13 on."""
     try:
         path.stat()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The name of the user of this process, under which reviews and answers are kept unless another is given."""
+"""The name of this process's user, under which reviews and answers are stored by default."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ def login_name() -> str:
 
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # the second from Python 3.13 on
+    except (KeyError, OSError):  # Python 3.13 and later raise the second
         return f"uid-{os.getuid()}"

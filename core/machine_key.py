@@ -1,4 +1,4 @@
-"""The key of this machine, by which it recognises what it wrote itself (decisions 120 and 158).
+"""The key of this machine, by which it recognises documents that it wrote itself (decisions 120 and 158).
 
 It is outside the data folder, in a file that only the user can read. This module finds the file itself: if
 callers had to pass the key, one that forgot to would accept unchecked files.
@@ -33,7 +33,7 @@ def key_id(key: bytes) -> str:
 
 
 def own_key() -> bytes | None:
-    """Return the key of this machine; None if there is none that can be used."""
+    """Return the key of this machine; None if there is no usable key."""
     with contextlib.suppress(OSError, ValueError):
         text = read_regular(Locations.of_user().proofs / KEY).decode("ascii")
         return bytes.fromhex(text) if _KEY_TEXT.fullmatch(text) else None
@@ -61,9 +61,9 @@ def key_for_writing() -> bytes | None:
 
 
 def with_tag(document: Mapping[str, Any], basis: str | None) -> dict[str, Any]:
-    """Return a document with the tag of this machine; without one if no key can be stored.
+    """Return a document with the tag of this machine, or without a tag if no key can be stored.
 
-    `basis` identifies what the document is about, so its tag does not fit another task. Without a basis,
+    `basis` identifies the document's subject, so that the tag is not valid for another task. Without a basis,
     there is no tag. Raises `UserError` as `key_for_writing` does.
     """
     plain = {name: value for name, value in document.items() if name != _MADE_HERE}
@@ -74,7 +74,7 @@ def with_tag(document: Mapping[str, Any], basis: str | None) -> dict[str, Any]:
 
 
 def is_made_here(document: Mapping[str, Any], basis: str | None) -> bool:
-    """Return whether this machine wrote a document about `basis`, and nobody has changed it since."""
+    """Return whether this machine wrote a document about `basis` and nobody has changed it since."""
     key, found = own_key(), document.get(_MADE_HERE)
     if key is None or basis is None or not isinstance(found, Mapping):
         return False

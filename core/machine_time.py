@@ -15,7 +15,7 @@ class SystemTime:
         return time.time_ns() // 1_000_000
 
     def mono_ms(self) -> int:
-        """Return the milliseconds of the monotonic clock."""
+        """Return the reading of the monotonic clock in milliseconds."""
         return time.monotonic_ns() // 1_000_000
 
     def boot_id(self) -> str:

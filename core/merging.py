@@ -1,4 +1,4 @@
-"""Merges the pieces of a value that is sent in pieces, within bounds of size (decision 149)."""
+"""Merges the pieces of a streamed value, within size limits (decision 149)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class GrowingText:
         self.length += len(text)
 
     def is_same(self, text: str) -> bool:
-        """Whether the text so far equals `text`."""
+        """Return whether the text so far equals `text`."""
         return self.length == len(text) and str(self) == text
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class GrowingText:
 
 @dataclass
 class Room:
-    """The number of values and characters that a reply may still have."""
+    """The number of values and characters by which a reply may still grow."""
 
     values: int = field(default_factory=lambda: MOST_VALUES)
     characters: int = field(default_factory=lambda: MOST_BYTES)
@@ -75,7 +75,7 @@ class Merger:
     room: Room = field(default_factory=Room)
 
     def kept(self, value: Any, name: str) -> Any:
-        """Return a value in the form in which it can grow, after taking room for it."""
+        """Return a value in a form that can grow, after reserving room for it."""
         if isinstance(value, str):
             self.room.write(1, value)
             return value if name in _NAMES else GrowingText(value)
@@ -88,7 +88,7 @@ class Merger:
         return value
 
     def merged(self, old: Any, new: Any, name: str) -> Any:
-        """Return a member after one more piece of it."""
+        """Return a member after another piece of it."""
         if old is None:
             return self.kept(new, name)
         is_mixed = name == "content" and type(new) is not _TYPES.get(type(old))
@@ -126,7 +126,7 @@ _TYPES: Mapping[type, type] = {GrowingText: str, list: list}
 
 
 def _as_parts(content: object) -> list[Any]:
-    """Return the content of a message in parts; some models send reasoning as parts, and text after it."""
+    """Return the content of a message as parts, because some models send reasoning as parts and then text."""
     if isinstance(content, list):
         return content
     return [{"type": "text", "text": content}] if str(content or "") else []
@@ -150,7 +150,7 @@ def _continued(items: list[Any], piece: Mapping[str, Any]) -> dict[str, Any] | N
 
 
 def plain(value: Any) -> Any:
-    """Return a value in which growing texts have become strings."""
+    """Return a value with its growing texts converted to strings."""
     if isinstance(value, GrowingText):
         return _sound(str(value))
     if isinstance(value, dict):

@@ -11,7 +11,7 @@ from gistpoint.core.decoding import decodable
 
 LONGEST_NAME = 60
 LATEST_MS = 253_000_000_000_000
-"""The times of operations are before this one, in milliseconds since 1970."""
+"""The time before which all operations must be dated, in milliseconds since 1970."""
 
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 Data = TypeVar("Data", bound=msgspec.Struct)
@@ -29,11 +29,11 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
     """The name of the person."""
     utc_ms: Annotated[int, msgspec.Meta(ge=0, lt=LATEST_MS)]
     subject: Text
-    """The subject, such as a run, a task or a person; each codec has its own stored name for it."""
+    """The subject, such as a run, a task or a person; each codec stores it under a different name."""
     kind: Text
     data: dict[str, Any] = {}
     extra: dict[str, Any] = {}
-    """The unknown members of the line."""
+    """Members of the line that this version does not know."""
 
     longest_name: ClassVar[int] = LONGEST_NAME
     """The maximum number of characters in the person's name."""
@@ -43,7 +43,7 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
             raise ValueError("The name of its reviewer can't be used.")
 
     def text(self, name: str) -> str:
-        """Return a string from the data; empty if there is none."""
+        """Return a string member of the data; empty if there is none."""
         value = self.data.get(name)
         return value if isinstance(value, str) else ""
 
@@ -73,7 +73,7 @@ DELETE = "delete"
 
 
 def standing(operations: Iterable[Op]) -> list[Op]:
-    """Return the operations that were not withdrawn, ordered by time; deletions apply in any order."""
+    """Return the operations that were not withdrawn, ordered by time; withdrawals apply in any order."""
     known = sorted(operations, key=in_time)
     gone = {operation.text("target") for operation in known if operation.kind == DELETE}
     return [operation for operation in known if operation.op not in gone]

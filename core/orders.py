@@ -34,7 +34,7 @@ class WorkerIntroduction(msgspec.Struct, frozen=True, kw_only=True):
     utc_ms: int = msgspec.field(default_factory=lambda: time.time_ns() // 1_000_000)
 
     def differs_from(self, other: WorkerIntroduction) -> str:
-        """Return why this process can't work for the other, in a few words; empty if it can."""
+        """Return why this process can't work for the other process, in a few words; empty if it can."""
         if self.gistpoint != other.gistpoint:
             return f"it has gistpoint {self.gistpoint}, but this side has {other.gistpoint}"
         if self.python.split(".")[:2] != other.python.split(".")[:2]:
@@ -93,7 +93,7 @@ class StopSwitch:
 
     def __init__(self) -> None:
         self.soon = CancelToken()
-        """Cancelled when no more jobs may start; those that run finish."""
+        """Cancelled when no more jobs may start; running jobs finish."""
         self.at_once = CancelToken()
 
 
@@ -108,7 +108,7 @@ class ClusterWorker:
     host: str = ""
     threads: int = 1
     clock_ms: int = 0
-    """The worker's clock minus the sender's in milliseconds; 0 if the difference is negligible."""
+    """The worker's clock minus the sender's in milliseconds; 0 for a negligible difference."""
     strikes: int = 0
     left_out: str = ""
     """The reason why the worker gets no more jobs; empty if it still gets jobs."""

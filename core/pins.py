@@ -23,7 +23,7 @@ class ImagePins:
     name: str
     """The name in a registry, without a tag."""
     digest: str
-    """The digest in a registry, `sha256:` and 64 hexadecimal digits, or the image's id without a registry."""
+    """The digest in a registry (`sha256:` and 64 hexadecimal digits), or without one, the image's id."""
     platform: str
     """The platform, `linux/amd64` or `linux/arm64`."""
     workdir: str
@@ -74,10 +74,10 @@ class EnvironmentPins:
 
 
 PYTHON = re.compile(r"3\.[0-9]{1,3}")
-"""The form of an interpreter's version: other names that uv or pyenv accept may be paths or addresses."""
+"""The pattern of an interpreter's version: other names that uv or pyenv accept may be paths or addresses."""
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _VERSION = r"[A-Za-z0-9](?:[A-Za-z0-9._!+-]*[A-Za-z0-9])?"
-_TEXT = r"(?:[A-Za-z0-9.,_+!*-]| (?!-))*+"  # an option can't begin in it
+_TEXT = r"(?:[A-Za-z0-9.,_+!*-]| (?!-))*+"  # no hyphen after a space, which would begin an option
 _TOKENS = (rf"'{_TEXT}'", rf'"{_TEXT}"', r"[a-z_]++", r"[<>=!~]++", r"[()]")  # those of PEP 508's markers
 _LINE = re.compile(
     rf"(?P<name>{_NAME})==(?P<version>{_VERSION})"
@@ -213,7 +213,7 @@ _PLACES = ("-c", "--config-file", "--rootdir", "--confcutdir")
 _SETTINGS = ("-o", "--override-ini")
 _OPTIONS = (*_PLACES, *_SETTINGS, "-p", "--pdbcls")
 _WITH_VALUE = "kmrW"
-"""Pytest's other short options whose value can follow in the same word; unknown letters count as flags."""
+"""Pytest's other short options whose value can follow in the same word. Unknown letters count as flags."""
 _ARGUMENTS, _IMPORTED = "addopts", "pythonpath"
 """The settings that contain further arguments, and folders from which modules are imported."""
 
@@ -233,7 +233,7 @@ def folders_in(arguments: Iterable[str]) -> Iterator[str]:
 
 def _fault_in_arguments(arguments: tuple[str, ...]) -> str:
     for option, value in _options_in(arguments):
-        if not value:  # it could be a word that a run adds
+        if not value:  # the value could be a word that a run adds
             return _fault("pytest_args", "an option without its value", option)
         if option == "@":
             return _fault("pytest_args", "further arguments in a place where they are not checked", value)
@@ -276,9 +276,9 @@ def _words_read(arguments: Iterable[str]) -> Iterator[tuple[str, str]]:
 def _read(word: str) -> tuple[str, str | None]:
     """Return the option in a word, and its value; None if the value is the next word.
 
-    A long option is returned whatever its name, since pytest accepts no abbreviations. Of short options in
-    one word, the first that is in `_OPTIONS` is returned; flags may precede it, and its value follows it,
-    with or without `=`, as in `-qcx.ini`. The option is empty if the word has none.
+    Any long option is returned, because pytest accepts no abbreviations. Of short options in one word, the
+    first that is in `_OPTIONS` is returned; flags may precede it, and its value follows it, with or without
+    `=`, as in `-qcx.ini`. The option is empty if the word has none.
     """
     if word.startswith("--"):
         name, equals, value = word.partition("=")

@@ -29,7 +29,7 @@ GROUPS = (
 _GROUP_LINE = b"[gistpoint."
 """The beginning of the line that names one of the groups in a package's file of entries."""
 _PACKAGES = ("dist-info", "egg-info")
-"""The ends of the names of the folders that describe packages; that of an egg is `EGG-INFO`."""
+"""The suffixes of the folders that describe packages; an egg's folder is named `EGG-INFO`."""
 Found = TypeVar("Found")
 
 HINT = "Ask the author of the plugin, or uninstall its package."
@@ -67,7 +67,7 @@ def _may_be_declared() -> bool:
     """Return whether a package may declare a plugin: whether its file of entries names one of the groups.
 
     `importlib.metadata` takes several times as long to read all packages' entries, and would delay the first
-    paint (decision 216). True if packages may be elsewhere than in the folders of the path.
+    paint (decision 216). True if packages may be outside of the folders on the path.
     """
     if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
         return True
@@ -92,8 +92,7 @@ def _names_a_group(place: Path) -> bool:
 def named(group: str, name: str) -> metadata.EntryPoint | None:
     """Return the entry of a group with a name, without loading it; None if there is none.
 
-    Raises `PluginError` if several packages declare it: which of them was meant is not for their order to
-    decide.
+    Raises `PluginError` if several packages declare it, because their order must not decide which was meant.
     """
     found = [entry for entry in declared(group) if entry.name == name]
     if len({entry.value for entry in found}) > 1:
@@ -125,7 +124,7 @@ def _readable_entries(why_not: dict[str, str] | None = None) -> dict[str, list[m
         except Exception:
             name = "a package without a name"
         try:
-            # Of several packages with one name, the first is imported.
+            # If several packages have the same name, Python imports the first.
             found.setdefault(name, list(package.entry_points))
         except Exception as error:
             if why_not is not None:
@@ -183,7 +182,7 @@ def load(entry: metadata.EntryPoint, check: Check) -> Any:
         why = check(loaded)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # another package's code: its exception explains why it does not work
+    except BaseException as error:  # it is another package's code, whose exception explains the failure
         raise PluginError(entry, described(error)) from error
     if why:
         raise PluginError(entry, why)
@@ -202,8 +201,8 @@ class PluginFailedError(UserError):
 def guarded(entry: metadata.EntryPoint, call: Callable[[], Found]) -> Found:
     """Call a plugin's code and return its result.
 
-    Raises `PluginFailedError` for everything that the code raises, including an exit of the program, except
-    `UserError` and `KeyboardInterrupt`.
+    Raises `PluginFailedError` for anything that the code raises, including `SystemExit`, except `UserError`
+    and `KeyboardInterrupt`.
     """
     try:
         return call()

@@ -55,7 +55,7 @@ class RunRequest:
     """The test ids to run, in order; empty for the whole suite."""
     deselect: tuple[str, ...] = ()
     expected: frozenset[str] | None = None
-    """The exact ids that must be collected; None if unknown."""
+    """The exact set of ids that must be collected; None if unknown."""
     first: tuple[str, ...] = ()
     """The ids to run first, in order, so that important results come first."""
     backwards: bool = False
@@ -67,7 +67,7 @@ class RunRequest:
     watch: bool = False
     """Whether to report the run's changes to its tree."""
     patience: float = 1.0
-    """The multiple of the limit that the run may take while it waits for a processor (decision 144)."""
+    """The factor by which the run may exceed its time limit while it waits for a processor (decision 144)."""
     watched: tuple[WatchedSpan, ...] = ()
     """The submitted code for an audit hook to watch, with `expected` as the tests; empty for none."""
 

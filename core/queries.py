@@ -26,7 +26,7 @@ from gistpoint.core.query_grammar import (
 
 Row = TypeVar("Row")
 ContentTerm: TypeAlias = tuple[str, str]
-"""A field whose text is only in the run itself, and the text that is looked for in it."""
+"""A field whose text is only in the run itself, and the text to look for in it."""
 Answer: TypeAlias = bool | None
 """Whether a condition holds; None if that is not known yet."""
 _NOT_KNOWN: Callable[[Any, ContentTerm], Answer] = lambda row, term: None  # noqa: E731 (the default of a field)
@@ -38,18 +38,18 @@ class QueryField(Generic[Row]):
 
     name: str
     texts: Callable[[Row, str], Iterable[str]] = lambda row, key: ()
-    """Returns the strings in the field of a row, or in its part with a key, in which words are looked for."""
+    """Returns a row's strings in the field, or in the part of it with a key, in which to look for words."""
     numbers: Callable[[Row, str], Sequence[float]] | None = None
-    """Returns the numbers, one of which has to fit; for `!=`, all. NaN and an empty sequence fit nothing."""
+    """Returns the numbers: one must match, or all for `!=`. NaN and an empty sequence match nothing."""
     shown: Callable[[Row], str] = lambda row: ""
     """Returns the text that `=` also compares."""
     former_names: tuple[str, ...] = ()
     words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
     """Words with their own meaning, alone or after the field: `outcome:solved` does not find `unsolved`."""
     own_words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
-    """Further words, with their own meaning only after the field."""
+    """Further words that have their own meaning only after the field."""
     has_words: bool = True
-    """Whether words without a field are also looked for in this one."""
+    """Whether to look in this field for words without a field."""
     is_counted: bool = False
     is_dotted: bool = False
     is_content: bool = False
@@ -74,7 +74,7 @@ class RowQuery(Generic[Row]):
     content: tuple[ContentTerm, ...] = ()
     """The terms that the query looks for in the content of runs, each once."""
     find: Callable[[Row, ContentTerm], Answer] = _NOT_KNOWN
-    """Returns what is known of the content of a row."""
+    """Returns whether a row's content contains a term, or None if that is unknown."""
 
     def matches(self, row: Row) -> bool:
         """Return whether a row matches as far as its content is known."""
@@ -104,7 +104,7 @@ class QueryLanguage(Generic[Row]):
         return RowQuery(decide, tuple(found))
 
     def _find(self, name: str) -> QueryField[Row] | None:
-        """Return the field with a name, else the first whose name begins with it; None if there is none."""
+        """Return the field with a name, or else the first whose name begins with it; None without any."""
         wanted = name.lower()
         exact = (one for one in self.fields if wanted in one.names)
         begun = (one for one in self.fields if any(known.startswith(wanted) for known in one.names))
@@ -153,7 +153,7 @@ class QueryLanguage(Generic[Row]):
                 return self._term_test(expression, found)
 
     def _word_test(self, word: Word) -> Callable[[Row], bool]:
-        """Return the test for a word in any field; an unquoted word is left to the fields that define it."""
+        """Return the test for a word in any field; fields that define an unquoted word decide on it alone."""
         plain = folded(word.text)
         own = [one.words[plain] for one in self.fields if plain in one.words]
         if own and not word.quoted:
@@ -217,7 +217,7 @@ class QueryLanguage(Generic[Row]):
         return (lambda row: fits(row) or asked.shown(row) == term.value) if term.operator == "=" else fits
 
     def _not_a_number(self, asked: QueryField[Row], term: Term) -> QueryError:
-        """Return why the value of a term can't be compared as a number."""
+        """Return the error for a term whose value can't be compared as a number."""
         where = f"Character {term.at + 1}: "
         if asked.numbers is None:
             return QueryError(
@@ -235,7 +235,7 @@ class QueryLanguage(Generic[Row]):
 
 
 def _refuse_comparison(asked: QueryField[Row], term: Term) -> None:
-    """Raise `QueryError` for `steps:>20`, which would search the numbers for this text."""
+    """Raise `QueryError` for `steps:>20`, which would search for the text `>20`."""
     compared = _COMPARED.match(term.value)
     if asked.numbers is None or term.quoted or compared is None:
         return
@@ -253,7 +253,7 @@ def _opposite(answer: Answer) -> Answer:
 
 
 def _all(answers: Iterator[Answer]) -> Answer:
-    """Return whether all answers are True: False if one is False, None if that depends on unknown ones."""
+    """Return whether all answers are True: False if one is False, None if unknown answers decide."""
     found: Answer = True
     for answer in answers:
         if answer is False:
@@ -264,7 +264,7 @@ def _all(answers: Iterator[Answer]) -> Answer:
 
 
 def _differs(numbers: Sequence[float], value: float) -> bool:
-    """Whether numbers are known, and none of them is the value."""
+    """Return whether numbers are known and none of them equals the value."""
     return value not in numbers and any(number == number for number in numbers)
 
 
@@ -297,5 +297,5 @@ def number_of(text: str) -> float | None:
 
 
 def known_numbers(*values: float | None) -> list[float]:
-    """Return those of the values that are not None."""
+    """Return the values that are not None."""
     return [float(value) for value in values if value is not None]

@@ -52,7 +52,7 @@ class Term:
     value: str
     key: str = ""
     counted: bool = False
-    """Whether the key is after a colon, so that the number of things it names is compared."""
+    """Whether the key is after a colon, so that the number of entries with the key is compared."""
     quoted: bool = False
     at: int = field(default=0, compare=False)
 
@@ -82,7 +82,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Expressions of which one must hold."""
+    """Expressions of which at least one must hold."""
 
     parts: tuple[Expression, ...]
 
@@ -98,7 +98,7 @@ _QUOTES: Mapping[str, str] = {
     "\u2018": "\u2019",
     "\u00ab": "\u00bb",
 }
-"""The signs that open quoted text, each with those that close it; editors and chats insert curved ones."""
+"""The signs that open quoted text, each with its closing signs; editors and chats insert curved quotes."""
 _OPERATOR = re.compile(rf"{_COMPARE}|:(?!:)")
 _COMPARISON = re.compile(rf"\s*({_COMPARE})")
 _NAME = re.compile("[A-Za-z_]\\w*(?:\\.[\\w.\\-/]+(?=[<>=!:\\s\u2264\u2265\u2260]))?")
@@ -115,14 +115,14 @@ class KeptQueries:
 
     texts: Mapping[str, str] = field(default_factory=dict)
     faults: Mapping[str, str] = field(default_factory=dict)
-    """Why a query can't be used, as a sentence, by its name."""
+    """The reasons why queries can't be used, as sentences, by name."""
     unreadable: str = ""
-    """Why none could be read, as a sentence; empty if they were."""
+    """The reason why no query could be read, as a sentence; empty if they could be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """What a parser needs to know: which names are fields, which fields have keys, and the kept queries."""
+    """The information that a parser needs: the fields, the fields with keys, and the kept queries."""
 
     is_field: Callable[[str], bool] = lambda name: False
     is_counted: Callable[[str], bool] = lambda name: False
@@ -306,7 +306,7 @@ class _Parser:
         return found if found is not None and self._grammar.is_field(name) else None
 
     def _counted(self, name: str, start: int) -> Term:
-        # Without a comparison, what looks like the key is the value: `tool:bash` asks for any call of it.
+        # Without a comparison, the apparent key is the value: `tool:bash` finds any call of bash.
         key, quoted = self._value("<>=!\u2264\u2265\u2260")
         compared = _COMPARISON.match(self._text, self._at)
         if compared is None or not key:
@@ -387,9 +387,9 @@ class _Parser:
 
 @contextmanager
 def within_kept(name: str, at: int) -> Iterator[None]:
-    """Replace a `QueryError` about the kept query `name` by one about the query that refers to it.
+    """Turn a `QueryError` about the kept query `name` into an error about the query that refers to it.
 
-    Its message has the name, and the position of the reference; `at` is that position, counted from 0.
+    The message contains the name and the position of the reference; `at` is that position, counted from 0.
     """
     try:
         yield
@@ -403,7 +403,7 @@ _NUMBERS = "Such as 20, 1.5k, $0.50 or 1:30."
 
 
 def _flat(kind: type[And] | type[Or], parts: list[Expression]) -> Expression:
-    """Return parts as one expression of a kind, merging nested ones of that kind; a single part stays."""
+    """Return parts as one expression of a kind, merging nested ones; a single part is returned as is."""
     if len(parts) == 1:
         return parts[0]
     flat: list[Expression] = []

@@ -1,7 +1,7 @@
 """Finds conditions in the notation of other query languages, and suggests the correct notation.
 
 The grammar reads every unknown part as a word, so that names of tests and paths need no quotes. Operators of
-programming languages and spreadsheets would be words too, and match nothing, so they are refused.
+programming languages and spreadsheets would also be words and match nothing, so they are refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OF_SQL = {"between", "like", "contains"}
 _WITH_UNIT = re.compile(r"[\d.,]+(s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?)", re.IGNORECASE)
 _MILLIONS = re.compile(r"[\d.,]+m", re.IGNORECASE)
 _TIMES = re.compile(r"ti(me?)?|sec(o(n(ds?)?)?)?", re.IGNORECASE)
-"""The names of fields of times, and their beginnings."""
+"""The names of time fields, and abbreviations of these names."""
 _UNITS = re.compile(r"(ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)", re.IGNORECASE)
 _COMPARED = re.compile(r"[<>=]\s*[\d.,:]+\s+$")
 _EQUALS = re.compile(r"([A-Za-z_]\w*)==(.+)")
@@ -27,7 +27,7 @@ _DASHES = "\u2013\u2014\u2212"
 
 
 class Mistake(NamedTuple):
-    """What is wrong with a part of a query, and what to write."""
+    """A mistake in a part of a query, and the correction."""
 
     what: str
     hint: str
@@ -37,7 +37,7 @@ _NO_UNIT = Mistake("numbers have no unit", "Write a time as 1:30 or in seconds."
 
 
 def mistake_in_word(word: str, before: str, is_field: Callable[[str], bool]) -> Mistake | None:
-    """Return what is wrong with a word without quotes; None if nothing is.
+    """Return the mistake in a word without quotes; None if there is none.
 
     `before` is the query up to the word.
     """
@@ -62,7 +62,7 @@ def _joining(word: str) -> Mistake | None:
 
 
 def _comparing(word: str, before: str) -> Mistake | None:
-    """Return what is wrong with a comparison sign that does not follow a field; None if nothing is."""
+    """Return the mistake for a comparison sign that does not follow a field; None if there is none."""
     if turned := _NUMBER_FIRST.match(word):
         name = turned[2] or "steps"
         return Mistake(
@@ -96,7 +96,7 @@ def _double(word: str, is_field: Callable[[str], bool]) -> Mistake | None:
 
 
 def _spaced(word: str, before: str, is_field: Callable[[str], bool]) -> Mistake | None:
-    """Return what is wrong with a word after a field or a number; None if nothing is."""
+    """Return the mistake in a word after a field or a number; None if there is none."""
     name = _NAME_BEFORE.search(before)
     if name is not None and is_field(name[1]):
         if word.startswith(":") and not word.startswith("::"):
@@ -108,12 +108,12 @@ def _spaced(word: str, before: str, is_field: Callable[[str], bool]) -> Mistake 
 
 
 def mistake_in_value(name: str, sign: str, value: str) -> Mistake | None:
-    """Return what is wrong with an unquoted value after a comparison sign; None if nothing is."""
+    """Return the mistake in an unquoted value after a comparison sign; None if there is none."""
     if sign == "=" and value[:1] in ("<", ">"):
         return Mistake(f"'={value[0]}' is no comparison", f"Write {name}{value[0]}={value[1:] or '5'}.")
     is_time = _TIMES.fullmatch(name) is not None
     may_be_text = sign == "=" and not is_time
-    # 10m is ten million, which is not what somebody means who asks for a time.
+    # `10m` is ten million, which is not what somebody means in a comparison with a time.
     if (is_time and _MILLIONS.fullmatch(value)) or (not may_be_text and _WITH_UNIT.fullmatch(value)):
         return _NO_UNIT
     twice = re.match(r"([\d.,:]+)(<=|>=|<|>|=)(.+)", value)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 def whole_seconds(ms: float) -> int:
-    """Return the completed seconds of a duration in milliseconds; 0 if it is negative.
+    """Return the number of completed seconds in a duration in milliseconds; 0 if it is negative.
 
     All durations are rounded down like this, as a running clock must be. Otherwise, a list would show a
     different time from the screen of the same attempt.
@@ -24,7 +24,7 @@ def duration(ms: float) -> str:
 def thousands(number: float, *, exact: bool = False) -> str:
     """Return a number as an integer, in thousands (`12k`) or in millions (`1.2M`).
 
-    It is an integer up to 500, or below 1,000 with `exact`, which also gives thousands one decimal.
+    The number is an integer up to 500, or below 1,000 with `exact`, which also adds a decimal to thousands.
     """
     least_thousand, least_million = (1000, 999_950) if exact else (501, 999_500)
     if number < least_thousand:
@@ -49,7 +49,7 @@ def stamp(utc_ms: int) -> str:
 
 
 def moment(utc_ms: int, *, now_ms: int | None = None) -> str:
-    """Return a date with its time, in local time; without the year if it is that of `now_ms`; empty for 0."""
+    """Return a date and time in local time, without the year if it is that of `now_ms`; empty for 0."""
     if not utc_ms:
         return ""
     at = _local(utc_ms)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
 @dataclass(frozen=True, slots=True)
 class ValueBounds:
-    """The bounds of a field's values; None for no bound."""
+    """The bounds of a field's values; a bound of None does not apply."""
 
     least: int | None = None
     most: int | None = None
@@ -21,15 +21,15 @@ class ValueBounds:
 
 
 Count = Annotated[int, ValueBounds(least=1)]
-"""A whole number of 1 or more."""
+"""Allows whole numbers of 1 or more."""
 Natural = Annotated[int, ValueBounds(least=0)]
-"""A whole number of 0 or more."""
+"""Allows whole numbers of 0 or more."""
 Port = Annotated[int, ValueBounds(least=0, most=65_535)]
-"""The number of a TCP port, or 0 for any that is free."""
+"""Allows the number of a TCP port, or 0 for any free port."""
 Positive = Annotated[float, ValueBounds(above=0)]
-"""A finite number above 0."""
+"""Allows finite numbers above 0."""
 Share = Annotated[float, ValueBounds(above=0, most=1)]
-"""A number above 0, and 1 or less."""
+"""Allows numbers above 0, up to and including 1."""
 
 LOCAL: Final = "local"
 """Marks a field that is never sent to a worker, such as a local path or a format of printing."""
@@ -43,7 +43,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsolationChoice(Request):
-    """The isolation that a request asks for when it runs code from a repository."""
+    """The isolation that a request requires for code from a repository."""
 
     sandbox: str | None = None
     """The name of a backend; None for the user's setting, else the best backend that works."""

@@ -64,7 +64,7 @@ NEVER = CancelToken()
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """The progress of a long operation."""
+    """A progress report of a long operation."""
 
     phase: str = ""
     """The phase of a test run: `preparing`, `collecting`, `running` or `finished`; else empty."""
@@ -79,7 +79,7 @@ class RunProgress:
 
 @dataclass(frozen=True, slots=True)
 class WorkStage:
-    """A step of a long operation, from its reports; times are seconds of a monotonic clock."""
+    """A step of a long operation, derived from its reports; times are seconds of a monotonic clock."""
 
     name: str
     began: float
@@ -133,20 +133,20 @@ class RunContext:
         return RunContext(self.cancel)
 
     def step(self, name: str) -> RunContext:
-        """Report the beginning of a step, and return a context whose reports have its name."""
+        """Report the beginning of a step, and return a context whose reports carry the step's name."""
         self.progress(RunProgress(step=name))
         return RunContext(self.cancel, lambda progress: self.progress(replace(progress, step=name)))
 
 
 UNATTENDED = RunContext(NEVER)
-"""The default context, which is never cancelled and drops reports."""
+"""The default context, which is never cancelled and discards reports."""
 
 
 class Opening:
     """The state shared by the thread that opens an attempt and the screen that shows its progress."""
 
     def __init__(self, report: Callable[[str], None] = lambda words: None) -> None:
-        """Pass each step in words to `report`, on the opening thread."""
+        """Set the function that receives a description of each step, on the opening thread."""
         self._report = report
         self._lock = threading.Lock()
         self._cancelled = self._committed = False

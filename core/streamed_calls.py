@@ -10,7 +10,7 @@ from gistpoint.core.merging import Merger, plain
 
 
 class StreamedCalls:
-    """The calls of a message, in the state in which they have been received."""
+    """The calls of a message as received so far."""
 
     def __init__(self, merger: Merger) -> None:
         self._merger = merger
@@ -20,7 +20,7 @@ class StreamedCalls:
         return len(self._calls)
 
     def built(self) -> list[dict[str, Any]]:
-        """Return the calls in the order of their index, without it: the calls of whole replies have none."""
+        """Return the calls ordered by their index, which is removed: calls in whole replies have none."""
         calls = sorted(self._calls, key=index_of)
         return [{name: plain(value) for name, value in call.items() if name != "index"} for call in calls]
 
@@ -42,7 +42,9 @@ class StreamedCalls:
     def _add_function(self, function: dict[str, Any], delta: Mapping[str, Any]) -> None:
         for name, value in delta.items():
             if name == "name" and isinstance(value, str):
-                function["name"] = self._merger.kept(_named(function.get("name") or "", value), "name")
+                function["name"] = self._merger.kept(
+                    _extended_name(function.get("name") or "", value), "name"
+                )
             elif value is not None:
                 function[name] = self._merger.merged(function.get(name), value, name)
 
@@ -69,9 +71,9 @@ def index_of(item: Mapping[str, Any]) -> int:
 
 
 def _is_another(call: Mapping[str, Any], delta: Mapping[str, Any]) -> bool:
-    """Whether a piece with the index of a call begins another call: one with a name, and a new id.
+    """Return whether a piece with a call's index begins another call, which has a name and a new id.
 
-    Without ids, a named piece with arguments begins another call if those of the first one are complete.
+    Without ids, a named piece with arguments begins another call if the first call's arguments are complete.
     """
     function = delta.get("function")
     if not isinstance(function, dict) or not function.get("name"):
@@ -82,13 +84,13 @@ def _is_another(call: Mapping[str, Any], delta: Mapping[str, Any]) -> bool:
     return bool(function.get("arguments")) and _is_whole(call)
 
 
-def _named(old: str, new: str) -> str:
+def _extended_name(old: str, new: str) -> str:
     """Return a function's name after one more piece, which may also repeat the whole name."""
     return new if new.startswith(old) else old if old.startswith(new) else old + new
 
 
 def _is_whole(call: Mapping[str, Any]) -> bool:
-    """Whether the arguments of a call so far are a JSON object."""
+    """Return whether the arguments of a call so far are a JSON object."""
     arguments = str(call.get("function", {}).get("arguments") or "").strip()
     if not arguments.endswith("}"):
         return False

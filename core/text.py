@@ -18,7 +18,7 @@ _BLANK = (
     *(*range(0x13430, 0x13456), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B)),
 )
 """Characters that programs may leave out when they draw text (Unicode's `Default_Ignorable_Code_Point`), or
-that control how others are drawn. Text and emoji styles (U+FE0E, U+FE0F) stay.
+that control how other characters are drawn. Text and emoji styles (U+FE0E, U+FE0F) stay.
 """
 
 _GLYPHS: dict[int, int] = {
@@ -50,7 +50,7 @@ def visible_line(text: str) -> str:
 
 
 _ORDINARY = re.compile("[ -~\u00a1-\u00ac\u00ae-\u017f\u2010-\u2027\u2030-\u205e\u2190-\u25ff]*")
-"""Matches text of frequent characters that are drawn as they are, which saves a look at each of them."""
+"""Matches text of frequent characters that are drawn unchanged, which need no further examination."""
 
 
 def is_ordinary(text: str) -> bool:
@@ -92,7 +92,8 @@ _MOST_DIGITS = 19
 def whole_number(text: str) -> int | None:
     """Return the number in a string from outside; None unless it consists of 1 to 19 digits from 0 to 9.
 
-    `int` reads digits of every script, and `str.isdigit` is true for strings that it refuses, such as `1²`.
+    `int` reads digits of every script, and `str.isdigit` is true for strings that `int` rejects, such as
+    `1²`.
     """
     are_digits = text.isascii() and text.isdecimal()
     return int(text) if are_digits and len(text) <= _MOST_DIGITS else None

@@ -23,7 +23,7 @@ from gistpoint.core.locations import lies_in, opened_regular
 _MAX_LINKS = 16
 _MOST_MEMBERS = 1_000_000
 _DEEPEST, _LONGEST_PATH = 200, 3_000
-"""The bounds of a path in a tree: folders one in another, and bytes; Linux allows 4,096 bytes in all."""
+"""The bounds of a path in a tree: nested folders, and bytes. Linux allows 4,096 bytes in all."""
 _GET_AGAIN = "Get the task again from its source."
 
 
@@ -39,7 +39,7 @@ class TreeMember:
 
 
 class SourceTree:
-    """A read-only view of a repository; `with_files` returns a changed view that shares everything else."""
+    """A read-only view of a repository; `with_files` returns a changed view that shares all other data."""
 
     def __init__(
         self, tar: Path, members: Mapping[str, TreeMember], overlay: Mapping[str, bytes] | None = None
@@ -96,10 +96,7 @@ class SourceTree:
         return changed
 
     def resolve(self, path: str) -> str | None:
-        """Return a path after following links in the tree; None if they lead out or in a circle.
-
-        16 links or more count as a circle. Nothing need exist at the returned path.
-        """
+        """Return a path after following links in the tree; None if they lead out of it or form a cycle."""
         current = path
         for _ in range(_MAX_LINKS):
             if current in self.overlay:
@@ -234,7 +231,7 @@ def _inside(path: str) -> str | None:
 
 
 def _can_be_laid_out(path: str) -> bool:
-    """Whether file systems can hold a path, and code that walks its folders one in another can."""
+    """Return whether file systems can hold a path, and whether code can recurse through its folders."""
     names = os.fsencode(path).split(b"/")
     return len(names) <= _DEEPEST and sum(map(len, names)) <= _LONGEST_PATH and max(map(len, names)) <= 255
 
@@ -243,8 +240,9 @@ def write_tree(folder: Path, tar: Path, *, leave_out: Iterable[str] = ()) -> str
     """Write the files and links below `folder` into a deterministic tar and return its sha256.
 
     The tar is sorted by path, without times, owners or group names; files have mode 0644 or 0755. Caches,
-    bytecode, build results, virtual environments, version history, every path in `leave_out`, and links
-    that lead out of the folder are left out. A link that names the folder itself is written without its name.
+    bytecode, build results, virtual environments, version history, every path in `leave_out`, and links that
+    lead out of the folder are left out. A link whose target contains the folder's own path is written without
+    it.
     """
     left_out = set(leave_out)
     tar.parent.mkdir(parents=True, exist_ok=True)
@@ -275,7 +273,7 @@ def _inner_link(folder: Path, path: str) -> str:
 
 
 def write_tar(tree: SourceTree, tar: Path) -> str:
-    """Write a tree, with its overlay, into a deterministic tar like `write_tree`, and return its sha256."""
+    """Write a tree with its overlay into a deterministic tar, as `write_tree` does, and return its sha256."""
     tar.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(tar, "w:", format=tarfile.PAX_FORMAT) as archive:
         for path in sorted({*tree.members, *tree.overlay}):

@@ -1,7 +1,7 @@
-"""Files and folders that are made under a hidden name, and the removal of those that a killed process left.
+"""Makes files and folders under hidden names, and removes those that killed processes left behind.
 
-The name contains a mark of the writer: its machine and its process. What a living process on this machine is
-making is never removed. What another machine was making is removed by housekeeping after a day.
+The name contains a mark of the writer: its machine and its process. Files of running processes on this
+machine are never removed. Housekeeping removes files of other machines after a day.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MARKED = re.compile(
 )
 """A hidden name with a mark, whose first letters distinguish it from dates and times in users' own names."""
 OLD_S = 24 * 3600.0
-"""The age, in seconds, after which anything unfinished of this user is a leftover."""
+"""The age, in seconds, after which this user's unfinished files and folders are leftovers."""
 SCRATCH = "gistpoint-"
 """The beginning of the names of temporary folders."""
 
@@ -38,7 +38,7 @@ def part_of(target: Path) -> Path:
 
 
 def remove_abandoned(target: Path) -> None:
-    """Remove what killed processes on this machine left while they made a file or folder with this name."""
+    """Remove what killed processes on this machine left while making a file or folder of this name."""
     beginning = f".{target.name[:200]}."
     _remove(
         path for path in _entries(target.parent) if path.name.startswith(beginning) and path.suffix == ".part"
@@ -49,8 +49,8 @@ def remove_abandoned(target: Path) -> None:
 def whole_folder(target: Path) -> Iterator[Path]:
     """Yield a folder that becomes `target` at the end; nothing is left after an error.
 
-    `target` may be an empty folder. What killed processes left is removed first. An `OSError` names the
-    target instead of the hidden folder.
+    `target` may be an empty folder. What killed processes left behind is removed first. An `OSError` names
+    the target instead of the hidden folder.
     """
     part = part_of(target.absolute())
     try:
@@ -159,7 +159,7 @@ def _is_abandoned(path: Path) -> bool:
 
 
 def _is_made_by(path: Path, *, running: bool) -> bool:
-    """Whether a file or folder has the mark of a process on this machine that is, or is not, running."""
+    """Return whether a path is marked by a process of this machine whose running state is as requested."""
     writer = _process_of(path.name if path.name.startswith(".") else f".{path.name}")
     return writer is not None and writer[0] == _machine() and is_running(writer[1]) is running
 

@@ -1,4 +1,4 @@
-"""Reads the user's settings, `config.toml` in the config folder: keys are optional, unknown ones refused."""
+"""Reads the user's settings from `config.toml` in the config folder, and rejects unknown keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class EndpointTable(msgspec.Struct, frozen=True):
     """The keys of the tables `llm` and `reader`, which describe the endpoint of a chat model."""
 
     api: Annotated[ChatApi | Literal[""], Meta(description=f"one of {', '.join(CHAT_APIS)}")] = ""
-    """The endpoint's API; empty for OpenAI's, which most servers speak."""
+    """The endpoint's API; empty for OpenAI's, which most servers support."""
     base_url: Text = ""
     model: Text = ""
     api_key: Text = ""
@@ -55,7 +55,7 @@ class UserSettings(msgspec.Struct, frozen=True):
     sandbox: Text = ""
     """The requested backend; empty for the strongest that works."""
     keys: Annotated[dict[str, Key], Meta(description="a table")] = {}
-    """The keys by binding id, such as `attempt.submit = "f9,ctrl+r"`; ids are checked elsewhere."""
+    """The keys by binding id, such as `attempt.submit = "f9,ctrl+r"`; other code checks the ids."""
     llm: Annotated[EndpointTable, Meta(description="a table")] = EndpointTable()
     reader: Annotated[EndpointTable, Meta(description="a table")] = EndpointTable()
     """The settings that differ for a blind reader; if they have an address, none of those in `llm` apply."""
@@ -77,7 +77,7 @@ def read_user_settings(config: Path) -> UserSettings:
     _check_table(path, "", values, UserSettings)
     if values.get("sandbox") == "":
         raise SettingsError(
-            f"{path}: the key 'sandbox' is empty.", hint='Give one, such as sandbox = "bwrap".'
+            f"{path}: the key 'sandbox' is empty.", hint='Name a backend, such as sandbox = "bwrap".'
         )
     return msgspec.convert(values, decodable(UserSettings))
 
@@ -91,7 +91,7 @@ def _parsed(path: Path) -> Mapping[str, Any]:
         raise SettingsError(f"{path} can't be read: {error.strerror}.", hint=_HINT) from error
     except UnicodeDecodeError:
         raise SettingsError(f"{path} is not text in UTF-8.", hint=_HINT) from None
-    except ValueError as error:  # `TOMLDecodeError`, whose module need not be imported where there is no file
+    except ValueError as error:  # `TOMLDecodeError`, whose module is not imported without a file
         place = _PLACE.search(str(error))
         raise SettingsError(f"{path} is not valid TOML{place[0] if place else ''}.", hint=_HINT) from None
 

@@ -1,8 +1,8 @@
 """Finds folders with a copy of another folder's journal: the same attempt id, and the same first lines.
 
-The id of an attempt is in its journal, and also names its folder. A folder that was copied under another
-name would count as one more attempt in lists and analyses. A journal that differs is not a copy: both of two
-branches of an attempt are listed (decision 185).
+The id of an attempt is in its journal, and also names its folder. A folder copied under another name would
+count as an additional attempt in lists and analyses. A journal that differs is not a copy: two branches of an
+attempt are both listed (decision 185).
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from gistpoint.sessions.journal import JOURNAL
 
 
 class AttemptCopies:
-    """Finds copies among folders of attempts, which `is_copy` gets one after another."""
+    """Finds copies among folders of attempts, which are passed to `is_copy` one after another."""
 
     def __init__(self, root: Path) -> None:
         """`root` is the folder that contains the folders of the attempts."""
         self._root = root
         self._met: dict[str, list[str]] = {}
-        """The folders that are not copies, although their name is not their attempt's id, by that id."""
+        """The folders that are not copies although they are not named by their attempt's id, by that id."""
         self.found: dict[str, str] = {}
         """The name of each copy's original folder, by the name of the copy."""
 
     def is_copy(self, name: str, attempt_id: str) -> bool:
-        """Whether a folder contains a copy, or only the beginning, of another folder's journal.
+        """Return whether a folder contains a copy, or only the beginning, of another folder's journal.
 
         `attempt_id` is the id in the folder's journal; empty for a journal of a release that wrote none.
         """

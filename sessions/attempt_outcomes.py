@@ -1,4 +1,4 @@
-"""The outcomes of attempts as rows, tables and archives, and rulings on passes that have to be reviewed."""
+"""The outcomes of attempts as rows, tables and archives, and rulings on passes that require review."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gistpoint.sessions.journal import JOURNAL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptPass(Request):
-    """A request to count a pass that a reviewer considers earned."""
+    """A request to count a pass that a reviewer considers legitimate."""
 
     attempt: str
     why: str = ""
@@ -39,7 +39,7 @@ class AcceptPass(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectPass(Request):
-    """A request not to count a pass that a reviewer considers unearned."""
+    """A request not to count a pass that a reviewer considers illegitimate."""
 
     attempt: str
     why: str
@@ -82,7 +82,7 @@ def _passed(attempts: AttemptStore, attempt_id: str) -> AttemptSummary:
 
 
 def _ended(summary: AttemptSummary, reason: str) -> str:
-    """Return the outcome in words if the attempt has a pass that does not count; otherwise `reason`."""
+    """Return the outcome in words if the attempt has a pass that does not count, and otherwise `reason`."""
     unearned = summary.state.solved and summary.result is not AttemptResult.SOLVED
     return outcome(summary) if unearned else reason
 
@@ -92,7 +92,7 @@ def _started(summary: AttemptSummary) -> str:
 
 
 def attempt_rows(summaries: Sequence[AttemptSummary]) -> dict[str, Any]:
-    """Return attempts in the form of lists and exports, and the counts of their results and confirmations."""
+    """Return attempts in the format of lists and exports, with counts of their results and confirmations."""
     results = Counter(summary.result for summary in summaries if not summary.withheld)
     return {
         "attempts": [attempt_row(summary) for summary in summaries],
@@ -121,11 +121,11 @@ _OUTCOME = frozenset(
 )
 """The cells that are empty if the outcome is unknown or hidden."""
 _ALWAYS = frozenset({"attempt_id", "result", "milliseconds", "problem", "events", "head", "branch"})
-"""The cells that an attempt has even if its journal does not contain its start."""
+"""The cells that are known even if an attempt's journal does not contain its start."""
 
 
 def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
-    """Return an attempt in the form of lists and exports, a dictionary whose keys never change.
+    """Return an attempt in the format of lists and exports: a dictionary whose keys never change.
 
     Values that are hidden, or unknown because the journal is damaged, are None; `result` gives the reason.
     """
@@ -203,10 +203,10 @@ def _json(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
 
 
 def _archive(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
-    """Return a reproducible archive of the whole lines of journals; heads, useless elsewhere, are omitted.
+    """Return a reproducible archive of the whole lines of journals.
 
-    A journal that can't be read is omitted too; the attempt's problem tells why. Raises `UserError` if the
-    outcome of an attempt is hidden.
+    Heads are omitted because they are useless elsewhere. Unreadable journals are also omitted; the attempt's
+    problem contains the reason. Raises `UserError` if the outcome of an attempt is hidden.
     """
     import zstandard
 

@@ -19,7 +19,7 @@ from gistpoint.sessions.heads import Head, HeadOrigin
 
 @dataclass(frozen=True, slots=True)
 class AttemptSummary:
-    """An attempt as tables show it."""
+    """An attempt as shown in tables."""
 
     attempt_id: str
     task_id: str
@@ -30,18 +30,18 @@ class AttemptSummary:
     problem: str = ""
     """The fault of the journal, as a sentence; empty if there is none."""
     accepted: bool | None = None
-    """Whether reviewers accept its pass, see `annotations.settling`; None without a ruling."""
+    """Whether reviewers accept its pass (see `annotations.settling`); None without a ruling."""
     head: str = ""
     """The hash of the journal's last line."""
     calls: int = 0
     kept: Head | None = None
-    """The head stored outside the journal; None without a readable one, as for another machine's journal."""
+    """The head stored outside the journal; None without a readable head, as for another machine's journal."""
     open: bool = False
     """Whether a process has the attempt open for writing."""
     elsewhere: bool = False
     """Whether the attempt comes from another machine and has not been continued on this one."""
     withheld: bool = False
-    """Whether the outcome is hidden, because the attempt's study is open; the state then has none."""
+    """Whether the outcome is hidden because the attempt's study is open; the state then has no outcome."""
 
     @property
     def actor(self) -> str:
@@ -50,7 +50,7 @@ class AttemptSummary:
 
     @property
     def own_id(self) -> str:
-        """The id in the journal, which also names the folder unless that was copied or renamed."""
+        """The id in the journal, which is also the folder's name unless the folder was copied or renamed."""
         return self.state.header.attempt_id
 
     @property
@@ -59,7 +59,7 @@ class AttemptSummary:
         return self.state.header.participant or ""
 
     def is_of(self, participant: str) -> bool:
-        """Whether the person with this pseudonym made the attempt.
+        """Return whether the person with this pseudonym made the attempt.
 
         An empty pseudonym means anybody who works on this machine without a pseudonym.
         """
@@ -72,7 +72,7 @@ class AttemptSummary:
 
     @property
     def witnessed(self) -> bool:
-        """Whether this machine has kept a head since the first event, so that no removal goes unnoticed."""
+        """Whether this machine has stored a head since the first event, so that no removal goes unnoticed."""
         if self.kept is None:
             return False
         return self.kept.origin is HeadOrigin.HERE and self.kept.since == 1
@@ -120,7 +120,7 @@ def require_shown(summary: AttemptSummary) -> None:
 
 
 def outcome(summary: AttemptSummary) -> str:
-    """Return how an attempt ended, or that it has not, in words; a pass that does not count is marked."""
+    """Return in words how an attempt ended, or that it hasn't; a pass that does not count is marked."""
     ending = summary.state.ending
     if summary.problem:
         return "damaged"
@@ -141,7 +141,7 @@ class ListedScore(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class ListedAttempt(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The row of an attempt in a long list; its strings are made once and kept in the index of lists."""
+    """The row of an attempt in a long list; its strings are made once and stored in the index of lists."""
 
     attempt_id: str
     task_id: str
@@ -164,7 +164,7 @@ class ListedAttempt(msgspec.Struct, frozen=True, array_like=True, gc=False):
     standing: Standing | None
     """The standing of its pass; None if it has none or its journal is damaged."""
     own_id: str = ""
-    """The id in its journal, which also names its folder unless that was copied or renamed."""
+    """The id in its journal, which is also its folder's name unless the folder was copied or renamed."""
     study: str = ""
     """The study of a person's attempt, which may hide its outcome; empty for other attempts."""
     begun_by: str = ""
@@ -189,7 +189,7 @@ class ListedAttempt(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Whether its outcome is hidden."""
 
     def is_of(self, participant: str) -> bool:
-        """Whether the person with this pseudonym made the attempt, as in `AttemptSummary.is_of`."""
+        """Return whether the person with this pseudonym made the attempt, as in `AttemptSummary.is_of`."""
         return _is_of(self, self.begun_by, participant)
 
     @property

@@ -60,7 +60,7 @@ class OpenAttempt:
 
 
 class _OfJournal(Protocol):
-    """An item of a list, which knows the id in its attempt's journal."""
+    """An item of a list that contains the id in its attempt's journal."""
 
     @property
     def own_id(self) -> str:
@@ -72,7 +72,7 @@ Listed = TypeVar("Listed", bound=_OfJournal)
 
 
 class _Outlined(NamedTuple):
-    """The outline of an attempt, with the facts about it from other files."""
+    """The outline of an attempt, with facts about it from other files."""
 
     name: str
     outline: Outline
@@ -96,7 +96,7 @@ class AttemptStore:
     ) -> None:
         """`reviews` is the folder of the reviews, in which reviewers rule on suspicious passes.
 
-        `index` is the file that keeps the rows of lists; without one, each process reads all journals.
+        `index` is the file that stores the rows of lists; without one, each process reads all journals.
         `listener` is notified of attempts that are not part of a study. `blinding` decides which attempts are
         shown without their outcome.
         """
@@ -109,7 +109,7 @@ class AttemptStore:
         self._clock = clock
         self._version = version
         self._known: dict[str, tuple[object, AttemptSummary]] = {}
-        """The summary of each attempt that was read, and the versions of its files."""
+        """The summary of each attempt that was read, with the versions of its files."""
         self._outlines: Outlines | None = None
         self._shown: dict[str, tuple[Outline, AttemptSummary]] = {}
         """The last results of `outlines`, by attempt id."""
@@ -127,9 +127,9 @@ class AttemptStore:
     ) -> OpenAttempt:
         """Begin an attempt and return it; the task's budgets apply unless others are given.
 
-        `attempt_id` is an id that was reserved earlier; its folder may exist, but has no complete event.
-        Raises `AttemptError` if the same person has another attempt at this task open, because two clocks
-        must not run at once.
+        `attempt_id` is an id that was reserved earlier; its folder may exist, but must not contain a complete
+        event. Raises `AttemptError` if the same person has another attempt at this task open, because two
+        clocks must not run at once.
         """
         with self._starting():
             self._refuse_second(task.id, enrolment)
@@ -151,7 +151,7 @@ class AttemptStore:
             yield
 
     def _refuse_second(self, task_id: str, who: Enrolment | AttemptStarted, attempt_id: str = "") -> None:
-        """Raise `AttemptError` if the person `who` has another attempt at the task open."""
+        """Raise `AttemptError` if the person `who` already has an open attempt at the task."""
         for folder in self._folders() if who.actor == PERSON else []:
             if folder.name == attempt_id or not is_open(folder):
                 continue
@@ -195,7 +195,7 @@ class AttemptStore:
         """Store the journal of an attempt made or continued on another machine; it is on disk on return.
 
         Raises `AttemptError` if the journal is damaged or incomplete, if it does not continue the journal
-        that is stored already, or if the attempt is open, here or on another machine.
+        already stored, or if the attempt is open, here or on another machine.
         """
         content = journal_in(data)
         if content.fault or content.torn or not content.events:
@@ -249,7 +249,7 @@ class AttemptStore:
 
         Raises `AttemptError` unless exactly one matches.
         """
-        # A whole id takes a single system call, however many attempts there are.
+        # Looking up a whole id requires a single system call, however many attempts there are.
         whole = self.root / attempt_id
         if attempt_id and whole.name == attempt_id and (whole / JOURNAL).exists():
             return whole
@@ -272,7 +272,8 @@ class AttemptStore:
         """
         folder = self.folder(attempt_id)
         summary = self._read(folder, None)
-        # An unfinished attempt has not been ruled on, and opens sooner without reviews (decision 216).
+        # Reviewers don't rule on unfinished attempts, which open sooner without reading reviews (decision
+        # 216).
         return self._read(folder, self._book()) if summary.state.ended else summary
 
     def _read(self, folder: Path, book: ReviewBook | None) -> AttemptSummary:
@@ -295,7 +296,7 @@ class AttemptStore:
             return _unreadable(folder.name, error)
 
     def _as_shown(self, summary: AttemptSummary) -> AttemptSummary:
-        """Return an attempt as it may be shown, perhaps without its outcome."""
+        """Return an attempt in the form in which it may be shown, possibly without its outcome."""
         header = summary.state.header
         return withheld(summary) if self._hides(summary.attempt_id, header.actor, header.study) else summary
 
@@ -335,14 +336,14 @@ class AttemptStore:
             found = self._outlined(name, state, kept, book, remember=True)
             return None if found is None else self._summary_of(found, elsewhere)
 
-        yield from self._each(remembered, outlines=True)
+        yield from self._each_attempt(remembered, outlines=True)
 
     def listed(self) -> Iterator[ListedAttempt]:
         """Yield the rows of all attempts except copies, newest first, from the index where it is up to date.
 
-        Rows are not kept in memory, so there may be a hundred thousand, and the caller may stop at any row.
+        Rows are not kept in memory, so a hundred thousand are no problem, and the caller may stop at any row.
         """
-        yield from self._each(partial(self._listed, from_elsewhere(self.root)), outlines=False)
+        yield from self._each_attempt(partial(self._listed, from_elsewhere(self.root)), outlines=False)
 
     def listed_of(self, attempt_ids: Iterable[str]) -> list[ListedAttempt]:
         """Return the attempts with these ids that still exist, in the form of `listed`."""
@@ -357,7 +358,7 @@ class AttemptStore:
     def _listed(
         self, elsewhere: frozenset[str], name: str, state: bytes, kept: Outlines, book: ReviewBook | None
     ) -> ListedAttempt | None:
-        """Return the row of an attempt: that of the index, unless other files may change it.
+        """Return the row of an attempt, from the index unless other files may change it.
 
         None if the folder has no journal.
         """
@@ -372,7 +373,7 @@ class AttemptStore:
         return listed_attempt(self._made_summary(found, elsewhere))
 
     def _stays_as_listed(self, name: str, row: ListedAttempt, book: ReviewBook | None) -> bool:
-        """Whether no other file changes the index's row: it is shown, not ruled on, and not open."""
+        """Return whether no other file affects the index's row: it is shown, without a ruling, not open."""
         if row.study and self._hides(name, PERSON, row.study):
             return False
         if book is not None and row.standing is not None and _has_reviews(book, name):
@@ -407,13 +408,13 @@ class AttemptStore:
         kept.save()
         return [self._summary_of(one, elsewhere) for one in found if one is not None]
 
-    def _each(
+    def _each_attempt(
         self, one: Callable[[str, bytes, Outlines, ReviewBook | None], Listed | None], *, outlines: bool
     ) -> Iterator[Listed]:
         """Yield what `one` returns for all attempts, newest first, except None. Copies are left out.
 
         `one` gets the name of the folder, the state of its files, the outlines, and the reviews. With
-        `outlines`, it needs the outlines, and not the rows of long lists.
+        `outlines`, it requires the outlines instead of the rows of long lists.
         """
         if not self.root.is_dir():
             return
@@ -425,7 +426,8 @@ class AttemptStore:
             for part in growing_parts(sorted(names, reverse=True)):
                 kept.prepare_range(part, outlines=outlines)
                 for name in part:
-                    # Before the journal is read: if it grows meanwhile, its row is out of date the next time.
+                    # The state is taken before the journal is read: if the journal grows meanwhile, its row
+                    # is out of date next time.
                     state = state_on_disk(self._folder_name, name)
                     found = one(name, state, kept, book) if state else None
                     if found is not None:
@@ -500,7 +502,7 @@ class AttemptStore:
     def unfinished(self, task_id: str, enrolment: Enrolment) -> list[AttemptSummary]:
         """Return a person's unfinished attempts at a task, newest first, including damaged ones."""
         of_task = [folder for folder in self._folders() if _task_of(folder) == task_id]
-        # None of them has been ruled on, so the reviews need not be read.
+        # Reviewers don't rule on unfinished attempts, so the reviews need not be read.
         found = (self._read_or_named(folder, None) for folder in of_task)
         return [s for s in found if not s.state.ended and s.is_of(enrolment.participant or "")]
 
@@ -525,13 +527,13 @@ def _same_person(header: AttemptStarted, who: Enrolment | AttemptStarted) -> boo
 
 
 def _task_of(folder: Path) -> str:
-    """Return the id of an attempt's task from the first line of its journal; empty if it is not there."""
+    """Return the id of an attempt's task from the first line of its journal; empty if the line has none."""
     first = first_event(folder / JOURNAL)
     return first.data.task_id if first is not None and isinstance(first.data, AttemptStarted) else ""
 
 
 def _has_reviews(book: ReviewBook, attempt_id: str) -> bool:
-    """Whether somebody has reviewed an attempt."""
+    """Return whether somebody has reviewed an attempt."""
     from gistpoint.sessions.annotations.keys import attempt_key  # see `_ruling`
 
     return bool(book.reviewers_of(attempt_key(attempt_id)))
@@ -578,7 +580,7 @@ def _unreadable(name: str, error: UserError) -> AttemptSummary:
 
 
 def _versions(folder: Path) -> bytes:
-    """Return the state of an attempt's journal and head on disk, which changes when one of them does."""
+    """Return the state of an attempt's journal and head on disk, which changes when either changes."""
     return state_on_disk(os.fspath(folder.parent), folder.name)
 
 

@@ -1,9 +1,9 @@
 """Backups of a whole home as one archive, and their restoration (decision 177).
 
 A backup is a tar compressed with zstd: a header, the files of the data, config and proofs folders, and a list
-of their sizes and hashes, by which it is checked after writing and before anything is restored. Caches are
-left out, as are links, locks and what a crash left behind. The key of this machine is included only on
-request: whoever has the key can forge the heads of journals.
+of their sizes and hashes, which serve to check it after writing and before anything is restored. Caches,
+links, locks and the leftovers of crashes are omitted. The key of this machine is included only on request:
+whoever has the key can forge the heads of journals.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PASSING = (".deleting-", ".making-", ".unpacking-", ".fetching-")
 
 
 class BackupError(UserError):
-    """A backup can't be made, or an archive is not one that can be restored."""
+    """A backup can't be made, or an archive can't be restored."""
 
 
 class BackupHeader(msgspec.Struct, frozen=True):
@@ -77,13 +77,13 @@ class Backup:
     """The size of all files, before compression."""
     with_key: bool
     left_out: int = 0
-    """The number of links and of files that disappeared meanwhile."""
+    """The number of omitted links and of files that disappeared meanwhile."""
     aside: tuple[Path, ...] = ()
     """The folders to which a restoration moved the previous home."""
 
 
 def _roots(locations: Locations) -> dict[str, Path]:
-    """Return the folders in a backup by the name of their part; the proofs may be inside another one."""
+    """Return the folders in a backup by the name of their part; the proofs may be inside another folder."""
     found = {"data": locations.data, "config": locations.config, "proofs": locations.proofs}
     return found if locations.config != locations.data else {n: found[n] for n in ("data", "proofs")}
 
@@ -157,22 +157,24 @@ def _files(locations: Locations, *, with_key: bool) -> Iterator[tuple[str, Path]
     """Yield the name in the backup and the path of each file.
 
     Heads come before journals: a journal may be ahead of its head, but never behind it (decision 51). An
-    attempt whose folder is renamed meanwhile, as a branch, is found by a second look.
+    attempt whose folder is renamed meanwhile, to that of a branch, is found by a second pass.
     """
     heads = locations.attempts / HEADS
-    yield from _below("proofs", locations.proofs / COPIES, locations.proofs)
-    yield from _below("data", heads, locations.data)
+    yield from _files_below("proofs", locations.proofs / COPIES, locations.proofs)
+    yield from _files_below("data", heads, locations.data)
     seen: set[Path] = {heads, locations.proofs}
-    yield from _below("data", locations.data, locations.data, seen)
-    yield from _below("data", locations.attempts, locations.data, seen)
+    yield from _files_below("data", locations.data, locations.data, seen)
+    yield from _files_below("data", locations.attempts, locations.data, seen)
     if "config" in _roots(locations):
-        yield from _below("config", locations.config, locations.config, seen)
+        yield from _files_below("config", locations.config, locations.config, seen)
     key = locations.proofs / KEY
     if with_key and key.is_file():
         yield f"proofs/{KEY}", key
 
 
-def _below(part: str, folder: Path, root: Path, seen: set[Path] | None = None) -> Iterator[tuple[str, Path]]:
+def _files_below(
+    part: str, folder: Path, root: Path, seen: set[Path] | None = None
+) -> Iterator[tuple[str, Path]]:
     """Yield the name in the backup and the path of each file below a folder except locks and temporary files.
 
     Files in `seen` or below one of its folders are left out; the files that are yielded are added to it.
@@ -193,7 +195,7 @@ def _is_lock(name: str) -> bool:
 
 
 def _is_passing(name: str) -> bool:
-    """Whether a name is that of an unfinished file or folder, or of one that can be computed again."""
+    """Return whether a name belongs to an unfinished file or folder, or to one that can be recomputed."""
     return name.startswith(_PASSING) or name.endswith(".part") or name == "outlines"
 
 
@@ -215,7 +217,7 @@ def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> BackupFile:
 
 
 def _is_json_object(line: bytes) -> bool:
-    """Whether a line is a complete JSON object; the beginning of one is never valid JSON."""
+    """Return whether a line is a complete JSON object; an incomplete object is never valid JSON."""
     try:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
@@ -354,7 +356,7 @@ def restore_backup(
     Everything is unpacked and checked next to the home first, so the home is either the previous one or the
     whole backup. With `replace`, the previous home is moved aside; without it, the home must be empty. If the
     key is not in the backup, this machine's key is kept. Raises `BackupError` if the home is not empty or is
-    in use, or if the backup can't be used, `HomeError` if it is that of a newer gistpoint, and
+    in use, or if the backup can't be used, `HomeError` if it comes from a newer gistpoint, and
     `CancelledError` if stopped; after any of these, the home is unchanged.
     """
     _require_free(locations, replace=replace)
@@ -380,7 +382,7 @@ def restore_backup(
         # One sync for all files: syncing each of a hundred thousand would take minutes.
         os.sync()
         with _nothing_starting(locations):
-            # Unpacking may have taken minutes, in which an attempt may have begun.
+            # Unpacking may have taken minutes, during which an attempt may have begun.
             _require_free(locations, replace=replace)
             aside = _swap(tops, staged, suffix)
     finally:
@@ -459,7 +461,7 @@ def _swap(roots: dict[str, Path], staged: dict[str, Path], suffix: str) -> tuple
             now.rename(earlier)
         raise BackupError(f"Nothing was restored: {cause(error)} ({error.filename}).") from error
     for before in aside:
-        # Nobody needs a previous home that contained only its mark.
+        # A previous home that contained only its mark is not worth keeping.
         if not _is_filled(before):
             shutil.rmtree(before)
     return tuple(before for before in aside if before.exists())

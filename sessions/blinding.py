@@ -1,6 +1,6 @@
 """Decides whose outcomes are hidden: those of people's attempts in a study that is still open (decision 191).
 
-The command line sets the rule of its process. Everything that shows attempts or opens recorded runs consults
+The command line sets the rule for its process. All code that shows attempts or opens recorded runs consults
 it.
 """
 
@@ -15,7 +15,7 @@ from gistpoint.core.errors import UserError
 
 
 class Blinding:
-    """The rule of a process about the outcomes of attempts in studies."""
+    """The rule by which a process hides the outcomes of attempts in studies."""
 
     of_process: ClassVar[Blinding | None] = None
     """The rule in force; None if nothing is hidden, as for commands that decide by themselves."""
@@ -29,7 +29,7 @@ class Blinding:
         self._known: dict[tuple[str, Path], bool] = {}
 
     def hides(self, actor: str, study: object, place: Path) -> bool:
-        """Whether the outcome of an attempt is hidden; `study` is the id in its header, None without one."""
+        """Return whether to hide an attempt's outcome; `study` is the study id in its header, or None."""
         if not isinstance(study, str) or not study or actor != PERSON:
             return False
         key = (study, place.parent)

@@ -56,11 +56,10 @@ def confirm_attempt(
 
     `attempts` and `task` replace the store and the task of the services. If the attempt has not ended or has
     no pass to confirm, or if its task has no controls or can't be confirmed by this version, nothing is
-    written to it, and `why_not` is the reason. Controls that this machine did not make are made again first
-    (decision 158).
-    Raises `UserError` if the attempt, its task or a sandbox is missing, if the outcome is hidden, or if
-    another process uses the journal or another machine owns it, and `CancelledError` when cancelled; the
-    journal is then unchanged too.
+    written to it, and `why_not` is the reason. Controls made by other machines are first made again here
+    (decision 158). Raises `UserError` if the attempt, its task or a sandbox is missing, if the outcome is
+    hidden, or if another process uses the journal or another machine owns it, and `CancelledError` when
+    cancelled; the journal is then unchanged too.
     """
     store = attempts or services.attempts
     summary = store.summary(attempt_id)
@@ -95,7 +94,7 @@ def make_controls(confirmer: Confirmer, task: Task, answer: Answer, run: RunCont
     """
     step = run.step(f"checking whether passes of {task.short_id} can be confirmed")
     made = confirmer.control(task, answer, run=step)
-    # A sandbox that failed says nothing about the task, and the next pass tries again.
+    # A failed sandbox says nothing about the task, so the next pass tries again.
     if made.reason is not Unconfirmable.SANDBOX:
         with suppress(OSError):
             write_controls(task.folder, made, CANARY)
@@ -112,7 +111,7 @@ def confirm_after_end(
 ) -> AskedPass | None:
     """Confirm the pass of an attempt that has just ended, and return the result; None if that fails.
 
-    The attempt is valid without a confirmation: `gistpoint attempt confirm` tries again, and reports what is
+    The attempt is valid without a confirmation: `gistpoint attempt confirm` tries again and reports what went
     wrong. See `confirm_attempt`. Raises `CancelledError` when cancelled.
     """
     try:
@@ -155,13 +154,13 @@ class ObjectToVerdict(Request):
     attempt: str
     why: str
     reviewer: str = ""
-    """Who objects; empty for the participant of the attempt, or if there is none, the login name."""
+    """The objector; empty for the attempt's participant or, if there is none, the login name."""
 
 
 def object_to(attempts: AttemptStore, reviews: ReviewStore, request: ObjectToVerdict) -> AttemptSummary:
     """Record a solver's objection as a comment on the run, and return the attempt; reviewers decide about it.
 
-    Raises `UserError` if there is no reason, or no pass that has to be reviewed, or if the outcome is hidden.
+    Raises `UserError` if there is no reason or no pass that requires review, or if the outcome is hidden.
     """
     if not request.why.strip():
         raise UserError("An objection needs a reason.", hint="Add --why TEXT.")

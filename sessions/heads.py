@@ -1,4 +1,4 @@
-"""The heads of journals, which reveal that a journal was shortened or changed (decision 51).
+"""The heads of journals, which reveal whether a journal was shortened or changed (decision 51).
 
 A head records the last event of a journal in a separate file. It is written after the event, so a journal may
 contain later events than its head, but never fewer. A journal from another machine has no head until its
@@ -35,11 +35,11 @@ _FORMAT = {"format": "gistpoint.head", "version": 1}
 _BYTES = 256
 """The fixed size of a head: less than a sector, so that a new head replaces the old one atomically."""
 _TAG_CHARACTERS = 32
-"""128 bits: with more, the head of a long journal would not fit into its sector."""
+"""The number of hexadecimal digits of a tag, 128 bits: a longer one might not fit into the sector."""
 
 
 class HeadOrigin(StrEnum):
-    """Who wrote a head."""
+    """The writer of a head, judged by its tag."""
 
     HERE = "this machine"
     UNSIGNED = "unsigned"
@@ -71,7 +71,7 @@ def from_elsewhere(root: Path) -> frozenset[str]:
 
 
 class BrokenHeadError(ValueError):
-    """The file of a head can't be read, or somebody without the key changed it."""
+    """A head's file can't be read, or was changed by somebody without the key."""
 
 
 def head_path(folder: Path) -> Path:
@@ -94,19 +94,19 @@ def read_head(folder: Path) -> Head | None:
 
 
 def has_head(folder: Path) -> bool:
-    """Whether the attempt in `folder` has a head or a copy of one."""
-    return any(path.exists() for path in _places(folder))
+    """Return whether the attempt in `folder` has a head or a copy of one."""
+    return any(path.exists() for path in _head_paths(folder))
 
 
 def remove_head(folder: Path) -> None:
     """Delete the head of the attempt in `folder`, and its copy."""
-    for path in _places(folder):
+    for path in _head_paths(folder):
         path.unlink(missing_ok=True)
 
 
 def move_head(folder: Path, to: Path) -> None:
     """Rename the head of an attempt and its copy, after its folder was renamed to that of a branch."""
-    for path, target in zip(_places(folder), _places(to), strict=True):
+    for path, target in zip(_head_paths(folder), _head_paths(to), strict=True):
         if path.exists():
             path.rename(target)
 
@@ -132,7 +132,7 @@ class HeadFile:
     def move(self, seq: int, sha256: str) -> None:
         """Set the head to a later event, which must be on disk; `sync` writes the head itself to disk.
 
-        If that fails, the earlier head remains, which is still valid.
+        If this fails, the earlier head remains, which is still valid.
         """
         with contextlib.suppress(OSError):  # an older head is still valid, and the event is safe
             self._write(seq, sha256)
@@ -162,7 +162,7 @@ class HeadFile:
             os.pwrite(file, line, 0)
 
 
-def _places(folder: Path) -> list[Path]:
+def _head_paths(folder: Path) -> list[Path]:
     """Return the paths of the head for the attempt in `folder` and of its copy, if there is to be one."""
     copy = _copy_path(folder)
     return [head_path(folder)] if copy is None else [head_path(folder), copy]
@@ -197,7 +197,7 @@ def _read(path: Path, attempt: str) -> Head | None:
 
 
 def _origin(attempt: str, head: Head, key_named: str, tag: str) -> HeadOrigin:
-    """Return who wrote a head. Raises `BrokenHeadError` if it names this machine's key and a wrong tag."""
+    """Return the writer of a head. Raises `BrokenHeadError` for this machine's key with a wrong tag."""
     if not key_named and not tag:
         return HeadOrigin.UNSIGNED
     key = own_key()
@@ -211,6 +211,6 @@ def _origin(attempt: str, head: Head, key_named: str, tag: str) -> HeadOrigin:
 
 
 def _tag(key: bytes, attempt: str, head: Head) -> str:
-    """Return the tag of a head; a branch has its attempt's, because a journal becomes a branch only later."""
+    """Return the tag of a head; a branch uses its attempt's id, because a journal becomes one only later."""
     text = json.dumps([_FORMAT["format"], attempt.partition("~")[0], head.since, head.seq, head.sha256])
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()[:_TAG_CHARACTERS]

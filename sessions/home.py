@@ -1,4 +1,4 @@
-"""The user's home: whether this version of gistpoint can use it, and the mark of the version that made it.
+"""Checks whether this version of gistpoint can use the user's home, by the mark of the version that made it.
 
 A mark with a later version keeps an older program from writing files that a newer one no longer understands,
 or from showing only part of the home. Homes without a mark are used, and marked (decision 177).
@@ -42,7 +42,7 @@ def require_usable(locations: Locations, program: str) -> None:
         write_mark(locations, program)
         return
     except OddFileError:
-        data = b""  # no version writes such a mark yet
+        data = b""  # no version writes such a mark so far
     except OSError as error:
         raise HomeError(f"{mark} can't be read: {cause(error)}.", hint=_WAY_OUT) from error
     require_known(data, str(locations.data), program)
@@ -52,7 +52,7 @@ _WAY_OUT = "Set GISTPOINT_HOME to a folder that you can use."
 
 
 def _require_folder(folder: Path) -> None:
-    """Raise `HomeError` if a path is that of something other than a folder, or can't be examined."""
+    """Raise `HomeError` if a path exists but is not a folder, or can't be examined."""
     try:
         if not S_ISDIR(folder.stat().st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))

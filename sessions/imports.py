@@ -1,4 +1,4 @@
-"""Turns the records of a public data set into tasks, and keeps those whose repository is unavailable."""
+"""Turns the records of a public data set into tasks, and stores those whose repository is unavailable."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class PendingRecord:
     tried: str
     """The time of the last try: UTC, ISO 8601."""
     text: str
-    """The record as it is in the data set."""
+    """The record verbatim from the data set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Imports:
-    """The records of one data set, by id: the task ids of those imported, and those that are pending."""
+    """The records of one data set, by id: the task ids of imported records, and the pending records."""
 
     imported: Mapping[str, str]
     pending: Mapping[str, PendingRecord]
@@ -150,7 +150,7 @@ class ImportRecords(Request):
             return read_sources(path.read_text(encoding="utf-8"), path.name)
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(
-                f"{self.sources} can't be read: {cause(error)}.", hint="--sources takes a TOML file."
+                f"{self.sources} can't be read: {cause(error)}.", hint="--sources requires a TOML file."
             ) from error
 
     def records(self, ledger: ImportLedger) -> tuple[list[BreakpointRecord], list[ImportOutcome]]:
@@ -170,7 +170,7 @@ class ImportRecords(Request):
 
 
 def _waiting(ledger: ImportLedger) -> list[BreakpointRecord | Damage]:
-    """Return the pending records, and the damage of those that can't be read any more."""
+    """Return the pending records, and the damage of those that can no longer be read."""
     texts = (pending.text.encode("utf-8", "surrogateescape") for pending in ledger.read().pending.values())
     return [item for text in texts for item in read_records(text)]
 
@@ -183,7 +183,7 @@ class ImportOutcome:
     function: str
     outcome: str
     reason: str = ""
-    """Why there is no task, as one of a fixed set of codes; empty if there is one."""
+    """The reason why there is no task, from a fixed set of codes; empty if there is one."""
     detail: str = ""
     task: str = ""
 

@@ -1,8 +1,8 @@
 """The journal of an attempt: one event per line, each with the hash of the previous line.
 
-A journal is an append log (`core/logs`) whose lines form a chain. A last line that a crash has torn is moved
-to `journal.torn` when the attempt is opened for writing, and left in place when it is only read. A journal
-that was changed or shortened is never written to again.
+A journal is an append log (`core/logs`) whose lines form a chain. A last line torn by a crash is moved to
+`journal.torn` when the attempt is opened for writing, and left in place when it is only read. A journal that
+was changed or shortened is never written to again.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class JournalContent:
     broken_at: int | None
     """The number of the first line that is not an event or does not continue the chain; None without one."""
     fault: str = ""
-    """Why the journal can't be continued, in a sentence; empty if it is intact."""
+    """The reason why the journal can't be continued, as a sentence; empty if it is intact."""
     kept: Head | None = None
-    """The head that is stored separately; None without a readable one, as for another machine's journal."""
+    """The head that is stored separately; None without a readable head, as for another machine's journal."""
 
 
 def encode(event: JournalEvent) -> bytes:
@@ -75,7 +75,7 @@ def read_journal(path: Path) -> JournalContent:
     if the file is missing, can't be read or is too large.
     """
     try:
-        kept, fault = read_head(path.parent), ""  # before the journal, which may grow in the meantime
+        kept, fault = read_head(path.parent), ""  # read before the journal, which may grow in the meantime
     except BrokenHeadError as error:
         kept, fault = None, str(error)
     try:
@@ -90,7 +90,7 @@ def read_journal(path: Path) -> JournalContent:
 def journal_in(data: bytes, kept: Head | None = None, fault: str = "") -> JournalContent:
     """Return the content of a journal's bytes, compared with the head `kept` for it if there is one.
 
-    `fault` is a fault that is known already, such as that of its head.
+    `fault` is an already known fault, such as a fault of the head.
     """
     whole = data.rfind(b"\n") + 1
     events: list[JournalEvent] = []
@@ -164,8 +164,8 @@ def decoded(line: bytes) -> JournalEvent | None:
 
 
 def _value_in(line: bytes) -> Any:
-    """Return the JSON value in a line, as `json.loads` does: a study has a hundred thousand lines."""
-    if line.startswith(b'{"'):  # nothing else begins a line of gistpoint's, and it shows that this is UTF-8
+    """Return the JSON value in a line, as `json.loads` does but faster: a study may have 100,000 lines."""
+    if line.startswith(b'{"'):  # gistpoint writes only such lines, and they must be UTF-8
         text = line.decode("utf-8", "surrogatepass")
         value, end = _DECODER.raw_decode(text)
         if end == len(text):
@@ -244,7 +244,7 @@ class JournalWriter:
             self._log.append(line, durable=False)
             self._head, self._seq = line_hash(line), event.seq
             if data.durable:
-                # In this order, a journal may be ahead of its head, but never behind it (decision 51).
+                # In this order, a journal may be ahead of its head but never behind it (decision 51).
                 self._log.sync()
                 self._kept.move(self._seq, self._head)
             if self._timer is None:
@@ -290,7 +290,7 @@ class JournalWriter:
     def _remove_empty(self, folder: Path) -> None:
         """Delete the folder of an attempt without events.
 
-        A full disk can leave one behind, and nobody could ever end such an attempt.
+        A full disk can leave such a folder behind, and nobody could ever end such an attempt.
         """
         with suppress(FileNotFoundError):
             if self.path.stat().st_size:
@@ -331,7 +331,7 @@ class JournalWriter:
 
 
 def is_open(folder: Path) -> bool:
-    """Whether a process, including this one, has the attempt in `folder` open for writing."""
+    """Return whether a process, including this one, has the attempt in `folder` open for writing."""
     return is_held(folder / LOCK)
 
 

@@ -1,8 +1,8 @@
 """Leases: names under which the processes of one client continue one attempt.
 
 A client that opens a session for each call would otherwise begin a new attempt, with new budgets, at each
-call. A lease is a file with the id of its attempt, and a lock that is held during a call (decision 152).
-Whatever else has to be known is in the attempt's journal.
+call. A lease is a file with the id of its attempt, and a lock that is held during a call (decision 152). All
+other information is in the attempt's journal.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Lease:
     def reserve(self, utc_ms: int) -> str:
         """Store and return the id of an attempt that will begin; the lease must be held.
 
-        Since the id is stored first, a process that dies leaves no attempt that the lease does not know.
+        Because the id is stored first, a process that dies leaves no attempt that is unknown to the lease.
         """
         identity = new_attempt_id(utc_ms)
         replace_file(self._path, msgspec.json.encode(_File(identity)), mode=0o600)
@@ -89,7 +89,8 @@ class Lease:
     def held(self, cancel: CancelToken) -> Iterator[None]:
         """Hold the lease, after waiting for another holder.
 
-        Raises `AttemptError` if that one keeps it for `wait_s` seconds, and `CancelledError` when cancelled.
+        Raises `AttemptError` if another process holds it for more than `wait_s` seconds, and `CancelledError`
+        when cancelled.
         """
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = self._lock(cancel)
@@ -135,7 +136,7 @@ def require_same_conditions(name: str, begun: Mapping[str, str], asked: Mapping[
     if different:
         raise LeaseError(
             f"The lease {name} belongs to an attempt with other conditions: {'; '.join(different)}.",
-            hint="Give those conditions, or another name.",
+            hint="Use those conditions, or another name.",
         )
 
 
@@ -159,7 +160,7 @@ class Pile:
 
 
 def piles(attempts: AttemptStore, solver_kind: str, since_utc_ms: int, task_id: str = "") -> list[Pile]:
-    """Return the piles of attempts that solvers of a kind began since a time; of one task, if it is given."""
+    """Return the piles of attempts that solvers of a kind began since a time, optionally only of one task."""
     found: dict[tuple[str, str], list[int]] = defaultdict(list)
     earliest = new_attempt_id(since_utc_ms)[:TIME_CHARACTERS]
     for row in attempts.listed():

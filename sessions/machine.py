@@ -1,4 +1,4 @@
-"""The name of a machine: six random characters that identify it in files and databases that are shared."""
+"""The name of a machine: six random characters that identify it in shared files and databases."""
 
 from __future__ import annotations
 

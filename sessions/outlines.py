@@ -1,4 +1,4 @@
-"""The part of attempts that lists show; an index keeps it, so that unchanged journals are not read again.
+"""The part of attempts that lists show; an index stores it, so that unchanged journals are not read again.
 
 Only lists may use it; code that counts, exports or resumes attempts reads the journals (decisions 101, 179).
 """
@@ -90,7 +90,7 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _outlined_solver(header: AttemptStarted) -> dict[str, Any] | msgspec.UnsetType:
-    """Return the part of a solver that shows to which job of a run its attempt belongs."""
+    """Return the part of a solver that identifies the job of a run to which its attempt belongs."""
     job = (header.solver or {}).get("job")
     return msgspec.UNSET if job is None else {"job": job}
 
@@ -113,7 +113,7 @@ class Outlines:
     """The known rows and outlines of the attempts in one folder, by attempt id.
 
     In the index, the row of an attempt is its `ListedAttempt`, without facts from other files. The outline is
-    a cell, which long lists do not read.
+    a cell, which is not read for long lists.
     """
 
     def __init__(self, index: Path | None, program: str) -> None:
@@ -130,7 +130,7 @@ class Outlines:
         self._as_listed = msgspec.msgpack.Decoder(decodable(ListedAttempt))
         self._as_outline = msgspec.msgpack.Decoder(decodable(Outline))
         self._changed: dict[str, tuple[IndexedRow, bytes]] = {}
-        """The rows and outlines that `save` will write."""
+        """The rows and outlines to be written by `save`."""
         self._saved = monotonic()
 
     def prepare(self, attempt_ids: Iterable[str]) -> None:
@@ -142,7 +142,7 @@ class Outlines:
     def prepare_range(self, attempt_ids: Sequence[str], *, outlines: bool) -> None:
         """Read the rows or the outlines of neighbours in a sorted list, with one query."""
         self._kept = self._kept_outlines = {}
-        # The index refuses a name with half a surrogate pair, which is not printable.
+        # The index rejects names with half a surrogate pair, which are not printable.
         wanted = [name for name in attempt_ids if name not in self._read and name.isprintable()]
         if self._index is None or not wanted:
             return
@@ -249,7 +249,7 @@ _FIRST_PART, _PART = 64, 4_096
 
 
 def growing_parts(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the names in parts: a small one, so that the first rows are shown at once, then large ones."""
+    """Yield the names in batches: a small one, so that the first rows appear at once, then large ones."""
     yield names[:_FIRST_PART]
     for start in range(_FIRST_PART, len(names), _PART):
         yield names[start : start + _PART]

@@ -68,7 +68,7 @@ class RescoredResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescoreResults(Request):
-    """A request to judge the results of another harness; `tasks` names the tasks that they may be about."""
+    """A request to judge the results of another harness; `tasks` names the tasks to which they may belong."""
 
     path: str
     tasks: tuple[str, ...]
@@ -87,7 +87,7 @@ class Rescoring:
         selected = read_set(request.tasks, services.tasks)
         self.tasks: Sequence[Task] = selected.tasks
         self.problems = selected.problems
-        """Why tasks that `--tasks` names can't be read."""
+        """The reasons why tasks named by `--tasks` can't be read."""
         self._store = ExternalResultStore(services.locations.external_results, services.clock)
         self._person = self._store.codec.name_of(request.reviewer or login_name(), "reviewer")
         self.rows: list[RescoredResult] = []
@@ -95,7 +95,7 @@ class Rescoring:
         """The results that are not judged: those for tasks that were not requested, and foreign ones."""
 
     def judge(self, begin: Callable[[int, int, Task], None]) -> None:
-        """Judge the results for the requested tasks and store the verdicts; add the others to `left_out`.
+        """Judge the results for the requested tasks, store the verdicts, and add other results to `left_out`.
 
         `begin` is called before each judgement with the number of earlier results, the number of all results,
         and the task.

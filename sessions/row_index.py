@@ -1,10 +1,10 @@
-"""An index of rows in SQLite, in the cache folder, which only saves reading the files (decision 172).
+"""An index of rows in SQLite, in the cache folder, which merely saves reading the files (decision 172).
 
-A row has a key, the state of what it was made from, bytes that its owner can decode, and cells: further
-values that are read only when they are needed. The state contains the version of the code that made the row,
-so a row of another state or version counts as missing, and code that changes a file need not know of any
-index. An index that is damaged or has another layout is rebuilt; if it is locked, read-only, on a full disk
-or can't be made, rows are missing or are not kept. No method raises.
+A row has a key, the state of its sources, bytes that its owner can decode, and cells: further values that are
+read only when needed. The state contains the version of the code that made the row, so a row of another state
+or version counts as missing, and code that changes a file need not know of any index. An index that is
+damaged or has another layout is rebuilt; if it is locked, read-only, on a full disk or can't be created, rows
+are missing or not stored. No method raises.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MOST_DAYS = 30
 MOST_ADDED = 200_000
 """The number of added cells above which all of them are removed."""
 LARGEST_ROW = 1 << 22
-"""The number of bytes above which a row or a cell is not kept."""
+"""The number of bytes above which a row or a cell is not stored."""
 _LARGEST_CELL = 1 << 24
 _TABLES = """
 CREATE TABLE rows (
@@ -112,9 +112,9 @@ class RowIndex:
         return found[0] if found is not None and isinstance(found[0], bytes) else None
 
     def put(self, row: IndexedRow, cells: Mapping[str, bytes] | None = None) -> None:
-        """Keep a row with its cells, in place of the row with its key and that row's cells.
+        """Store a row with its cells, replacing any row with the same key and its cells.
 
-        A row of more than `LARGEST_ROW` bytes is not kept, nor are its cells.
+        A row of more than `LARGEST_ROW` bytes is not stored, nor are its cells.
         """
         if len(row.row) > LARGEST_ROW:
             return
@@ -134,10 +134,10 @@ class RowIndex:
         removed: Collection[str] = (),
         cells: Iterable[tuple[str, str, bytes]] = (),
     ) -> None:
-        """Keep many rows and their cells, and remove others, in one transaction that ends on return.
+        """Store many rows and their cells, and remove others, in one transaction that ends on return.
 
         A cell is given by the key of its row, its name and its bytes. Rows and cells of more than
-        `LARGEST_ROW` bytes are not kept.
+        `LARGEST_ROW` bytes are not stored.
         """
         added, gone = list(rows), [(key,) for key in removed]
         values = [cell for cell in cells if len(cell[2]) <= LARGEST_ROW]
@@ -185,7 +185,7 @@ class RowIndex:
     # The file
 
     def _read(self, act: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Return what an action finds; None if there is no index, or if the action fails."""
+        """Return the result of an action; None if there is no index, or if the action fails."""
         with self._lock:
             if time.monotonic() < self._reads_from:
                 return None
@@ -198,7 +198,7 @@ class RowIndex:
                 return None
 
     def _write(self, act: Callable[[sqlite3.Connection], object], *, at_once: bool = False) -> None:
-        # To wait again for each of thousands of rows would take longer than to read their files next time.
+        # Waiting again for each of thousands of rows would take longer than reading their files next time.
         with self._lock:
             if time.monotonic() < self._writes_from:
                 return
@@ -216,7 +216,7 @@ class RowIndex:
                 self._writes_from = self._give_up(error)
 
     def _give_up(self, error: Exception) -> float:
-        """Undo what failed, delete the file if it is damaged, and return the monotonic time to try again."""
+        """Roll back, delete the file if it is damaged, and return the monotonic time for the next try."""
         if self._database is not None:
             with suppress(sqlite3.Error):
                 self._database.rollback()
@@ -224,7 +224,7 @@ class RowIndex:
             case sqlite3.OperationalError():
                 return time.monotonic() + _REST_S if "locked" in str(error) else inf
             case sqlite3.DataError() | UnicodeError() | OverflowError():
-                return 0.0  # SQLite refuses only this row, such as one whose key has half a surrogate pair
+                return 0.0  # SQLite rejects only this row: its key may have half a surrogate pair
             case sqlite3.DatabaseError():
                 self._disconnect()
                 with suppress(OSError):
@@ -234,13 +234,13 @@ class RowIndex:
                 return inf
 
     def _opened(self, *, making: bool) -> sqlite3.Connection | None:
-        """Return the open index; None if there is none and none is to be made."""
+        """Return the open index; None if there is none, unless `making`."""
         if self._database is None and (making or os.path.lexists(self._path)):
             self._database = self._connected()
         return self._database
 
     def _connected(self) -> sqlite3.Connection:
-        """Open the file or make it; one with another layout is refused as damaged."""
+        """Open or create the file; a file with a different layout is treated as damaged."""
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileNotFoundError):
             os.close(open_regular(self._path, links=False))  # refuses a link or a pipe
@@ -249,9 +249,9 @@ class RowIndex:
             database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_CELL)
             # Anybody may have put a database here: its views and triggers must not run functions.
             database.execute("PRAGMA trusted_schema = OFF")
-            # After a power cut the file may be damaged, and is then made again.
+            # After a power cut, the file may be damaged and is then rebuilt.
             database.execute("PRAGMA synchronous = OFF")
-            # The file must not keep anything of an attempt that was erased.
+            # The file must not retain data of an erased attempt.
             database.execute("PRAGMA secure_delete = ON")
             if self._layout(database) == (0, set()):
                 database.execute("BEGIN IMMEDIATE")

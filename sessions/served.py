@@ -1,4 +1,4 @@
-"""An attempt that a server serves: a client's first call opens it; closing the server does not end it.
+"""Serves an attempt to clients: the first call opens it, and closing the server does not end it.
 
 Under a lease, each call opens the attempt and closes it again, so that another process can make the next one
 (decision 152).
@@ -55,7 +55,7 @@ class ServeAttempt(Request):
     participant: str = ""
     role: str | None = None
     trust_client: bool = False
-    """Whether to trust that the client has no tools of its own that reach this machine."""
+    """Whether to trust that the client has no tools that reach this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Answered:
 
 
 class Served(Protocol):
-    """An attempt as a server serves it: one of its own (`ServedAttempt`), or a scaffold's in a run."""
+    """An attempt as a server sees it: the server's own (`ServedAttempt`), or a scaffold's in a run."""
 
     @property
     def task(self) -> Task:
@@ -205,7 +205,7 @@ class ServedAttempt:
         client: Mapping[str, Any],
         run: RunContext,
     ) -> Answered:
-        """Make a call and return its answer, which is refused for an error.
+        """Make a call and return its answer; an error is answered as a refusal.
 
         `raw` is the text of arguments that are not an object. `client` is the client's description of itself,
         which the call that begins the attempt records.
@@ -361,7 +361,7 @@ class ServedAttempt:
             self._opened.attempt.finish_pending()
 
     def verdict(self) -> ServedVerdict | None:
-        """End the attempt if it has not ended, and return the verdict; None the second time, or once closed.
+        """End the attempt if it has not ended, and return the verdict; None on later calls and after closing.
 
         A second solver on the same server must not get the verdict on the first (decision 157).
         """
@@ -454,7 +454,7 @@ def _resumed(services: Services, task: Task, request: ServeAttempt) -> AttemptSu
     """Return the attempt to resume; None if a new one is requested.
 
     Raises `UserError` if there is no such attempt, if it was not started over MCP, has ended, is damaged,
-    open in another process or of another task, or if a setting is given with it.
+    open in another process or of another task, or if a setting is given as well.
     """
     if not request.attempt:
         return None
@@ -502,7 +502,7 @@ def _budgets(text: str, services: Services, task: Task) -> Budgets:
 
 
 def is_answer_readable(task: Task, locations: Locations) -> bool:
-    """Whether other users of this machine can read a task's answer; False for the demo's public answers."""
+    """Return whether other users of this machine can read a task's answer; False for the public demo."""
     answer = task.folder / "answer"
     if is_our_demo(task, locations) or not answer.exists():
         return False

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def is_our_demo(task: Task, locations: Locations) -> bool:
-    """Whether a task is a demo task shipped with gistpoint: its own claim is not enough."""
+    """Return whether a task is a demo task shipped with gistpoint; the task's own claim is not enough."""
     return task.demo and task.folder.parent == locations.demo
 
 
@@ -103,13 +103,13 @@ class Services:
     attempts: AttemptStore
     clock: TimeSource
     runner_for: Callable[[Task], Runner]
-    """Chooses the isolation and builds the runner of a task.
+    """Returns the runner of a task, after choosing the isolation.
 
     Raises `SandboxUnavailableError` if consent or a backend is missing. It may take a while, so it must not
     be called on the event loop.
     """
     entrypoints_for: Callable[[Task], EntrypointRunner]
-    """As `runner_for`, but builds the runner of gists."""
+    """Like `runner_for`, but returns the runner of gists."""
     isolation: Callable[[], tuple[str, bool] | None] = lambda: None
     """Returns the name of the isolation for foreign code, and whether it isolates; None if it is unknown.
 
@@ -131,7 +131,7 @@ class Services:
     Raises `EndpointError` if the model can't be used.
     """
     scaffold: Callable[[str, str, str], SeatedSolver] = _no_scaffold
-    """Returns the agent with the given name, for a model at a server's address; empty ones as in `solver`.
+    """Returns the agent with the given name, for a model at a server's address, given as to `solver`.
 
     Raises `ScaffoldError` if there is no such agent or it can't be started.
     """
@@ -150,7 +150,7 @@ class Services:
     ) -> OpenAttempt:
         """Begin an attempt at a task, with the settings given for it, and return the attempt.
 
-        `budgets` replace the task's. `enrolment` is that of a participant in a study, or of a solver other
+        `budgets` replace the task's. `enrolment` belongs to a participant in a study, or to a solver other
         than the person at the keyboard. A `replay` belongs to no participant. For `attempt_id` see
         `AttemptStore.start`. `opening` may raise `CancelledError`.
         """
@@ -233,7 +233,7 @@ class Services:
         """Return a replay of a run on the task `task_name`, by default the one that the run names.
 
         `name` is the run's name in messages. Raises `UserError` if the run names no task, if the task is
-        missing or is not that of the run, or if no isolation works.
+        missing or is not the run's task, or if no isolation works.
         """
         from gistpoint.sessions.replay.recorded import origin_of
         from gistpoint.sessions.replay.replaying import Replay, require_task

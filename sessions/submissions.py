@@ -23,7 +23,7 @@ ELSEWHERE = "by people on other machines"
 NO_ANSWER = "whose task or answer is not on this machine"
 NO_CONSENT = "of participants who did not agree to it"
 DAMAGED = "whose journal is damaged or differs between copies"
-"""Why attempts at the library are left out, in words that follow their number."""
+"""The reasons why attempts at the library are left out, worded to follow their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ AttemptsAt = Callable[[Source, Counter[str]], Iterator[ReadAttempt]]
 
 
 def is_from(task: Task, source: Source) -> bool:
-    """Whether a task was made from a library with this name, in whatever version."""
+    """Return whether a task was made from a library with this name, in any version."""
     return (task.source.kind, task.source.name) == (source.kind, source.name)
 
 
@@ -78,7 +78,7 @@ def _refusal(outline: AttemptSummary) -> str:
 def submissions_in(
     suppliers: Iterable[AttemptsAt], source: Source, library: SourceTree
 ) -> tuple[FailedSubmissions, Mapping[str, int]]:
-    """Return the failed submissions at the functions of a library, and the attempts left out, by reason."""
+    """Return the failed submissions at the functions of a library, and how many were left out, by reason."""
     left_out: Counter[str] = Counter()
     found: dict[tuple[str, int, str], FailedSubmission] = {}
     for supplier in suppliers:

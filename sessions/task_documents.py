@@ -42,7 +42,7 @@ def file_state(path: Path | str) -> bytes:
 
 
 class ListedTask(msgspec.Struct, frozen=True, array_like=True):
-    """A task as lists show it, without its brief, settings and folder."""
+    """A task as shown in lists, without its brief, settings and folder."""
 
     id: str
     title: str
@@ -60,7 +60,7 @@ class ListedTask(msgspec.Struct, frozen=True, array_like=True):
     """The number of tests that fail in the task's tree."""
     budgets: Budgets
     demo: bool
-    """Whether the task says that it is about gistpoint's demo library."""
+    """Whether the task claims to be about gistpoint's demo library."""
 
     @property
     def short_id(self) -> str:
@@ -72,7 +72,7 @@ class _AsListed(msgspec.Struct, frozen=True, array_like=True):
     """A row of the index for lists, which leave the fields undecoded."""
 
     listed: ListedTask | None
-    """None if the task's kind is that of another package, whose version the row's state does not contain."""
+    """None if the task's kind belongs to another package, whose version the row's state does not include."""
     fields: msgspec.Raw
 
 
@@ -141,7 +141,7 @@ class TaskDocuments:
         return read_document(folder / TASK_FILE)
 
     def listed(self, folder: str, state: bytes) -> ListedTask | None:
-        """Return what lists show of the task in a folder; None if it is unknown, or its file has changed."""
+        """Return the listed form of the task in a folder; None if it is unknown, or its file has changed."""
         row = self._row(folder, state, _LISTED)
         return None if row is None else row.listed
 
@@ -159,15 +159,15 @@ class TaskDocuments:
     def keep(
         self, folder: Path, state: bytes, fields: Fields, listed: Callable[[], ListedTask | None]
     ) -> None:
-        """Keep the fields of a task that was made from them, unless they are in the index.
+        """Store the fields from which a task was made, unless they are in the index.
 
-        `listed` returns what lists show of it; None if that must not be kept.
+        `listed` returns the task's listed form; None if that must not be stored.
         """
         if self._index is None or self._row(str(folder), state, _LISTED) is not None:
             return
         with suppress(msgspec.MsgspecError, TypeError, ValueError, RecursionError, OverflowError):
             if msgspec.msgpack.decode(msgspec.msgpack.encode(fields.values)) == fields.values:
-                # Otherwise, it has dates, which would come back as strings.
+                # Other documents contain dates, which would be restored as strings.
                 row = msgspec.msgpack.encode((listed(), fields.values))
                 self._changed[str(folder)] = IndexedRow(str(folder), _CODE + state, row)
 
@@ -187,7 +187,7 @@ class TaskDocuments:
         }
 
     def keep_answer_title(self, folder: str, state: bytes, title: str) -> None:
-        """Keep a title that names the functions of an answer, made from files of this state."""
+        """Store a title that names the functions of an answer, made from files in this state."""
         key = f"{folder}/{ANSWER_FILE}"
         with suppress(UnicodeError):
             self._changed[key] = IndexedRow(key, _CODE + state, title.encode())

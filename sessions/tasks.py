@@ -62,7 +62,7 @@ class TaskStore:
     ) -> None:
         """`note` receives sentences about tasks, opened or added, that differ from or equal stored ones.
 
-        `index` is the file that keeps the fields of tasks; without one, each process reads all tasks.
+        `index` is the file that stores the fields of tasks; without one, each process reads all tasks.
         """
         self._documents = TaskDocuments(index)
         self.note = note
@@ -83,14 +83,14 @@ class TaskStore:
         yield from self._each(lambda folder, state: self._task(Path(folder), state))
 
     def listed(self) -> Iterator[ListedTask | BrokenTask]:
-        """Yield what lists show of all tasks, in the order of `tasks`.
+        """Yield the listed forms of all tasks, in the order of `tasks`.
 
-        It comes from the index where that is up to date.
+        They come from the index where it is up to date.
         """
         yield from self._each(self._listed)
 
     def _each(self, read: Callable[[str, bytes], Found]) -> Iterator[Found | BrokenTask]:
-        """Yield what `read` returns for each folder and the state of its file, each task once."""
+        """Yield the result of `read` for each folder and the state of its file, each task once."""
         seen: set[str] = set()
         for root in self.roots:
             names = sorted(os.listdir(root)) if root.is_dir() else []  # noqa: PTH208 - strings are faster
@@ -156,12 +156,12 @@ class TaskStore:
         if self._by_id is None:  # a folder's name may differ from its task's
             self._by_id = {task.id: task for task in self.tasks() if isinstance(task, Task)}
             if task_id not in self._by_id and self._demo is not None and not self._demo.is_dir():
-                with suppress(UserError, OSError):  # then a list shows the task without its title
+                with suppress(UserError, OSError):  # lists then show the task without its title
                     self._by_id.update({task.id: task for _, task in unpack_demo(self._demo)})
         return self._by_id.get(task_id)
 
     def listed_one(self, task_id: str) -> ListedTask | None:
-        """Return what lists show of the task with a whole id; None if there is none.
+        """Return the listed form of the task with a whole id; None if there is none.
 
         The first few are looked up in the index one by one, then all at once, without the rest of the tasks.
         """
@@ -177,7 +177,7 @@ class TaskStore:
         return None if task is None else listed_task(task)
 
     def keep_listed(self) -> None:
-        """Keep what was read of tasks for the next process."""
+        """Store what was read of tasks for the next process."""
         self._documents.save()
 
     def _task(self, folder: Path, version: bytes) -> Task:
@@ -199,7 +199,7 @@ class TaskStore:
         a demo task, a title, or the two words that name a task. An archive is added to the store. Commands
         find tasks only with this function (decision 128).
         """
-        if task := self._at(existing_path(name)):
+        if task := self._task_at(existing_path(name)):
             return task
         if (folder := self._folder_of(name)) is not None:
             return read_task(folder)
@@ -215,7 +215,7 @@ class TaskStore:
             return demo_task(demo_name, self._demo)
         matches = with_prefix or tasks_called(name, readable) or self._in_demo(prefix)
         if not matches:
-            raise _unknown(name, readable, demo=self._demo is not None)
+            raise _unknown_task(name, readable, demo=self._demo is not None)
         if len(matches) > 1:
             raise _ambiguous(name, matches, by_id=bool(with_prefix))
         return read_task(matches[0].folder)
@@ -223,7 +223,8 @@ class TaskStore:
     def _in_demo(self, identity: str) -> list[Task]:
         """Return the demo's tasks with this id, or with ids that begin with it.
 
-        The demo is unpacked for that: a restored home, or one whose cache was deleted, has attempts at it.
+        The demo is unpacked for this, because a restored home, or one whose cache was deleted, may have
+        attempts at it.
         """
         if self._demo is None or _BEGINNING_OF_ID.fullmatch(identity) is None:
             return []
@@ -232,7 +233,7 @@ class TaskStore:
     def _folder_of(self, task_id: str) -> Path | None:
         """Return the folder that has a whole id as its name and contains its task; None if there is none.
 
-        It saves reading the other tasks, which would delay the screen of an attempt that is resumed.
+        This saves reading the other tasks, which would delay the screen of a resumed attempt.
         """
         if _WHOLE_ID.fullmatch(task_id) is None:
             return None
@@ -242,7 +243,7 @@ class TaskStore:
                     return folder
         return None
 
-    def _at(self, path: Path | None) -> Task | None:
+    def _task_at(self, path: Path | None) -> Task | None:
         """Return the task in a folder or an archive; None if the path is None or neither."""
         if path is not None and path.name.endswith(".tar.zst") and path.is_file():
             return self.add(path)
@@ -261,7 +262,7 @@ class TaskStore:
         gone = made_in(self.roots[0], "deleting")
         folder.rename(gone / "task")
         shutil.rmtree(gone, ignore_errors=True)
-        # Without this note, the next synchronisation with a team's store would bring it back (decision 107).
+        # Without this record, the next synchronisation with a team's store would restore it (decision 107).
         self._notes.mkdir(exist_ok=True)
         (self._notes / task.id).touch()
 
@@ -320,7 +321,7 @@ class TaskStore:
 
 
 def listed_task(task: Task) -> ListedTask:
-    """Return what lists show of a task."""
+    """Return the listed form of a task."""
     return ListedTask(
         id=task.id,
         title=author_title(task),
@@ -355,7 +356,7 @@ _LISTED = 5
 
 
 def _candidates(tasks: Sequence[Task]) -> str:
-    """Return, in words, the name, id and title of the first tasks that a name may mean, and how many more."""
+    """Return the names, ids and titles of the first tasks that a name may mean, and how many more exist."""
     listed = [f"{word_name(task.id)} ({task.short_id}, {author_title(task)})" for task in tasks[:_LISTED]]
     if len(tasks) > _LISTED:
         listed.append(f"and {len(tasks) - _LISTED} more")
@@ -363,13 +364,13 @@ def _candidates(tasks: Sequence[Task]) -> str:
 
 
 def _ambiguous(name: str, found: Sequence[Task], *, by_id: bool) -> TaskError:
-    """Return the error for a name that several tasks have; with `by_id`, it is the beginning of their ids."""
+    """Return the error for a name that several tasks have; with `by_id`, it is the start of their ids."""
     what = f"the beginning of {len(found)} tasks' ids" if by_id else f"the name of {len(found)} tasks"
     hint = "Give more characters of the id." if by_id else "Give the two words, or the id."
     return TaskError(f"{name} is {what}: {_candidates(found)}.", hint=hint)
 
 
-def _unknown(name: str, known: Sequence[Task], *, demo: bool) -> TaskError:
+def _unknown_task(name: str, known: Sequence[Task], *, demo: bool) -> TaskError:
     """Return the error for a name that no task has, with similar titles or names."""
     hint = "`gistpoint task list` shows all tasks."
     alike = tasks_like(name, known)
@@ -383,7 +384,7 @@ def _unknown(name: str, known: Sequence[Task], *, demo: bool) -> TaskError:
 
 @dataclass(frozen=True, slots=True)
 class TaskSet:
-    """Tasks in the order of their set, each once, and a sentence for each one that can't be read."""
+    """Tasks in the order of their set, each once, and a sentence for each task that can't be read."""
 
     name: str
     """The name under which the set was requested, without folders."""
@@ -432,7 +433,7 @@ def read_set(names: Iterable[str], store: TaskStore, *, distinct: bool = False) 
 
 
 def _with_quotes(error: TaskError, names: Sequence[str], store: TaskStore) -> TaskError:
-    """Return the error for a name that selects nothing; if the names are one title, with how to quote it."""
+    """Return the error for a name that selects nothing, with advice on quotes if the names form one title."""
     whole = " ".join(names)
     if len(names) < 2 or not tasks_called(whole, [t for t in store.tasks() if isinstance(t, Task)]):
         return error
@@ -440,7 +441,7 @@ def _with_quotes(error: TaskError, names: Sequence[str], store: TaskStore) -> Ta
 
 
 def existing_path(name: str) -> Path | None:
-    """Return the name as a path if that exists; None if it does not, or if the name can't be a path."""
+    """Return the name as a path if the path exists; None if not, or if the name can't be a path."""
     path = path_of(name)
     try:
         return path if path.exists() else None
@@ -471,7 +472,10 @@ def _read(entry: Task | BrokenTask) -> Task | str:
 
 
 _COMMENT = re.compile(r"(?:^|(?<=\s))#|(?<=[0-9a-f]{12})#")
-"""The beginning of a comment. A `#` in a title does not begin one: it numbers definitions with one name."""
+"""The beginning of a comment.
+
+A `#` in a title does not begin a comment: it numbers definitions with the same name.
+"""
 
 
 def _listed(path: Path, store: TaskStore) -> list[Task | str]:
@@ -496,11 +500,11 @@ def _listed(path: Path, store: TaskStore) -> list[Task | str]:
 
 
 _OTHERS = frozenset({"tasks", "campaigns", "attempts", "imports"})
-"""Folders whose files may name tasks that nobody has worked on; attempts are examined separately."""
+"""Folders whose files may name tasks without attempts; attempts are examined separately."""
 
 
 def is_in_use(task_id: str, locations: Locations) -> bool:
-    """Whether a task has an attempt, or a record of a run, a reader or a validator."""
+    """Return whether a task has an attempt, or a record of a run, a reader or a validator."""
     for journal in locations.attempts.glob(f"*/{JOURNAL}"):
         first = first_event(journal)
         if first is not None and isinstance(first.data, AttemptStarted) and first.data.task_id == task_id:
@@ -512,7 +516,7 @@ def is_in_use(task_id: str, locations: Locations) -> bool:
 
 
 def contains(file: Path, id: str) -> bool:
-    """Whether a file contains an id; False if it can't be read. A long file is not read at once."""
+    """Return whether a file contains an id; False if it can't be read. A long file is not read at once."""
     with (
         suppress(OSError, ValueError),  # an empty file can't be mapped
         file.open("rb") as opened,

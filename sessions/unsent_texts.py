@@ -1,8 +1,8 @@
-"""Text that a person typed and has not sent, in files on this machine (decision 215).
+"""Stores text that a person typed but has not sent, in files on this machine (decision 215).
 
 There is a file for each subject, such as an attempt or a run, and each person. It is read when a question
-about the subject is asked again, also after the program was killed. The files belong to the person alone: no
-backend, team store, study or export gets them.
+about the subject is asked again, even if the program was killed. The files belong to the person alone: they
+are passed to no backend, team store, study or export.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from gistpoint.core.logs import replace_file
 from gistpoint.core.unfinished import remove_abandoned
 
 MOST_SUBJECTS = 500
-"""The maximum number of files. For a further one, the file that was written longest ago is deleted."""
+"""The maximum number of files. To make room for another, the least recently written file is deleted."""
 LARGEST = 1 << 20
-"""The maximum size of a file in bytes. Longer text is refused."""
+"""The maximum size of a file in bytes; longer text is refused."""
 
 Answers = Mapping[str, Mapping[str, str]]
 """The text of each field, by the question and the name of the field."""
@@ -48,7 +48,7 @@ class UnsentTextFiles:
         self._folder = folder
 
     def read(self, by: str, about: str) -> Answers:
-        """Return the text typed by a person about a subject; empty if there is none that can be read."""
+        """Return the text typed by a person about a subject; empty if there is no readable text."""
         found = _content(self._path(by, about))
         return found.texts if found is not None else {}
 

@@ -15,7 +15,7 @@ from gistpoint.core.estimates import tokens_in
 from gistpoint.core.tools.declaration import Tool
 
 _CHARACTERS_A_TOKEN = 16
-"""More characters than a token has on average in any text, which gives token counts a lower bound."""
+"""More characters than an average token has in any text, which sets a lower bound for token counts."""
 _THOUGHT = re.compile(
     r"^.*</think(?:ing)?>|^.*\[/THINK\]|^<\|channel\|?>(?:analysis|thought).*?(?:<channel\||<\|end\|)>",
     re.DOTALL,
@@ -26,7 +26,7 @@ _THOUGHT = re.compile(
 def prompt_tokens(
     state: AttemptState, messages: Sequence[ChatMessage], tools: Sequence[Tool], *, loop_version: int
 ) -> int:
-    """Return an upper estimate of a request's tokens: the last exchange as counted, plus new messages.
+    """Return an upper estimate of a request's tokens: the last exchange's counted tokens, plus new messages.
 
     Reasoning that is not sent back does not count, except in version 1 of the loop. The first request of an
     attempt is estimated from the length of its messages and of the declarations of its tools.
@@ -68,8 +68,8 @@ def history_cut(state: AttemptState, messages: Sequence[ChatMessage], turn: Mode
     Some servers silently drop the beginning of a conversation that does not fit, and count fewer tokens than
     before (Ollama). But templates of reasoning models also drop earlier thinking: some with each reply, and
     others when a user writes (Qwen3), as this loop does after a reply without a call. So a request that ends
-    with a user's message proves nothing, and thinking that was sent accounts for as many missing tokens as it
-    had. A change of the offered tools can also make a request shorter, and estimates prove nothing.
+    with a user's message proves nothing, and dropped thinking accounts for as many missing tokens as it
+    contained. A change of the offered tools can also make a request shorter, and estimates prove nothing.
     """
     if not state.turns or turn.tools is not UNSET or messages[-1].role == "user":
         return None

@@ -79,7 +79,7 @@ def missing_calls(state: AttemptState) -> Sequence[RequestedCall]:
 
 
 def has_unread_calls(state: AttemptState) -> bool:
-    """Return whether any reply without a call contains one as text, which was not read as a call."""
+    """Return whether any reply without a call contains the text of a call that was not recognised."""
     return any(kind_of_reply(turn) is ReplyKind.NO_CALL and calls_in(turn.content) for turn in state.turns)
 
 
@@ -123,7 +123,7 @@ def conversation(
         elif settings.calls_as_text:
             messages += _called_as_text(turn, by_turn[turn.turn], settings)
         else:
-            messages += _called(turn, by_turn[turn.turn], ids)
+            messages += _reply_and_answers(turn, by_turn[turn.turn], ids)
         messages += _handed_back(state, settings, number)
     if offered is not None and (names := tuple(tool.name for tool in offered)) != offered_before(state):
         _name_tools(messages, names, settings)
@@ -147,7 +147,7 @@ def offered_before(state: AttemptState) -> tuple[str, ...]:
 def _system(settings: AgentSettings, tools: Sequence[Tool]) -> list[ChatMessage]:
     """Return the message with the system prompt, if there is one.
 
-    Even without a prompt, a model that writes its calls as text needs to be shown how.
+    Even without a prompt, a model that writes its calls as text needs instructions.
     """
     parts: list[str] = []
     if settings.system != "none":
@@ -160,7 +160,7 @@ def _system(settings: AgentSettings, tools: Sequence[Tool]) -> list[ChatMessage]
 
 
 def _name_tools(messages: list[ChatMessage], names: Sequence[str], settings: AgentSettings) -> None:
-    """If calls are text, list the callable tools in the last message; native calls need no such list."""
+    """If calls are text, list the callable tools in the last message; native calls need no list."""
     if settings.calls_as_text:
         text = filled(settings.reply_text(TEXT_TOOLS), {"tools": ", ".join(names)})
         messages[-1] = replace(messages[-1], content=f"{messages[-1].content}\n\n{text}")
@@ -169,12 +169,12 @@ def _name_tools(messages: list[ChatMessage], names: Sequence[str], settings: Age
 def _called_as_text(
     turn: ModelTurn, calls: Sequence[AttemptCall], settings: AgentSettings
 ) -> Iterable[ChatMessage]:
-    """Yield a reply as the model wrote it, and a user's message with the answer to each of its calls."""
+    """Yield a reply as the model wrote it, then a user message with the answer to each of its calls."""
     echoes = sound_requests(
         tuple(ToolRequest(call.id, call.name, call.arguments) for call in turn.tool_calls), ()
     )
-    # The text is empty only if the endpoint took the calls out of it.
-    yield _written(turn, turn.content or "\n\n".join(written_call(e.name, e.arguments) for e in echoes))
+    # The text is empty only if the endpoint removed the calls from it.
+    yield _reply_message(turn, turn.content or "\n\n".join(written_call(e.name, e.arguments) for e in echoes))
     text = settings.reply_text(TEXT_FIRST_ANSWER if turn.unmade else TEXT_ANSWER)
     answers = [call.text for call in calls]
     parts = [
@@ -184,7 +184,9 @@ def _called_as_text(
     yield ChatMessage("user", "\n\n".join(parts))
 
 
-def _called(turn: ModelTurn, calls: Sequence[AttemptCall], ids: list[str]) -> Iterable[ChatMessage]:
+def _reply_and_answers(
+    turn: ModelTurn, calls: Sequence[AttemptCall], ids: list[str]
+) -> Iterable[ChatMessage]:
     """Yield a reply and the answer to each of its calls, including calls not carried out.
 
     `ids` are those of earlier calls; the reply's are added.
@@ -194,13 +196,13 @@ def _called(turn: ModelTurn, calls: Sequence[AttemptCall], ids: list[str]) -> It
     )
     echoes = sound_requests(asked, ids)
     ids += [echo.id for echo in echoes]
-    yield _written(turn, turn.content, echoes)
+    yield _reply_message(turn, turn.content, echoes)
     answers = [call.text for call in calls]
     for echo, text in zip_longest(echoes, answers[: len(echoes)]):
         yield ChatMessage("tool", _NOT_MADE if text is None else text, tool_call_id=echo.id)
 
 
-def _written(turn: ModelTurn, words: str, calls: tuple[ToolRequest, ...] = ()) -> ChatMessage:
+def _reply_message(turn: ModelTurn, words: str, calls: tuple[ToolRequest, ...] = ()) -> ChatMessage:
     """Return the message of a reply, with the members that are sent back only to the host that wrote them."""
     return ChatMessage(
         "assistant",
@@ -217,14 +219,14 @@ def _asked_again(turn: ModelTurn, settings: AgentSettings) -> Iterable[ChatMessa
     # The text of a filtered reply is the endpoint's, not the model's.
     words = turn.content or ("" if turn.finish == "content_filter" else turn.refusal)
     if words:
-        yield _written(turn, words)
+        yield _reply_message(turn, words)
     stem = _ASKED_AGAIN.get(kind_of_reply(turn), NO_CALL)
     is_in_text = stem == NO_CALL and settings.calls_as_text
     yield ChatMessage("user", settings.reply_text(TEXT_NO_CALL if is_in_text else stem))
 
 
 def _handed_back(state: AttemptState, settings: AgentSettings, turns: int) -> Iterable[ChatMessage]:
-    """Yield the message to a model that gets an attempt back from a person after this many turns."""
+    """Yield the message for a model to which a person hands an attempt back after this many turns."""
     taken: Handover | None = None
     for handover in state.handovers:
         if handover.to != MODEL:
@@ -235,7 +237,7 @@ def _handed_back(state: AttemptState, settings: AgentSettings, turns: int) -> It
 
 
 def _handover_message(text: str, calls: Sequence[AttemptCall], note: str) -> ChatMessage:
-    """Return `text` as a user's message, with a person's own calls and note filled in."""
+    """Return `text` as a user message, with a person's own calls and note filled in."""
     own = [call for call in calls if not call.requested]
     parts = [f"{call.tool} {json.dumps(dict(call.arguments))}\n{call.text or ''}" for call in own]
     values = {

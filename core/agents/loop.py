@@ -89,7 +89,7 @@ class WorkEnd:
 
     @property
     def halted(self) -> str | None:
-        """The obstacle; None if there is none."""
+        """The obstacle; None if the work did not halt."""
         return self.problem or None
 
 
@@ -97,8 +97,8 @@ class WorkEnd:
 class AnnouncedRequest:
     """A request that is about to be sent, with the usage to count if its process dies.
 
-    It is announced again, without usage, when it is over without a reply, and before its time is excluded
-    from the model's: so what it has lost is never missing, and never counted twice (decision 210).
+    A request that ends without a reply is announced again, without usage, before its time is excluded from
+    the model's time. Lost usage is therefore never missing and never counted twice (decision 210).
     """
 
     turn: int
@@ -106,7 +106,7 @@ class AnnouncedRequest:
     usage: Usage
     """The estimated usage of the request alone, without its reply; empty if it is over."""
     failed: Usage = field(default_factory=Usage)
-    """The usage of requests that failed: those for the same reply, or all of a scaffold's program."""
+    """The usage of failed requests: those for the same reply, or all of a scaffold's program."""
     failed_s: float = 0.0
     """The duration of all requests of this process that failed, in seconds."""
     number: int = 0
@@ -132,11 +132,11 @@ def unannounced(request: AnnouncedRequest) -> None:
 
 @dataclass(frozen=True, slots=True)
 class UnderWay:
-    """The requests that have been sent and have no reply yet."""
+    """The requests that were sent and have no reply yet."""
 
     requests: int = 0
     cost_usd: float = 0.0
-    """Their highest cost, and the cost of earlier ones that failed, which is not recorded yet."""
+    """Their highest possible cost, and the unrecorded cost of earlier requests that failed."""
 
 
 OnTurn = Callable[[AttemptState, UnderWay], None]
@@ -156,22 +156,22 @@ def work(
     """Let a model work on an attempt, and return how the work ended.
 
     The work ends with the attempt, at an obstacle, when it is stopped, or when `may_ask` returns false. Begun
-    calls are finished. `may_ask` is called with its highest cost before each request and, with the cost of
-    the failed ones added, again after each failure; `announce` is called whenever a request is sent. `stop`
-    is called between calls, and often during requests, which are dropped when it returns true: it must be
-    fast. `on_turn` receives the state after each reply and call, and the requests still under way. `run` is
-    the context of the tools; cancelling it also stops the work. The model waits with the token it receives
-    (`CancelToken.sleep`), and that time is journalled as a pause. Raises `UserError` for a task that does not
-    fit the settings.
+    calls are finished. `may_ask` is called before each request with the request's highest possible cost, and
+    after each failure with the cost of failed requests added; `announce` is called whenever a request is
+    sent. `stop` is called between calls, and often during requests, which are dropped if it returns true, so
+    it must be fast. `on_turn` receives the state after each reply and call, and the requests still under way.
+    `run` is the context of the tools; cancelling it also stops the work. The model waits with the token it
+    receives (`CancelToken.sleep`), and that time is journalled as a pause. Raises `UserError` for a task that
+    does not fit the settings.
     """
     return ModelWork(attempt, model, settings, may_ask, announce, stop, on_turn, run).done()
 
 
 class Announce(Protocol):
-    """Announces a request for a reply, with the usage and the seconds of those for it that failed."""
+    """Announces a request for a reply, with the usage and duration of its failed attempts."""
 
     def __call__(self, lost: Usage, lost_s: float, *, is_over: bool) -> None:
-        """Announce it; `is_over` says whether it failed as well and is not sent again yet."""
+        """Announce a request; `is_over` is true if it also failed and is not sent again yet."""
         ...
 
 
@@ -189,7 +189,7 @@ class _Patience(CancelToken):
         announce: Announce,
         may_send_again: Callable[[Usage], bool],
     ) -> None:
-        """`may_send_again` receives the usage of the requests that failed."""
+        """`may_send_again` receives the usage of failed requests."""
         super().__init__()
         self._attempt = attempt
         self._stop = stop
@@ -211,7 +211,7 @@ class _Patience(CancelToken):
         self.lost_s = 0.0
         """The duration of the failed requests, in seconds."""
         self.is_waiting = False
-        """Whether no request is under way, because of a wait that may have been stopped."""
+        """Whether a wait, possibly an interrupted one, means that no request is under way."""
         self.is_over_cost = False
         """Whether a failed request is not sent again, because that might exceed the limit on the cost."""
 
@@ -261,7 +261,7 @@ class _Patience(CancelToken):
             self.is_over_cost = True
 
     def unanswered(self, lost: Usage) -> None:
-        """Exclude the last request, which brought no reply, from the model's time (decision 167).
+        """Exclude the last request, which got no reply, from the model's time (decision 167).
 
         `lost` is the usage of all requests for that reply.
         """
@@ -322,7 +322,7 @@ class ModelWork:
     """The number of submissions made before this process resumed the attempt."""
 
     def done(self) -> WorkEnd:
-        """Work until the attempt ends, halts or is stopped; return how the work ended."""
+        """Work until the attempt ends, halts or is stopped, and return how the work ended."""
         attempt = self.attempt
         attempt.resume()
         attempt.finish_pending(run=self.run)
@@ -384,7 +384,7 @@ class ModelWork:
                 raise
 
     def _ask(self) -> WorkEnd | None:
-        """Send the conversation and journal the reply; return the end of the work, as `request` does."""
+        """Send the conversation and journal the reply; return what `request` returns."""
         tools = self.attempt.offered() if self.settings.setting == "tools" else ()
         return self.request(self._messages(tools), tools)
 
@@ -436,7 +436,7 @@ class ModelWork:
         return self._work_end(TerminationReason.HALTED, HISTORY_CUT, cut)
 
     def _announced(self, estimate: Estimate) -> _Patience:
-        """Announce a request; return its token, which announces when it fails and when it is sent again."""
+        """Announce a request, and return a token that announces its failures and repetitions."""
         usage, before_s = self._priced(Usage(estimate.prompt_tokens)), self.lost_s
         turn = len(self.attempt.state.turns) + 1
 
@@ -488,7 +488,7 @@ class ModelWork:
             return EndReason.CONTEXT_EXHAUSTED
         if settings.attempt_tokens is None:
             return None
-        # Requests that failed were not the model's choice, so their tokens don't count (decision 167).
+        # Failed requests are not the model's fault, so their tokens don't count (decision 167).
         spent = self.attempt.state.spent.replies.tokens
         if spent + estimate.prompt_tokens > settings.attempt_tokens:
             return EndReason.TOKEN_CAP
@@ -507,34 +507,34 @@ class ModelWork:
         return ModelTurn(
             turn=len(state.turns) + 1,
             content=content,
-            reasoning=_kept(message.reasoning[:MOST_CHARACTERS]),
-            refusal=_kept(reply.refusal[:MOST_CHARACTERS]),
+            reasoning=_unset_if_empty(message.reasoning[:MOST_CHARACTERS]),
+            refusal=_unset_if_empty(reply.refusal[:MOST_CHARACTERS]),
             tool_calls=calls,
-            unmade=_kept(unmade),
+            unmade=_unset_if_empty(unmade),
             finish=reply.finish[:_ID_CHARACTERS],
             model=reply.model[:_ID_CHARACTERS],
-            fingerprint=_kept(reply.fingerprint),
-            request_id=_kept(reply.request_id),
+            fingerprint=_unset_if_empty(reply.fingerprint),
+            request_id=_unset_if_empty(reply.request_id),
             usage=self._priced(reply.usage),
             lost=self._priced(reply.lost) if reply.lost.tokens else UNSET,
             latency_ms=max(0, round(seconds * 1000)),
             retried=tuple(problem.value for problem in reply.retried),
             tools=UNSET if names == offered_before(state) else names,
-            extra=_kept(dict(message.extra)),
-            host=_kept(message.host),
-            left_out=_kept(reply.left_out[:MOST_CALLS]),
-            echoed=_kept(reply.echoed and bool(message.reasoning)),
-            streamed=_kept(reply.streamed),
+            extra=_unset_if_empty(dict(message.extra)),
+            host=_unset_if_empty(message.host),
+            left_out=_unset_if_empty(reply.left_out[:MOST_CALLS]),
+            echoed=_unset_if_empty(reply.echoed and bool(message.reasoning)),
+            streamed=_unset_if_empty(reply.streamed),
         )
 
     def _calls(
         self, message: ChatMessage, content: str
     ) -> tuple[tuple[RequestedCall, ...], tuple[RequestedCall, ...]]:
-        """Return the calls of a reply that are made, and those that are not (decision 151)."""
-        calls = tuple(map(_requested, message.tool_calls[:MOST_CALLS]))
+        """Return a reply's calls in two groups: those to make, and those to ignore (decision 151)."""
+        calls = tuple(map(_recorded_request, message.tool_calls[:MOST_CALLS]))
         if not self.settings.calls_as_text:
             return calls, ()
-        calls = calls or tuple(map(_requested, calls_in(content)))
+        calls = calls or tuple(map(_recorded_request, calls_in(content)))
         return calls[:1], calls[1:]
 
     def _priced(self, usage: Usage) -> Usage:
@@ -546,13 +546,13 @@ class ModelWork:
         return WorkEnd(reason, str(problem), message, stops_run, self.lost, self.lost_s)
 
 
-def _kept(value: _Kept) -> _Kept | UnsetType:
+def _unset_if_empty(value: _Kept) -> _Kept | UnsetType:
     """Return a value, or `UNSET` if it is empty, so that the journal omits it."""
     return value or UNSET
 
 
 def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
-    """Return why a model has given up, by the kinds of its last replies without calls; None if it has not.
+    """Return why a model has given up, judged by its last replies without calls; None if it hasn't.
 
     Replies of different kinds are counted together, so that no mixture of them continues forever.
     """
@@ -566,7 +566,7 @@ def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
     return None
 
 
-def _requested(call: ToolRequest) -> RequestedCall:
+def _recorded_request(call: ToolRequest) -> RequestedCall:
     """Return a call as the journal records it, with strings of bounded length."""
     return RequestedCall(
         call.id[:_ID_CHARACTERS],

@@ -1,7 +1,7 @@
-"""Other people's agents as solvers: the port of a scaffold, and the seat at which it attempts a task.
+"""Third-party agents as solvers: the port of a scaffold, and the seat from which it attempts a task.
 
 A scaffold decides on requests and calls. The seat controls the budgets, the journal, the costs and the end of
-the attempt, so the attempts can be counted like any others (decision 153).
+the attempt, so its attempts count like any others (decision 153).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ScaffoldIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
     client_tools: str = NO_TOOLS
     """The kinds of its built-in tools that can't be switched off, such as `shell`; their use is free."""
     prompt_sha256: str = ""
-    """The hash of the text that explains the task's tools to it; empty if it needs none."""
+    """The hash of the text that explains the task's tools to the scaffold; empty if it needs none."""
     relayed: bool = False
     """Whether it sends its requests itself, through a proxy, and so decides their sampling."""
 
@@ -121,7 +121,7 @@ class RelayedModel:
         *,
         cancel: CancelToken = NEVER,
     ) -> ChatFailure:
-        """Return a failure, because only the scaffold itself can send requests to this model."""
+        """Return a failure, because only the scaffold can send requests to this model."""
         return ChatFailure(ChatProblem.REJECTED, "This scaffold sends its requests itself.")
 
 
@@ -140,11 +140,11 @@ class RelayedRequest:
     number: int = 0
     """Its number at this seat, counted from 1."""
     tokens: int = 0
-    """The estimated number of tokens in its prompt; 0 if it asks for no reply."""
+    """The estimated number of tokens in its prompt; 0 if it requests no reply."""
     cost_usd: float = 0.0
-    """Its highest cost, which is reserved until it has an answer."""
+    """Its highest possible cost, which is reserved until the request is answered."""
     began_ms: int = 0
-    """The thinking time before it, in milliseconds, including that of failed requests."""
+    """The thinking time before the request, in milliseconds, including the time of failed requests."""
 
 
 @dataclass(slots=True)
@@ -161,9 +161,9 @@ class _Spans:
         (self._failed if failed else self._answered).append((began_ms, ended_ms))
 
     def lost_before(self, ms: int) -> int:
-        """Return how long only failed requests were under way before a time, and drop all times before it.
+        """Return how long only failed requests were under way before a time, and drop all earlier times.
 
-        Later times are not decided yet, because a request that has been under way since then may be answered.
+        Later times are still undecided, because a request under way since then may yet be answered.
         """
         answered, failed = ([span for span in spans if span[0] < ms] for spans in self._both)
         lost = covered((*answered, *failed), ms) - covered(answered, ms)
@@ -178,7 +178,7 @@ class _Spans:
 
 
 def covered(spans: Iterable[tuple[int, int]], until: float = inf) -> int:
-    """Return the length of the union of spans before a time, each with its beginning and its end."""
+    """Return the total length of the union of spans, each given by its start and end, before a time."""
     total, last = 0.0, -inf
     for began, ended in sorted(spans):
         end = min(ended, until)
@@ -203,10 +203,10 @@ class Seat:
     serve_tools: Callable[[Path], AbstractContextManager[None]] = _no_server
     """Serves the tools over MCP to each connection at a Unix socket, while the context lasts."""
     work_end: WorkEnd | None = None
-    """The end of the work if it came before that of the attempt; otherwise None."""
+    """The end of the work if the work ended before the attempt; otherwise None."""
     _lock: RLock = field(default_factory=RLock)
     _asking: Lock = field(default_factory=Lock)
-    """Held while the model is asked: a conversation is continued by one reply at a time."""
+    """Held during a request to the model, because only one reply at a time continues a conversation."""
     _offered: tuple[str, ...] = ()
     """The names of the tools that the last observed request offered, including the scaffold's own."""
     _under_way: set[RelayedRequest] = field(default_factory=set)
@@ -216,11 +216,11 @@ class Seat:
     _spans: _Spans = field(default_factory=lambda: _Spans())
     """The times of a proxy's requests that are over."""
     _fault: OSError | None = None
-    """Why the attempt or the run can't be written; None if they can."""
+    """The error that prevents writing the attempt or the run; None if there is none."""
     _is_closed: bool = False
     """Whether the work is over and its cost is recorded, so that nothing more is reserved."""
     _problem: tuple[ChatProblem, str] | None = None
-    """The endpoint's last failure, if no reply has come since."""
+    """The endpoint's last failure, if no reply has followed it."""
 
     def __post_init__(self) -> None:
         self._answered = Condition(self._lock)
@@ -231,12 +231,12 @@ class Seat:
 
     @property
     def brief(self) -> str:
-        """The brief, as a person reads it."""
+        """The brief, in the wording shown to people."""
         return self.work.attempt.brief
 
     @property
     def over(self) -> bool:
-        """Whether nothing more can be asked or called: the attempt has ended, or the work is stopped."""
+        """Whether the attempt has ended or the work was stopped, so that nothing can be requested."""
         if self.work_end is None and (self.work.stop() or self.work.run.cancel.cancelled):
             self.work_end = WorkEnd(TerminationReason.STOPPED)
         return self.work_end is not None or self._fault is not None or self.work.attempt.state.ended
@@ -248,8 +248,8 @@ class Seat:
     def ask(self, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> ModelTurn | None:
         """Send messages to the model and return its reply as journalled; None if there is no reply.
 
-        The work is then over: limits on context, tokens and cost end it as they do in gistpoint's own loop.
-        Only one thread asks at a time, and the others wait.
+        The work is then over: limits on context, tokens and cost end it as in gistpoint's own loop. Only one
+        thread sends a request at a time, and the others wait.
         """
         attempt = self.work.attempt
         with self._asking:
@@ -296,7 +296,7 @@ class Seat:
     @property
     def _over_words(self) -> str:
         ending = self.work.attempt.state.ending
-        return "The work on the attempt was stopped." if ending is None else _ended(ending.reason)
+        return "The work on the attempt was stopped." if ending is None else _ended_message(ending.reason)
 
     # For scaffolds that send requests themselves, through a proxy
 
@@ -304,7 +304,7 @@ class Seat:
     def relayed(
         self, characters: int, limit: int | None = None, replies: int = 1
     ) -> Iterator[RelayedRequest | None]:
-        """Yield a request of this length with its highest cost reserved; None if it may not be sent.
+        """Yield a request of this length, with its highest possible cost reserved; None if not allowed.
 
         `limit` is the request's limit on the tokens of each of its `replies`. The request is under way until
         the context ends, or until `observed` or `not_answered` is called for it. At the limit on tokens, the
@@ -335,7 +335,7 @@ class Seat:
 
     @contextmanager
     def _written(self) -> Iterator[None]:
-        """Lock the seat; if the journal or the run can't be written, the work is over."""
+        """Lock the seat; the work ends if the journal or the run can't be written."""
         with self._lock:
             try:
                 yield
@@ -346,7 +346,8 @@ class Seat:
     def _begun(self, tokens: int, cost_usd: float) -> RelayedRequest:
         self._sent += 1
         request = RelayedRequest(self._sent, tokens, cost_usd, self._thinking_ms())
-        # Announced before it is sent: its cost counts even if this process is killed (decision 207).
+        # The request is announced before it is sent, so that its cost counts even if this process is killed
+        # (decision 207).
         self._announce(request)
         self._under_way.add(request)
         return request
@@ -366,7 +367,9 @@ class Seat:
             if settings.attempt_tokens is not None and spent > settings.attempt_tokens:
                 attempt.hand_in(EndReason.TOKEN_CAP)
                 attempt.finish_pending(run=self.work.run)
-            elif self.work.may_ask(replace(estimate, cost_usd=self._owed().cost_usd + cost_usd)):
+            elif self.work.may_ask(
+                replace(estimate, cost_usd=self._unsettled_requests().cost_usd + cost_usd)
+            ):
                 return self._begun(estimate.prompt_tokens, cost_usd)
             elif self._under_way:
                 self._answered.wait(_TICK_S)
@@ -374,14 +377,14 @@ class Seat:
                 self.work_end = WorkEnd(TerminationReason.OVER_COST)
         return None
 
-    def _owed(self) -> UnderWay:
-        """Return the requests under way, with the cost of those that failed."""
+    def _unsettled_requests(self) -> UnderWay:
+        """Return the requests under way, with the cost of failed ones."""
         failed_usd = self.work.lost.cost_usd or 0.0
         reserved_usd = sum(request.cost_usd for request in self._under_way)
         return UnderWay(len(self._under_way), failed_usd + reserved_usd)
 
     def _is_over(self, request: RelayedRequest, *, failed: bool = False) -> None:
-        """End a request that has not ended yet, and release what is reserved for it."""
+        """End a request that has not ended yet, and release its reserved cost."""
         if request not in self._under_way:
             return
         self._end(request, failed=failed)
@@ -389,7 +392,7 @@ class Seat:
         self._answered.notify_all()
 
     def _end(self, request: RelayedRequest, *, turn: int = 0, failed: bool) -> None:
-        """End a request; `turn` is the number of its reply, 0 if it brought none."""
+        """End a request; `turn` is the number of its reply, 0 if it got none."""
         self._under_way.remove(request)
         self._spans.add(request.began_ms, self._thinking_ms(), failed=failed)
         first_ms = min((one.began_ms for one in self._under_way), default=self._thinking_ms())
@@ -409,7 +412,7 @@ class Seat:
         return self.work.attempt.clock().thinking + self._spans.excluded_ms
 
     def beat(self) -> None:
-        """Record a heartbeat; if the time is up and no request is under way, end the attempt."""
+        """Record a heartbeat, and end the attempt if its time is up and no request is under way."""
         with self._written():
             if self.over:
                 return
@@ -421,7 +424,7 @@ class Seat:
     def observed(self, turn: ModelTurn, request: RelayedRequest) -> None:
         """Journal the reply to a request that a proxy has passed on, with its number and cost.
 
-        If the attempt has ended, only the cost is counted. A request that was given up is already counted.
+        If the attempt has ended, only the cost is counted. An abandoned request is already counted.
         """
         with self._written():
             attempt = self.work.attempt
@@ -448,8 +451,8 @@ class Seat:
     ) -> None:
         """Record that the endpoint has failed; the attempt halts if the work ends without another reply.
 
-        The time of a failed request does not count as the model's, except while another one was under way
-        that was answered.
+        The time of a failed request counts as the model's only while another request, later answered, was
+        under way.
         """
         with self._written():
             if request in self._under_way:
@@ -468,7 +471,7 @@ class Seat:
 
     @property
     def has_problem(self) -> bool:
-        """Whether the endpoint has failed and no reply has come since."""
+        """Whether the endpoint has failed and no reply has followed."""
         return self._problem is not None
 
     def _priced(self, usage: Usage) -> Usage:
@@ -477,12 +480,12 @@ class Seat:
     def _report(self) -> None:
         if self.work.on_turn is not None and not self._is_closed:
             with self._lock:
-                self.work.on_turn(self.work.attempt.state, self._owed())
+                self.work.on_turn(self.work.attempt.state, self._unsettled_requests())
 
     # The end
 
     def close(self) -> None:
-        """Give up the requests that are still under way, which count as lost, and accept no more."""
+        """Abandon the requests that are still under way, which count as lost, and accept no more."""
         with self._written():
             self._is_closed = True
             for request in [*self._under_way]:
@@ -514,7 +517,7 @@ class Seat:
         return replace(end, lost=self.work.lost, lost_s=self.work.lost_s)
 
 
-def _ended(reason: str) -> str:
+def _ended_message(reason: str) -> str:
     return f"The attempt has ended: {reason}."
 
 
@@ -561,7 +564,7 @@ def installed_scaffold(name: str) -> Scaffold | None:
 
 @dataclass(frozen=True, slots=True)
 class InstalledScaffold:
-    """A scaffold of another package, whose failures halt its job and never the program."""
+    """A scaffold of another package, whose failures halt its job but never the program."""
 
     entry: metadata.EntryPoint
     scaffold: Scaffold
@@ -572,7 +575,7 @@ class InstalledScaffold:
     def made(cls, entry: metadata.EntryPoint, make: Callable[[], Scaffold]) -> InstalledScaffold:
         """Return the scaffold that a function of the package makes.
 
-        Raises whatever its code raises, and `TypeError` if its identity is not a `ScaffoldIdentity`.
+        Raises anything that its code raises, and `TypeError` if its identity is not a `ScaffoldIdentity`.
         """
         scaffold = make()
         identity: object = scaffold.identity

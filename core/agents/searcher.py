@@ -57,7 +57,7 @@ _RAISED_FACTOR = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _AnsweredCall:
     """A call with its answer."""
 
     tool: str
@@ -67,7 +67,7 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Repair:
-    """A possible repair: the code of a whole definition, and how likely it is."""
+    """A possible repair: the code of a whole definition, and its likelihood."""
 
     path: str
     unit: str
@@ -97,7 +97,7 @@ class Searcher:
                 "Only tasks in which a corrupted function is to be found are supported.", NOT_SUPPORTED
             )
         brief = next((message.content for message in messages if message.role == "user"), "")
-        search = _Search(brief, list(_made(messages)))
+        search = _Search(brief, list(_answered_calls(messages)))
         cancel.check()
         if _READ in offered and search.may_read:
             reading = search.reading()
@@ -116,13 +116,13 @@ def _reply(words: str, finish: str, tool: str = "", arguments: Mapping[str, Any]
     return ChatReply(ChatMessage("assistant", words, calls), finish, Usage(cost_usd=0.0), NAME)
 
 
-def _made(messages: Iterable[ChatMessage]) -> Iterator[_Made]:
+def _answered_calls(messages: Iterable[ChatMessage]) -> Iterator[_AnsweredCall]:
     asked: dict[str, ToolRequest] = {}
     for message in messages:
         asked.update({call.id: call for call in message.tool_calls})
         if message.role == "tool" and message.tool_call_id in asked:
             call = asked[message.tool_call_id]
-            yield _Made(call.name, arguments_of(call), message.content)
+            yield _AnsweredCall(call.name, arguments_of(call), message.content)
 
 
 def _body(text: str) -> str:
@@ -145,7 +145,7 @@ class _Search:
     """The knowledge gained from the conversation so far."""
 
     brief: str
-    made: Sequence[_Made]
+    made: Sequence[_AnsweredCall]
     indexes: dict[str, FileIndex] = field(default_factory=dict)
     """The indexes of the files read, by path, with the replacements that improved the score."""
 
@@ -166,8 +166,8 @@ class _Search:
         with suppress(CodeError, UnicodeEncodeError):
             self.indexes[path] = index_source(path, text.encode("utf-8"))
 
-    def _learn(self, call: _Made) -> None:
-        """Keep a replacement that improved the score; after any other, only its definition may be edited."""
+    def _learn(self, call: _AnsweredCall) -> None:
+        """Keep a replacement that improved the score; after any other one, edit only its definition."""
         path = str(call.arguments.get("file_path"))
         unit = str(call.arguments.get("func_name"))
         code = str(call.arguments.get("func_code"))
@@ -200,7 +200,7 @@ class _Search:
         """Return the tool and the arguments of the next call that reads or searches.
 
         These calls read the failing tests, search for the names that they use, and read the files that define
-        those names. None if nothing is left, or enough was read.
+        those names. The result is None if nothing is left to read, or if enough was read.
         """
         asked = {str(call.arguments.get("file_path")) for call in self.made if call.tool == _READ}
         tests = Counter(path for path, _ in _TEST_ID.findall(self.brief))
@@ -208,7 +208,7 @@ class _Search:
         searches = sum(call.tool == _SEARCH for call in self.made)
         # Files that define the searched names are known only after the first search.
         if searches and len(asked) < _MOST_TEST_FILES + _MOST_FILES:
-            files += [path for path, _ in self._found().most_common()]
+            files += [path for path, _ in self._named_files().most_common()]
         for path in files:
             if path not in asked:
                 return _READ, {"file_path": path}
@@ -217,7 +217,7 @@ class _Search:
             return _SEARCH, {"pattern": rf"^\s*(?:async def|def|class) (?:{'|'.join(wanted)})\b"}
         return None
 
-    def _found(self) -> Counter[str]:
+    def _named_files(self) -> Counter[str]:
         """Return the non-test files in tracebacks or search results, each with its number of occurrences."""
         found = Counter(path for path, _ in _FRAME.findall(self.brief))
         for call in self.made:
@@ -233,7 +233,7 @@ class _Search:
         used: set[str] = set()
         for path, name, test in self._tests():
             if (path, name) in self.failing:
-                used |= test.union(*map(self._uses, self._reached(test)))
+                used |= test.union(*map(self._uses, self._reachable_functions(test)))
         defined = {definition.name for _, definition in self._functions()}
         for index in self.indexes.values():
             defined.update(definition.name for definition in index.definitions)
@@ -263,10 +263,10 @@ class _Search:
         except CodeError:
             return set()
 
-    def _reached(self, names: set[str]) -> dict[Definition, int]:
+    def _reachable_functions(self, names: set[str]) -> dict[Definition, int]:
         """Return the functions reachable from `names`, each with its number of steps.
 
-        A step goes from a function to one whose name it uses.
+        A step leads from a function to one whose name it uses.
         """
         by_name: dict[str, list[Definition]] = {}
         for _, definition in self._functions():
@@ -301,7 +301,7 @@ class _Search:
             if (path, name) in self.failing:
                 counts = failed
                 failures += 1
-            for definition, steps in self._reached(names).items():
+            for definition, steps in self._reachable_functions(names).items():
                 counts[definition] += 1
                 nearest[definition] = min(steps, nearest.get(definition, steps))
         lines = {(path, int(line)) for path, line in _FRAME.findall(self.brief)}

@@ -19,7 +19,7 @@ from gistpoint.core.kinds.registry import all_kinds
 from gistpoint.core.tasks.rules import Face, rules_text
 
 LOOP_VERSION = 2
-"""The version of the loop, increased when the same replies have different effects.
+"""The version of the loop, which increases when the same replies have different effects.
 
 Version 1 counted reasoning that is not sent back as part of the context.
 """
@@ -40,7 +40,7 @@ TEXT_NO_CALL = "text-no-call"
 _TEXTS = (TEXT_CALLS, TEXT_ANSWER, TEXT_FIRST_ANSWER, TEXT_TOOLS, TEXT_NO_CALL, CUT_OFF, AGAIN, HANDOVER)
 """The names, without a version, of the messages for a model that writes its calls as text."""
 CallForm = Literal["native", "text"]
-"""The form of a model's calls: the endpoint's own, or text in its reply (decision 151)."""
+"""The form of a model's calls: native to the endpoint, or text in the reply (decision 151)."""
 SystemPrompt = Literal["agent-2", "agent-1", "none"]
 SYSTEM_PROMPTS: tuple[SystemPrompt, ...] = get_args(SystemPrompt)
 """The possible system prompts, newest first."""
@@ -70,8 +70,8 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 def prompt_hashes(version: int = TEXT_VERSION, *, as_text: bool = False) -> dict[str, str]:
     """Return the hashes of a version's messages, by their names; those of the task kinds come last.
 
-    Version 1 keeps exactly the messages that it has always had, so that its settings keep their digest.
-    `as_text` says whether the calls are written as text.
+    Version 1 keeps exactly its original messages, so that the digest of its settings does not change.
+    `as_text` is true if the calls are written as text.
     """
     stems = (TEXT_SYSTEM, *_TEXTS) if as_text else ("agent", *_REPLIES)
     names = [f"{stem}-{version}" for stem in stems]
@@ -100,7 +100,7 @@ class TokenPrice(msgspec.Struct, frozen=True):
         return (sent + usage.completion_tokens * self.output) / 1e6
 
     def highest(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the highest possible cost of a request, whose whole prompt may be written to a cache."""
+        """Return the highest possible cost of a request, as if the whole prompt were written to a cache."""
         usages = (Usage(prompt_tokens, completion_tokens, written_tokens=n) for n in (0, prompt_tokens))
         return max(map(self.cost, usages))
 
@@ -108,7 +108,7 @@ class TokenPrice(msgspec.Struct, frozen=True):
 def limited(sampling: Sampling, context_tokens: int) -> Sampling:
     """Return the sampling with a limit on the length of a reply, without which no cost can be limited.
 
-    By default, it is 32,000 tokens or a quarter of the context, whichever is less (decision 197).
+    The default limit is 32,000 tokens or a quarter of the context, whichever is less (decision 197).
     """
     limit = sampling.reply_limit(max(1, min(LONGEST_REPLY, context_tokens // 4)))
     return replace(sampling, max_output_tokens=limit)
@@ -118,7 +118,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a model's work."""
 
     setting: Literal["tools", "static"] = "tools"
-    """`static`: one request with all files of a gist's command, no tools, one hand-in (Gistify, 4.3)."""
+    """`static`: one request with all files of a gist's command, no tools, and one hand-in (Gistify, 4.3)."""
     system: SystemPrompt = "agent-2"
     """The name of the system prompt."""
     context_tokens: int = 128_000
@@ -138,7 +138,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The form of the model's calls; unset for native ones, to keep the digest of their settings."""
 
     def __post_init__(self) -> None:
-        """Set the hashes of the prompts and the loop's version, unless hashes are given, as by a stored run.
+        """Set the hashes of the prompts and the loop's version, unless hashes are given, as in a stored run.
 
         An `api` of `openai` becomes unset. Raises `ValueError` for settings that can't be combined with calls
         as text.
@@ -159,7 +159,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
         return self.calls == "text"
 
     def reply_text(self, stem: str) -> str:
-        """Return the text `stem` that answers a model's reply, in the version with which the run began."""
+        """Return the message `stem` that answers a model's reply, in the version with which the run began."""
         version = 1 if f"{stem}-1" in self.prompts else TEXT_VERSION
         return prompt_text(f"{stem}-{version}")
 
@@ -192,9 +192,9 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     def estimate_with(self, prompt_tokens: int, limit: int | None, replies: int = 1) -> Estimate:
         """Return the tokens and the cost reserved for a request with this limit on its reply's tokens.
 
-        The cost is that of as many replies as the request asks for, each of the longest possible length.
-        Without a limit, this is the rest of the context, and at least 32,000 tokens (decision 197). The cost
-        is None if there is no price.
+        The cost covers the requested number of replies, each of the maximum length. Without a limit, that
+        length is the rest of the context, or 32,000 tokens if that is more (decision 197). The cost is None
+        if there is no price.
         """
         longest = max(LONGEST_REPLY, self.context_tokens - prompt_tokens) if limit is None else limit
         highest = None if self.price is None else self.price.highest(prompt_tokens, longest * replies)

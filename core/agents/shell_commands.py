@@ -20,7 +20,7 @@ _ECHO = 80
 
 @dataclass(frozen=True, slots=True)
 class ShellCall:
-    """The call that a command expresses; the engine refuses one with an unknown tool or wrong arguments."""
+    """The call that a command expresses; the engine refuses it if the tool or arguments are wrong."""
 
     tool: str
     arguments: dict[str, str] = field(default_factory=dict)
@@ -30,8 +30,9 @@ def call_in(command: str, tools: Sequence[Tool]) -> ShellCall:
     """Return the call that a command expresses.
 
     Words are the arguments in their declared order, quoted as in a shell, or `name=value`. Each heredoc
-    (`<<'EOF'`) is the text of the next argument that takes code. An argument that is a command takes the rest
-    of the line. A word without a place becomes an argument that no tool has; the refusal then names it.
+    (`<<'EOF'`) is the text of the next argument that takes code. An argument that is a command consists of
+    the rest of the line. A misplaced word becomes an argument that no tool has, and the refusal then names
+    it.
     """
     line, _, rest = command.strip().partition("\n")
     name, _, words = line.strip().partition(" ")
@@ -43,13 +44,13 @@ def call_in(command: str, tools: Sequence[Tool]) -> ShellCall:
     texts = list(_documents(documents, rest))
     given = {argument.name: text for argument, text in zip(code, texts, strict=False)}
     others = [argument for argument in tool.arguments if argument.name not in given]
-    left = _after(documents, rest)
+    left = _first_line_after(documents, rest)
     arguments = given | _placed(_HEREDOC.sub("", words).strip() if code else words.strip(), others)
     return ShellCall(name, arguments | ({left[:_ECHO]: ""} if left else {}))
 
 
 def _documents(ends: Sequence[str], rest: str) -> Iterator[str]:
-    """Yield the bodies of heredocs that end with these words; the last may have no end."""
+    """Yield the bodies of heredocs that end with these words; the last one may be unterminated."""
     lines = rest.split("\n")
     for end in ends:
         text: list[str] = []
@@ -58,7 +59,7 @@ def _documents(ends: Sequence[str], rest: str) -> Iterator[str]:
         yield "".join(f"{line}\n" for line in text)
 
 
-def _after(ends: Sequence[str], rest: str) -> str:
+def _first_line_after(ends: Sequence[str], rest: str) -> str:
     """Return the first line after the heredocs that is not empty; an empty string if there is none."""
     lines = rest.split("\n")
     for end in ends:
@@ -68,12 +69,12 @@ def _after(ends: Sequence[str], rest: str) -> str:
 
 
 def _placed(words: str, places: Sequence[Argument]) -> dict[str, str]:
-    """Return the arguments, by name, that the words of a command give."""
+    """Return the arguments that the words of a command express, by name."""
     is_command = len(places) == 1 and places[0].kind is ArgumentKind.COMMAND
     try:
         split = shlex.split(words)
     except ValueError:
-        split = []  # an open quote
+        split = []  # a quote is not closed
         if not is_command:
             return {words[:_ECHO]: ""}
     if is_command and words:

@@ -15,12 +15,12 @@ BUILT_IN: Final = "builtin:"
 """The prefix of the names of solvers that need no endpoint."""
 SEARCHER: Final = "builtin:searcher"
 ModelMaker = Callable[[AgentSettings], ChatModel]
-"""A function that returns the model with the settings' sampling; the loop computes the cost of replies."""
+"""A function that returns the model with the sampling in the settings; the loop computes replies' cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestPace:
-    """The pace of requests to an endpoint, by default that of the user's settings; it changes no reply."""
+    """The pace of requests to an endpoint, by default from the user's settings; it affects no reply."""
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None

@@ -21,7 +21,7 @@ from gistpoint.core.tasks.model import Task
 BUDGETS = Budgets.of_steps(2)
 """The budgets of an attempt: a step that writes the gist, and the hand-in."""
 AUTOMATIC = "static"
-"""The reason recorded for the program's two calls on behalf of the model."""
+"""The reason recorded for the two calls that the program makes on behalf of the model."""
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 
 
@@ -72,9 +72,9 @@ def static_messages(attempt: Attempt, settings: AgentSettings) -> list[ChatMessa
 
 
 def file_in(reply: str) -> str:
-    """Return the file in a reply: its last fenced block, or the whole text if that is Python.
+    """Return the file in a reply: its last fenced block, or the whole text if it is Python.
 
-    Empty if the block is blank, or if there is neither.
+    The result is empty if the block is blank, or if there is neither.
     """
     blocks = _fenced(reply)
     if blocks:

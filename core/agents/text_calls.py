@@ -1,7 +1,7 @@
-"""Calls that a model writes as text: the form that is requested, and how they are read (decision 151).
+"""Parses calls that a model writes as text, and defines their requested form (decision 151).
 
 A call is one JSON object with `name` and `arguments` in a fenced block. Other forms that models write are
-read if they have a single meaning. Text that could mean something else is not a call, or a malformed one.
+read if they have a single meaning. Ambiguous text is either not a call or a malformed one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BEFORE_OBJECT = re.compile(rf"\s*(?:(?:{_MARKS})\w*\s*)?")
 _THOUGHT, _END_OF_THOUGHT = "<think>", "</think>"
 _OF_CALLS = "tool_call"
 _WORDS = frozenset(("", "json", _OF_CALLS))
-"""The words after an opening fence that mark a block in which calls are looked for."""
+"""The words after an opening fence that mark a block to search for calls."""
 _ARGUMENTS = ("arguments", "parameters")
 _MEMBERS = frozenset(("name", *_ARGUMENTS, "id", "type"))
 """The members that a call may have."""
@@ -71,7 +71,7 @@ class _Block:
 
 
 def _blocks(text: str) -> Iterator[_Block]:
-    """Yield the blocks between fences or tags; one that is not closed is readable only if it is an object."""
+    """Yield the blocks between fences or tags; an unclosed block is readable only if it is an object."""
     at = 0
     while opening := _OPENING.search(text, at):
         word = (opening["word"] or "").casefold()
@@ -86,7 +86,7 @@ def _blocks(text: str) -> Iterator[_Block]:
 def _end(text: str, opening: re.Match[str], *, is_read: bool) -> tuple[int, int]:
     """Return where the content of a block ends, and where the text after the block begins."""
     mark = re.escape(opening["tag"].replace("<", "</") if opening["tag"] else opening["fence"])
-    # The object may contain the closing mark in a string, so its own end comes first.
+    # The object may contain the closing mark in a string, so the end of the object is found first.
     after = _end_of_object(text, opening.end()) if is_read else None
     if after is not None:
         inner = rf"(?:{_MARKS})?\s*" if opening["tag"] else ""
@@ -115,7 +115,7 @@ def _end_of_object(text: str, start: int) -> int | None:
 def _call(text: str, *, explicit: bool) -> ToolRequest | None:
     """Return the call in the text of a block; None if it contains none.
 
-    Without marks of a call, an object is one if it has a name and either arguments or only members of a call.
+    Without such marks, an object is a call if it has a name and either arguments or only members of a call.
     """
     text = _without_fence(text.strip())
     found = _object(text)
@@ -178,7 +178,7 @@ class _Object:
 def _object(text: str) -> _Object | None:
     """Return the JSON object that a string contains; None if it contains none.
 
-    Line breaks within strings are accepted, and braces may be doubled.
+    Line breaks within strings are accepted, and doubled braces are allowed.
     """
     for form in (text, _single_braces(text)):
         try:

@@ -72,7 +72,7 @@ def _add_group(
         INPUTS: (
             share(compared, lambda row: verdicts[row.attempt].verdict == EQUIVALENT) if compared else None
         ),
-        READERS: _merged(read, readings) if read else None,
+        READERS: _share_of_merges(read, readings) if read else None,
     }
     cells = found.numbers_of(f"{group.label}/{group.mode}", numbers)
     table.row(group.label, group.mode, *cells, len(judged) - len(compared), len(solved) - len(read))
@@ -93,10 +93,10 @@ def _merges(readings: Sequence[MergeReading]) -> float:
     return sum(one.decision is MergeDecision.MERGE for one in readings) / len(readings)
 
 
-def _merged(rows: Sequence[AttemptRow], readings: dict[str, list[MergeReading]]) -> Number:
-    """Return the mean over repairs of the share of their readings that decide to merge.
+def _share_of_merges(rows: Sequence[AttemptRow], readings: dict[str, list[MergeReading]]) -> Number:
+    """Return the mean, over repairs, of the share of readings that decide to merge.
 
-    It has no value if there are fewer repairs than a rate needs.
+    The number has no value if there are fewer repairs than a rate requires.
     """
     shares = [_merges(readings[row.attempt]) for row in rows]
     if len(rows) < LEAST_ATTEMPTS_OF_RATE:
@@ -104,7 +104,8 @@ def _merged(rows: Sequence[AttemptRow], readings: dict[str, list[MergeReading]])
         counts = f"{read.count(MergeDecision.MERGE)} of {plural(len(read), 'reading')}"
         note = f"{counts}: no rate from fewer than {LEAST_ATTEMPTS_OF_RATE} repairs"
         return Number(None, persons=persons_of(rows), tasks=tasks_of(rows), rows=len(rows), note=note)
-    # If the readings of each repair agree, this is a share, and `share` has the exact interval of 0 and 1.
+    # If the readings of each repair agree, this is a share, and `share` computes the exact interval at 0 and
+    # 1.
     if set(shares) <= {0.0, 1.0}:
         return share(rows, lambda row: _merges(readings[row.attempt]) == 1.0)
     return mean(rows, shares, Scale.PROBABILITY)

@@ -62,8 +62,8 @@ def success_by_budget(data: StudyData) -> Findings:
             key = f"{series.label}/{series.mode}/{budget}"
             gap: Number | str = "base"
             p = None
-            # Attempts that were made under each budget are compared, within tasks. Attempts under a larger
-            # budget can't be cut short instead, because their solvers planned for the larger one.
+            # Attempts that were made under each budget are compared, within tasks. Truncating attempts under
+            # a larger budget would not do, because their solvers planned for that budget.
             if budget != base:
                 pair = group.rows, members[base].rows
                 gap = found.number(f"{key} less {base}", difference_within_tasks(*pair))
@@ -139,7 +139,7 @@ def _steps(label: str, rates: Mapping[float, Number] | Mapping[int, Number]) -> 
 def _over_time(label: str, rows: Sequence[AttemptRow]) -> Curve | None:
     """Return the share of attempts solved by each time of the primary clock.
 
-    None if fewer than five attempts with a time are solved.
+    The result is None if fewer than five attempts with a time are solved.
     """
     timed = [row for row in rows if row.primary_s is not None]
     times = [primary_minutes(row) for row in solved_of(timed)]

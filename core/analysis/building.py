@@ -16,7 +16,7 @@ Key = TypeVar("Key")
 
 @dataclass(slots=True)
 class TableBuilder:
-    """A table that is filled row by row, and left out of the findings if it stays empty."""
+    """A table that is filled row by row, and is left out of the findings if it stays empty."""
 
     title: str
     columns: tuple[str, ...]
@@ -90,7 +90,7 @@ class FindingsBuilder:
         return short is not None
 
     def not_estimated(self, what: str, short: str, needs: float, has: float) -> None:
-        """Record that `what` is not estimated: it needs at least `needs` of `short`, and there are `has`."""
+        """Record that `what` is not estimated: it requires `needs` or more of `short`, not `has`."""
         self._short.append(Shortfall(what, short, needs, has))
 
     def estimated(self, found: Estimate | Shortfall) -> Estimate | None:

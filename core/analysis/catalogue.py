@@ -150,7 +150,7 @@ _LAST: tuple[Analysis, ...] = (
 
 
 def analyses() -> tuple[Analysis, ...]:
-    """Return every analysis in the report's order: those of the kinds of task come in the middle."""
+    """Return every analysis in the report's order, with those of the kinds of task in the middle."""
     return (*_FIRST, *(own for kind in all_kinds() for own in kind.analyses), *_LAST)
 
 

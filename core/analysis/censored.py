@@ -14,7 +14,7 @@ _ROUNDS = 100
 _HALVINGS = 40
 _TOLERANCE = 1e-8
 _UNCERTAIN = 20.0
-"""A standard error of a fitted value, in units of sigma, that only an infinite effect reaches."""
+"""A standard error of a fitted value, in units of sigma, that is reached only by an infinite effect."""
 _HALF_LOG_2_PI = 0.9189385332046727
 
 
@@ -57,7 +57,7 @@ def fit_censored(
             break
         for _ in range(_HALVINGS):
             there = at + step
-            # 1 / sigma must be positive: any other step is halved, like one that lowers the likelihood.
+            # A step is halved if it makes 1 / sigma non-positive, or if it lowers the likelihood.
             if there[-1] > 0:
                 moved = _likelihood(x, log_times, solved, there, both)
                 if moved[0] >= value:
@@ -80,7 +80,7 @@ def _start(x: Floats, log_times: Floats, solved: Kept) -> Floats:
 def _likelihood(x: Floats, y: Floats, solved: Kept, at: Floats, both: Floats) -> tuple[float, Floats, Floats]:
     """Return the log-likelihood at (b / sigma, 1 / sigma), its gradient and its Hessian.
 
-    `both` has the columns of `x`, and then -y.
+    `both` consists of the columns of `x`, followed by -y.
     """
     inverse = at[-1]
     left = inverse * y - x @ at[:-1]
@@ -108,7 +108,8 @@ def _original_scale(x: Floats, at: Floats, value: float, curve: Floats) -> Censo
     of_effects: Floats = np.asarray(turn @ covariance @ turn.T, dtype=np.float64)
     if not np.isfinite(of_effects).all() or (np.diag(of_effects) <= 0).any():
         return None
-    # An infinite effect shows as a finite one whose fitted values are more uncertain than data can make them.
+    # An infinite effect appears as a finite one whose fitted values are more uncertain than data can make
+    # them.
     if ((x @ of_effects) * x).sum(axis=1).max() > (_UNCERTAIN * sigma) ** 2:
         return None
     return CensoredFit(coefficients, float(sigma), of_effects, value)

@@ -1,7 +1,7 @@
 """Refits of a censored regression with a constant for each task, as one batch, for jackknife intervals.
 
 The model is that of `censored`: ln t = task + x b + sigma e. The constants are eliminated from the equations
-of a Newton step, because their block is diagonal: with dozens of tasks they are most of the columns.
+of a Newton step, because their block is diagonal: with dozens of tasks, they make up most of the columns.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ROUNDS = 100
 _HALVINGS = 40
 _TOLERANCE = 1e-8
 _UNCERTAIN = 20.0
-"""A standard error of a fitted value, in units of sigma, that only an infinite effect reaches."""
+"""A standard error of a fitted value, in units of sigma, that is reached only by an infinite effect."""
 _LARGEST = 200_000
 """The number of attempts in all fits of a batch, which bounds its memory."""
 _HALF_LOG_2_PI = 0.9189385332046727
@@ -43,7 +43,7 @@ class CensoredRows:
         """Return the effects of the columns in refits of the rows kept, as (refits, columns).
 
         `kept` is (refits, attempts); the fits begin at the effects, constants and sigma of a fit of nearly
-        the same attempts. NaN where `fit_censored` returns None.
+        the same attempts. The effects are NaN where `fit_censored` returns None.
         """
         start = np.concatenate([coefficients, [1.0], constants]) / sigma
         found = np.full((len(kept), self.x.shape[1]), np.nan)
@@ -86,7 +86,7 @@ class _Batch:
             going, step, value = going[left], step[left], value[left]
             there, value, pull, weight, stuck = self.moved(going, at[going], step, value)
             at[going] = there
-            if stuck.any():  # within rounding of the maximum
+            if stuck.any():  # the maximum is reached up to rounding
                 _, _, *equations = self.step(going[stuck], at[going[stuck]], pull[stuck], weight[stuck])
                 self.store(found, going[stuck], at, *equations)
                 going, value = going[~stuck], value[~stuck]
@@ -127,7 +127,7 @@ class _Batch:
         rest = (weight @ self.pairs).reshape(-1, width, width)
         rest[:, -1, -1] += self.successes[fits] / inverse**2
         mixed = (weight @ self.crossed).reshape(-1, self.data.count, width)
-        # A constant without attempts stays where it is.
+        # A constant without attempts does not change.
         diagonal = np.where(self.present[fits], weight @ self.of_constant, 1.0)
         through = mixed / diagonal[:, :, None]
         reduced = rest - mixed.transpose(0, 2, 1) @ through

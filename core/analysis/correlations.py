@@ -74,7 +74,7 @@ def _add_outcomes(
     Returns the means by task of each outcome that has enough tasks; the keys name the outcome and the pool.
     """
     columns: dict[str, Mapping[str, float]] = {}
-    for outcome, rows in {SOLVED: pool.rows, TIME: _timed(pool) if pool.people else ()}.items():
+    for outcome, rows in {SOLVED: pool.rows, TIME: _rows_with_times(pool) if pool.people else ()}.items():
         needs = ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(rows))
         if not rows or found.too_few(f"Correlations with {outcome} ({pool.name})", needs):
             continue
@@ -113,8 +113,8 @@ def fisher_interval(r: float, count: int) -> tuple[float, float] | None:
 def correlation(units: Units, r: Callable[[Kept], float], pairs: int | None = None) -> Number | None:
     """Return a correlation with its jackknife interval on Fisher's scale; None if it is undefined.
 
-    `r` computes it from the rows that are kept. With `pairs`, the number of independent pairs, Fisher's own
-    interval is returned as `iid`. A perfect correlation has no interval.
+    `r` computes the correlation from the rows kept. With `pairs`, the number of independent pairs, Fisher's
+    own interval is returned as `iid`. A perfect correlation has no interval.
     """
     return correlations(units, lambda kept: np.array([r(kept)]), pairs)[0]
 
@@ -163,7 +163,7 @@ def _outcome(row: AttemptRow, outcome: str) -> float:
     return float(row.solved) if outcome == SOLVED else float(np.log(primary_minutes(row)))
 
 
-def _timed(pool: Pool) -> tuple[AttemptRow, ...]:
+def _rows_with_times(pool: Pool) -> tuple[AttemptRow, ...]:
     return tuple(row for row in pool.rows if row.solved and row.primary_s)
 
 
@@ -184,14 +184,14 @@ def _with_outcome(
         x = np.array([[metrics[name][task] for task in order] for name in names])
         values = np.array([_outcome(row, outcome) for row in measured])
         units = Units.of(measured)
-        # Metrics of the same tasks share the means of each refit: the refits are most of the work.
+        # Metrics of the same tasks share the means of each refit; the refits account for most of the work.
         numbers = correlations(units, _of_means(units, values, x), len(order))
         found |= {name: number for name, number in zip(names, numbers, strict=True) if number is not None}
     return found
 
 
 def _of_means(units: Units, values: Floats, x: Floats) -> Callable[[Kept], Floats]:
-    """Return the function from rows kept to Pearson's r of each row of `x` with the tasks' mean values."""
+    """Return a function from the rows kept to Pearson's r of each row of `x` with the tasks' mean values."""
 
     def of_kept(kept: Kept) -> Floats:
         counts = np.bincount(units.tasks[kept], minlength=x.shape[1])

@@ -105,8 +105,8 @@ def _found_all(rows: Sequence[AttemptRow]) -> tuple[Number | None, Number | None
 
 TREND_NOTE = (
     "The slope is in log odds, with the two-way jackknife's interval and Wald's next to it; the test"
-    " of Cochran and Armitage treats all attempts as independent. 'Found' are corrupted functions"
-    " that were touched."
+    " of Cochran and Armitage treats all attempts as independent. 'Found' means that a corrupted"
+    " function was touched."
 )
 
 

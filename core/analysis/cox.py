@@ -63,11 +63,11 @@ def hazard_ratio(
     """Return the hazard ratio of two conditions, and the p-value of proportionality (`proportionality`).
 
     Only tasks attempted under both conditions are used. Returns a shortfall if fewer than ten attempts at
-    them are solved, or if the model can't be fitted; p is None if only one time has information.
+    them are solved, or if the model can't be fitted; p is None if only one time carries information.
     """
     pair = under(rows, condition, reference)
     ways = {(row.task, row.condition) for row in pair}
-    # The model is stratified by task: a task under one condition alone carries no information.
+    # The model is stratified by task: a task attempted under only one condition carries no information.
     pair = [row for row in pair if {(row.task, condition), (row.task, reference)} <= ways]
     what = f"The ratio of rates of solving, {condition} to {reference},"
     solved = len(solved_of(pair))
@@ -179,8 +179,9 @@ class PartialLikelihood:
     def proportionality(self, x: Floats, b: float) -> float | None:
         """Return the p-value of the score test of an effect of x that changes with the rank of the time.
 
-        Each event has its own information: with a few attempts at a task, the last ones have none, and a test
-        that assumes equal information rejects wrongly (decision 160). None if only one time has information.
+        Each event has its own information: with a few attempts at a task, the last events have none, and a
+        test that assumes equal information rejects wrongly (decision 160). The result is None if only one
+        time carries information.
         """
         residuals, weights = self._events(x, np.array([b]), np.ones((len(x), 1)))
         residual, weight = residuals[:, 0], weights[:, 0]

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import log_ndtr
 
-from gistpoint.core.analysis.contrast import Ratios
+from gistpoint.core.analysis.contrast import VarianceRatios
 from gistpoint.core.analysis.intervals import (
     NO_PERSON,
     Floats,
@@ -47,7 +47,7 @@ _HALVINGS = 20
 _TOLERANCE = 1e-12
 """The gain in log-likelihood, for each row, below which a fit has converged."""
 _UNCERTAIN = 20.0
-"""A standard error of an effect, in units of sigma, that only an infinite effect reaches."""
+"""A standard error of an effect, in units of sigma, that is reached only by an infinite effect."""
 _LEAST_SIGMA = 1e-6
 """The standard deviation of attempts, in the outcome's unit, below which the outcome counts as constant."""
 _HALF_LOG_2_PI = 0.9189385332046727
@@ -67,7 +67,7 @@ class CrossedFits:
     covariance: Floats
     """The covariance of the columns' effects, with tasks and persons as random: (fits, columns, columns)."""
     task_errors: Floats
-    """The standard error of each task's effect, given everything else."""
+    """The standard error of each task's effect, given all other parameters."""
     evidence: Floats
     """The logarithm of the restricted likelihood, by Laplace's approximation."""
     at: Floats
@@ -90,8 +90,8 @@ def effects_on_times(
     """Return the combinations `sums`, as (combinations, columns), of the effects of the columns `x`.
 
     The interval is the jackknife's with the model's variance as its floor and fixed ratios of variances
-    (decision 160). Without `interval` nothing is refitted. None if the model can't be fitted, for example
-    because an effect is infinite or nothing varies.
+    (decision 160). Without `interval`, no refits are made. The result is None if the model can't be fitted,
+    for example because an effect is infinite or nothing varies.
     """
     given = (units.persons, units.tasks, x, log_times, solved, sums)
     key = (*((array.shape, array.dtype.char, array.tobytes()) for array in given), interval)
@@ -104,8 +104,11 @@ def effects_on_times(
 
 _MOST_KNOWN = 32
 _KNOWN: dict[Hashable, TimeEffects | None] = {}
-"""The last results, by the data: a report has the ratio of its contrast in several analyses, as declared, by
-the tests alone and under decisions that change no attempt, and one result costs a third of a second."""
+"""The most recent results, by data.
+
+Each takes a third of a second, and a report needs the same ratio in several analyses: as declared, by the
+tests alone, and under decisions that change no attempt.
+"""
 
 
 def _effects(
@@ -144,7 +147,7 @@ class CrossedTimes:
     y: Floats
     solved: Kept
     persons: Integers
-    """Rows of models have the number after that of the last person."""
+    """The number of each attempt's person; rows of models have the number after the last person's."""
     tasks: Integers
     person_count: int
     task_count: int
@@ -158,9 +161,11 @@ class CrossedTimes:
         tasks = np.searchsorted(units.task_numbers, units.tasks)
         return cls(x, log_times, solved, persons, tasks, people, units.task_count)
 
-    def likeliest(self, finer: Sequence[Sequence[float]] = FINER) -> tuple[Ratios, CrossedFits] | None:
-        """Return the ratios with the greatest evidence and their fit; None if none is possible."""
-        pairs = [Ratios(*pair) for pair in product(GRID, GRID if self.person_count else GRID[-1:])]
+    def likeliest(
+        self, finer: Sequence[Sequence[float]] = FINER
+    ) -> tuple[VarianceRatios, CrossedFits] | None:
+        """Return the ratios with the greatest evidence and their fit; None if no fit is possible."""
+        pairs = [VarianceRatios(*pair) for pair in product(GRID, GRID if self.person_count else GRID[-1:])]
         start, ratios = None, pairs[0]
         for steps in (*finer, (1.0,)):
             found = self.fits(pairs, start=start)
@@ -168,11 +173,17 @@ class CrossedTimes:
                 return None
             best = int(np.nanargmax(found.evidence))
             ratios, start = pairs[best], found.at[best]
-            pairs = [Ratios(ratios.task * one, ratios.person * other) for one, other in product(steps, steps)]
+            pairs = [
+                VarianceRatios(ratios.task * one, ratios.person * other)
+                for one, other in product(steps, steps)
+            ]
         return ratios, self.fits([ratios], start=start)
 
     def fits(
-        self, ratios: Sequence[Ratios], kept: NDArray[np.bool_] | None = None, start: Floats | None = None
+        self,
+        ratios: Sequence[VarianceRatios],
+        kept: NDArray[np.bool_] | None = None,
+        start: Floats | None = None,
     ) -> CrossedFits:
         """Return a fit for each pair of ratios, by Newton's method from `start`.
 
@@ -190,7 +201,7 @@ class CrossedTimes:
 
     @cached_property
     def design(self) -> _Design:
-        """What all fits of these attempts share."""
+        """The data shared by all fits of these attempts."""
         return _Design(self)
 
     def _start(self) -> Floats:
@@ -199,11 +210,11 @@ class CrossedTimes:
         return np.concatenate([plain / spread, [1 / spread], np.zeros(self.person_count + self.task_count)])
 
 
-class _Side:
+class _GroupedAttempts:
     """The persons or the tasks of attempts, with sums over the attempts of each."""
 
     def __init__(self, places: Integers, count: int) -> None:
-        """`places` has the number of each attempt's person or task; `count` for an attempt without one."""
+        """`places` contains the number of each attempt's person or task, or `count` if it has none."""
         self.places, self.count = places, count
         self.indicators = _indicators(places, count)
 
@@ -213,17 +224,17 @@ class _Side:
 
 
 class _Design:
-    """What all fits of the same attempts share.
+    """The data shared by all fits of the same attempts.
 
-    The more numerous of persons and tasks are eliminated from the equations: their block is diagonal, and the
-    cost of a step grows with the cube of the number that is left.
+    Whichever of persons and tasks are more numerous are eliminated from the equations, because their block is
+    diagonal and the cost of a step grows with the cube of the number that remains.
     """
 
     def __init__(self, rows: CrossedTimes) -> None:
         self.front = np.hstack([rows.x, -rows.y[:, None]])
         self.columns = rows.x.shape[1]
-        self.persons = _Side(rows.persons, rows.person_count)
-        self.tasks = _Side(rows.tasks, rows.task_count)
+        self.persons = _GroupedAttempts(rows.persons, rows.person_count)
+        self.tasks = _GroupedAttempts(rows.tasks, rows.task_count)
         self.persons_left = rows.person_count <= rows.task_count
         sides = (self.persons, self.tasks)
         self.left, self.gone = sides if self.persons_left else sides[::-1]
@@ -235,7 +246,7 @@ class _Design:
         self.pairs = (self.front[:, :, None] * self.front[:, None, :]).reshape(len(rows.y), -1)
 
     def dense(self) -> Floats:
-        """Return the columns, without that of 1 / sigma, and the indicators of the side that is left."""
+        """Return the columns, without that of 1 / sigma, and the indicators of the side that remains."""
         return np.hstack([self.front[:, : self.columns], self.left.of_rows(np.eye(self.left.count))])
 
 
@@ -302,7 +313,8 @@ class _Batch:
     def value(self, at: Floats, left: Floats, logs: Floats) -> Floats:
         """Return the penalised log-likelihood of each fit; minus infinity where 1 / sigma is not positive.
 
-        `left` are the residuals at the point, and `logs` the logarithms of the chances of the censored ones.
+        `left` are the residuals at the point, and `logs` the logarithms of the probabilities of censored
+        attempts.
         """
         design, inverse = self.design, at[self.design.columns]
         terms = np.empty_like(left)
@@ -313,14 +325,14 @@ class _Batch:
         return np.where((inverse > 0) & np.isfinite(value), value, -np.inf)
 
     def point(self, at: Floats) -> _Point:
-        """Return what a point needs for its value and for the equations of the step from it."""
+        """Return a point with the data for its value and for the equations of the step from it."""
         left = self.left_over(at)
-        # The distribution's tail is the slowest part: only attempts that were not solved have one.
+        # Computing the distribution's tail is slowest, so it is computed only for unsolved attempts.
         logs = log_ndtr(-left[self.design.lost])
         return _Point(at, left, logs, self.value(at, left, logs))
 
     def pull_and_weight(self, point: _Point) -> tuple[Floats, Floats]:
-        """Return the slope of the log-likelihood in each attempt's fitted value, and minus its curvature."""
+        """Return the slope and negative curvature of the log-likelihood in each attempt's fitted value."""
         lost = self.design.lost
         left = point.left[lost]
         mills = np.exp(-0.5 * left**2 - _HALF_LOG_2_PI - point.logs)
@@ -348,7 +360,7 @@ class _Batch:
         rest[:, :columns, :columns] = (weight.T @ design.pairs).reshape(fits, columns, columns)
         rest[:, columns:, :columns] = of_left[:, 1:].transpose(2, 0, 1)
         rest[:, :columns, columns:] = of_left[:, 1:].transpose(2, 1, 0)
-        # Two persons have no attempt in common, and neither have two tasks: both blocks are diagonal.
+        # No attempt belongs to two persons or to two tasks, so both blocks are diagonal.
         places = np.arange(columns, design.width)
         rest[:, places, places] = of_left[:, 0].T
         rest[:, np.arange(design.width), np.arange(design.width)] += self.ridge[: design.width].T
@@ -365,7 +377,7 @@ class _Batch:
 
     def climb(self, at: Floats) -> CrossedFits:
         """Return the fits that Newton's method reaches."""
-        found = _Found(self, at)
+        found = _FitResults(self, at)
         going = np.flatnonzero(self.free > 1)
         batch = self.only(self.free > 1)
         point = batch.point(at[:, going])
@@ -377,7 +389,7 @@ class _Batch:
             gain = (step * equations.slope).sum(axis=1)
             done = gain < _TOLERANCE * len(self.rows.y)
             found.add(batch, going, done, point, equations, inverse)
-            # Fits that are done, or impossible, take no part in further rounds.
+            # Finished and impossible fits are left out of further rounds.
             left = ~done & np.isfinite(gain)
             going, step = going[left], step[left].T
             if not left.all():
@@ -401,7 +413,7 @@ class _Batch:
     def changes(self, at: Floats) -> Floats:
         """Return the changes of one fit's column effects without each attempt, by one Newton step.
 
-        Sigma stays as it is. Without censoring the changes are exact. The shape is (attempts, columns).
+        Sigma is held fixed. Without censoring, the changes are exact. The shape is (attempts, columns).
         """
         point = self.point(at.T)
         equations = self.equations(point)
@@ -419,7 +431,7 @@ class _Batch:
         return np.asarray(change, dtype=float)
 
     def own_changes(self, at: Floats) -> Floats:
-        """Return, by attempt, the change of its task's effect without it, with everything else fixed."""
+        """Return, by attempt, the change of its task's effect without it, with all else fixed."""
         pull, weight = self.pull_and_weight(self.point(at.T))
         tasks = self.design.tasks
         own = tasks.of_rows(tasks.indicators @ weight + self.task_ridge) - weight
@@ -439,7 +451,7 @@ class _Point(NamedTuple):
         return _Point(*(array[..., chosen] for array in self))
 
 
-class _Found:
+class _FitResults:
     """The results of a batch of fits, which are NaN until a fit is done."""
 
     def __init__(self, batch: _Batch, at: Floats) -> None:
@@ -459,7 +471,7 @@ class _Found:
         equations: _Equations,
         inverse: Floats,
     ) -> None:
-        """Add the fits that are done; `going` has the number of each fit of the batch."""
+        """Add the fits that are done; `going` contains the number of each fit in the batch."""
         self._at[:, going] = point.at
         if not done.any():
             return
@@ -509,17 +521,17 @@ class _Found:
         )
 
 
-def changes_without_each(rows: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> Floats:
+def changes_without_each(rows: CrossedTimes, ratios: VarianceRatios, fit: CrossedFits) -> Floats:
     """Return the changes of the columns' effects if each attempt is left out in turn: (attempts, columns)."""
     return _batch_of_one(rows, ratios).changes(fit.at[:1])
 
 
-def own_changes(rows: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> Floats:
-    """Return, by attempt, the change of its task's effect without the attempt, with everything else fixed."""
+def own_changes(rows: CrossedTimes, ratios: VarianceRatios, fit: CrossedFits) -> Floats:
+    """Return, by attempt, the change of its task's effect without the attempt, with all else fixed."""
     return _batch_of_one(rows, ratios).own_changes(fit.at[:1])
 
 
-def _batch_of_one(rows: CrossedTimes, ratios: Ratios) -> _Batch:
+def _batch_of_one(rows: CrossedTimes, ratios: VarianceRatios) -> _Batch:
     return _Batch(rows, np.ones((len(rows.y), 1)), np.array([ratios.task]), np.array([ratios.person]))
 
 

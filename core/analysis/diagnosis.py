@@ -41,8 +41,8 @@ MOMENTS_NOTE = (
 def diagnosis(data: StudyData) -> Findings:
     """Return the shares that found, changed and repaired a corrupted function, in discovery (figure 6).
 
-    Also returns the share solved of those that found one and, for people, the minutes and calls until one was
-    first viewed, marked and touched.
+    Also return the share of attempts with such a find that were solved and, for people, the minutes and calls
+    until a corrupted function was first viewed, marked and touched.
     """
     builder = FindingsBuilder()
     table = builder.table(
@@ -87,7 +87,7 @@ def diagnosed(row: AttemptRow) -> bool:
 
 
 def calls_until(row: AttemptRow, seconds: float) -> int:
-    """Return the number of the solver's calls up to a moment of the active clock, in seconds."""
+    """Return the number of the solver's calls up to a time of the active clock, in seconds."""
     times = [call.at_s for call in row.calls if not call.automatic]
     return sum(at is not None and at <= seconds for at in times)
 

@@ -92,7 +92,8 @@ def _add_models(
     solvers = len(set(pool.solver_of))
     for with_mean, subset in product((False, True) if solvers > 1 else (False,), chosen):
         # Models are fitted with and without the solver's mean, which the paper's code includes and its text
-        # does not mention (decision 86). People are one solver, their group: they have no mean to adjust for.
+        # does not mention (decision 86). People count as a single solver, their group, so they have no mean
+        # to adjust for.
         columns = {one.metric: one.values(pool.rows) for one in subset}
         if with_mean:
             columns[SOLVER_MEAN] = list(pool.solver_means)

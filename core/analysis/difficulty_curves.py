@@ -150,7 +150,7 @@ class _Drawn:
 
 def _curve(data: StudyData, pool: Pool, metric: StandardScores) -> _Drawn | None:
     z = metric.values(pool.rows)
-    # A curve ends where its attempts end: beyond them it would show the model alone.
+    # A curve ends where its attempts end: beyond them, it would show only the model.
     places = np.linspace(max(min(z), -WIDEST), min(max(z), WIDEST), _POINTS)
     model = regress(
         pool.rows, {metric.metric: z}, firth=True, grid=np.column_stack([np.ones(_POINTS), places])
@@ -185,12 +185,13 @@ def resampled(z: Floats, y: Floats, seed: int, places: Floats) -> tuple[Floats, 
     Attempts are resampled with replacement. All resamples are fitted at once, by Newton's method without a
     penalty; a fit has diverged when it is singular, or a coefficient exceeds 15 in absolute value.
     """
-    # The attempts are sorted, so that the order of reading has no effect on the draws (decision 206).
+    # The attempts are sorted, so that the order in which they are read has no effect on the draws (decision
+    # 206).
     order = np.lexsort((y, z))
     z, y = z[order], y[order]
     draw = np.random.default_rng(seed)
     drawn = draw.multinomial(len(y), np.full(len(y), 1 / len(y)), size=RESAMPLES).astype(float)
-    # Attempts at the same task have the same metric: each resample is counted at the distinct values.
+    # Attempts at the same task have the same metric, so each resample is counted at the distinct values.
     z, first = np.unique(z, return_index=True)
     counts, solved = (np.add.reduceat(weights, first, axis=1) for weights in (drawn, drawn * y))
     constant, slope = np.zeros(RESAMPLES), np.zeros(RESAMPLES)

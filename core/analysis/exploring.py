@@ -41,8 +41,8 @@ def within(values: ArrayLike, tasks: Sequence[str]) -> tuple[Floats, Floats]:
 def exploration(data: StudyData) -> Findings:
     """Return odds ratios of solving, per information call and per 10 points of search share (`explore`).
 
-    The logistic regression has the task's mean of each as a covariate (Mundlak 1978), so the ratios are
-    within tasks.
+    The logistic regression has the task means of both as covariates (Mundlak 1978), so the ratios are within
+    tasks.
     """
     found = FindingsBuilder()
     table = found.table(

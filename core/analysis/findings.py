@@ -13,7 +13,7 @@ Value = float | int | str | None
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An estimate with its 95% interval, and the numbers of persons, tasks and rows it is based on."""
+    """An estimate with its 95% interval, and the numbers of persons, tasks and rows on which it is based."""
 
     value: float | None
     low: float | None = None
@@ -28,9 +28,9 @@ class Number:
     iid_label: str = "i.i.d."
     """The label of the interval `iid`."""
     above: bool = False
-    """Whether `high` is only known to be exceeded, because the data end there."""
+    """Whether the upper bound is only known to be above `high`, because the data end there."""
     below: bool = False
-    """Whether the bound is only known to be below `low`, because the data begin there."""
+    """Whether the lower bound is only known to be below `low`, because the data begin there."""
 
 
 def or_nan(value: float | None) -> float:
@@ -78,7 +78,7 @@ class Bars:
 
     @classmethod
     def of(cls, series: str, shown: Mapping[str, Number]) -> Bars:
-        """Return a bar with whiskers for each number, by its label."""
+        """Return bars with whiskers, one for each number, by label."""
         drawn = shown.values()
         values, lows, highs = (tuple(map(attrgetter(name), drawn)) for name in ("value", "low", "high"))
         return cls(series, tuple(shown), values, lows, highs)
@@ -86,7 +86,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line, with a band if it has bounds; with `steps` it is a step function, with `dashed` dashed."""
+    """A line, with a band if it has bounds; a step function with `steps`, dashed with `dashed`."""
 
     series: str
     x: tuple[float, ...]
@@ -131,7 +131,7 @@ class Hexagons:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Values by row and column, such as correlations, each with the number of tasks that it is based on."""
+    """Values by row and column, such as correlations, each with the number of tasks on which it is based."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -151,7 +151,7 @@ Mark = Bars | Curve | Points | Hexagons | Matrix | Violins
 
 
 def _is_drawn(mark: Mark) -> bool:
-    """Whether a mark has a finite value."""
+    """Return whether a mark has a finite value."""
     values: Iterable[float | None]
     match mark:
         case Bars():
@@ -183,7 +183,7 @@ class Plot:
     panels: tuple[Plot, ...] = ()
     """Plots next to each other in place of `marks`, such as one for each metric and mode."""
     counts: tuple[int, int, int] | None = None
-    """The persons, tasks and attempts behind the plot; None if the analysis's numbers have them."""
+    """The persons, tasks and attempts behind the plot; None if the analysis's numbers have counts."""
 
     @property
     def has_values(self) -> bool:
@@ -200,7 +200,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Everything that an analysis returns."""
+    """The result of an analysis."""
 
     numbers: Mapping[str, Number] = field(default_factory=dict)
     """Numbers by key, such as `people/remove`; `results.json` prefixes the key with the analysis's id."""
@@ -212,7 +212,7 @@ class Findings:
 
     @property
     def printed_tables(self) -> tuple[FindingsTable, ...]:
-        """The tables; if there is none, one of all numbers."""
+        """The tables; if there are none, one table of all numbers."""
         if self.tables or not self.numbers:
             return self.tables
         return (FindingsTable("Estimates", ("key", "estimate"), tuple(self.numbers.items())),)

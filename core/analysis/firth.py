@@ -18,7 +18,7 @@ _STEPS = 200
 _HALVINGS = 30
 _LONGEST_STEP = 5.0
 _SEPARATED_AT = 20.0
-"""Log odds indistinguishable from certainty: a plain fit that reaches them has no finite maximum."""
+"""Log odds that are indistinguishable from certainty; a plain fit that reaches them has no maximum."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class LogitFit:
     covariance: Floats
     """The inverse of the Fisher information at the estimate."""
     log_likelihood: float
-    """The log-likelihood without the penalty, even if the fit has it."""
+    """The log-likelihood without the penalty, even if the fit uses it."""
     penalised: float
-    """The log-likelihood with the penalty `0.5 * ln det I(b)`, even if the fit does not have it."""
+    """The log-likelihood with the penalty `0.5 * ln det I(b)`, even if the fit does not use it."""
     converged: bool
     firth: bool
 
@@ -54,7 +54,8 @@ def fit_logit(
     `firth` adds Jeffreys' penalty `0.5 * ln det I(b)` (Firth 1993, Biometrika 80; Heinze & Schemper 2002,
     Statistics in Medicine 21). The method is Newton's with step halving. `held` is a column whose coefficient
     stays at 0 while the penalty remains that of all columns, as the penalised likelihood-ratio test requires.
-    `start` are the coefficients to begin with, such as those of a fit of nearly the same rows; without it, 0.
+    `start` contains the initial coefficients, such as those of a fit of nearly the same rows; the default is
+    0.
 
     Returns None if the columns are linearly dependent, or if there are no more rows than columns. A plain fit
     of separated data has not `converged`.
@@ -64,7 +65,7 @@ def fit_logit(
         return None
     counted = _Counts.of(x, y, np.ones((1, rows), dtype=bool))
     at = np.zeros(columns) if start is None else start
-    ended = _climbed(counted, at[None], firth, held)
+    ended = _newton_fits(counted, at[None], firth, held)
     state = ended.state
     covariance = np.asarray(np.linalg.inv(state.information[0]), dtype=np.float64)
     return LogitFit(
@@ -78,9 +79,9 @@ def fit_logit(
 
 
 def refit_logit(fit: LogitFit, x: Floats, y: Floats, kept: Kept) -> Floats:
-    """Return the coefficients of refits, each of the rows in which one line of `kept` is true.
+    """Return the coefficients of refits, each on the rows that one line of `kept` marks as true.
 
-    The shape is (refits, columns). All refits are computed as one batch, which begins at `fit` and has its
+    The shape is (refits, columns). All refits are computed as one batch, which starts at `fit` and uses its
     penalty. The coefficients are NaN where the rows' columns are linearly dependent, where there are no more
     rows than columns, and where a refit does not converge.
     """
@@ -89,7 +90,7 @@ def refit_logit(fit: LogitFit, x: Floats, y: Floats, kept: Kept) -> Floats:
     possible = counted.independent
     if possible.any():
         start = np.repeat(fit.coefficients[None], int(possible.sum()), axis=0)
-        ended = _climbed(counted.only(possible), start, fit.firth)
+        ended = _newton_fits(counted.only(possible), start, fit.firth)
         found[possible] = np.where(ended.converged[:, None], ended.state.at, np.nan)
     return found
 
@@ -159,7 +160,7 @@ class _Counts:
         columns = self.x.shape[1]
         present = self.attempts > 0
         found = self.attempts.sum(axis=1) > columns
-        # Most refits have all rows that the others have, so that few different matrices have a rank to find.
+        # Most refits have the same distinct rows, so that few different matrices need their rank determined.
         patterns, pattern = np.unique(present, axis=0, return_inverse=True)
         ranks = np.array([np.linalg.matrix_rank(self.x[rows]) if rows.any() else 0 for rows in patterns])
         return np.asarray(found & (ranks[pattern.ravel()] == columns))
@@ -186,7 +187,7 @@ class _State:
         information = (weight @ pairs).reshape(-1, columns, columns)
         likelihood = (counts.successes * logits - counts.attempts * np.logaddexp(0, logits)).sum(axis=1)
         sign, logarithm = np.linalg.slogdet(information)
-        # A singular information matrix means that a coefficient runs to infinity: no step may end there.
+        # A singular information matrix means that a coefficient diverges, so no step may end there.
         penalised = np.where(sign > 0, likelihood + 0.5 * logarithm, -np.inf)
         gap = counts.successes - counts.attempts * chance
         if firth:
@@ -212,14 +213,14 @@ class _State:
 
 
 @dataclass(frozen=True)
-class _Ended:
-    """Where Newton's method ended, and whether it converged there, for each fit."""
+class _FitEnds:
+    """The point at which Newton's method ended for each fit, and whether it converged."""
 
     state: _State
     converged: Kept
 
 
-def _climbed(counts: _Counts, start: Floats, firth: bool, held: int | None = None) -> _Ended:
+def _newton_fits(counts: _Counts, start: Floats, firth: bool, held: int | None = None) -> _FitEnds:
     """Return the fits that Newton's method reaches; the coefficient of the column `held` stays at 0."""
     # A held column stays in the information, so that the penalty is the same in both models of the ratio
     # (Heinze & Schemper 2002).
@@ -239,9 +240,9 @@ def _climbed(counts: _Counts, start: Floats, firth: bool, held: int | None = Non
         step[:, free] = np.linalg.solve(information, here.score[:, free, None])[:, :, 0]
         longest = np.abs(step).max(axis=1)
         step *= np.minimum(1.0, _LONGEST_STEP / longest)[:, None]
-        moved, stuck = _moved(counts.only(going), here, step, firth)
+        moved, stuck = _states_after_steps(counts.only(going), here, step, firth)
         state = state.replaced(going, moved)
-        # A short step that lowers the likelihood ends within rounding of the maximum.
+        # If a short step lowers the likelihood, the maximum is reached up to rounding.
         converged[going[stuck]] = longest[stuck] < 1e-5
         left = ~stuck
         if not firth:
@@ -249,14 +250,14 @@ def _climbed(counts: _Counts, start: Floats, firth: bool, held: int | None = Non
             reach = np.abs(moved.at @ counts.x.T)
             left &= ~((reach > _SEPARATED_AT) & (counts.attempts[going] > 0)).any(axis=1)
         going = going[left]
-    return _Ended(state, converged)
+    return _FitEnds(state, converged)
 
 
-def _moved(counts: _Counts, state: _State, step: Floats, firth: bool) -> tuple[_State, Kept]:
+def _states_after_steps(counts: _Counts, state: _State, step: Floats, firth: bool) -> tuple[_State, Kept]:
     """Return the states after steps, halved until they do not lower the likelihood, and which fits are stuck.
 
-    A fit is stuck, and stays where it is, if each of 30 ever shorter steps lowers the likelihood or leads to
-    singular information.
+    A fit is stuck, and does not move, if each of 30 successively shorter steps lowers the likelihood or leads
+    to singular information.
     """
     found, pending = state, np.arange(len(step))
     for _ in range(_HALVINGS):

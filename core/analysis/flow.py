@@ -32,7 +32,7 @@ def participant_flow(data: StudyData) -> Findings:
         return Findings()
     found = FindingsBuilder()
     steps = found.table("Participants and attempts", ("step", "number"))
-    # A step with a reason or a role has the name `what: code`; its number's key is `what/code`.
+    # A step with a reason or a role is named `what: code`; the key of its number is `what/code`.
     for name, count in {**_of_people(data, people), **_of_attempts(data)}.items():
         found.number(name.replace(": ", "/"), Number(float(count)))
         steps.row(_step_words(name), count)
@@ -101,7 +101,7 @@ _NOT_COUNTED = "not counted because"
 
 
 def _step_words(name: str) -> str:
-    """Return the name of a step as a reader sees it, with words in place of codes."""
+    """Return the name of a step for readers, with words in place of codes."""
     what, _, code = name.partition(": ")
     if what == _NOT_COUNTED:
         return f"{what} {exclusion_words(code)}"

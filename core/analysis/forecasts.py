@@ -54,7 +54,8 @@ def forecasts(data: StudyData) -> Findings:
         outcomes = [float(row.solved) for row in own]
         add("brier", "Brier score of the stated chance", _brier(own, chance, outcomes))
         rate = float(np.mean(outcomes))
-        # This is the score of a forecaster who knows only the rate: informative forecasts have lower scores.
+        # This is the score of a forecaster who knows only the base rate; informative forecasts have lower
+        # scores.
         constant = _brier(own, [rate] * len(own), outcomes)
         add("brier of the rate", "Brier score of always stating the rate", constant)
         over = list(map(sub, chance, outcomes))

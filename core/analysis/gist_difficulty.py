@@ -23,7 +23,7 @@ from gistpoint.core.study.soundness import counted_tasks
 
 CALLS, FILES = "calls", "files"
 LEAST_TASKS_OF_SUBSET = 2 * TOP
-"""The minimum number of tasks from which a hard subset is chosen; with fewer, it could contain them all."""
+"""The minimum number of tasks for choosing a hard subset; a smaller set could consist of all tasks."""
 _POINTS = 40
 _BINS = 10
 _TASKS_A_BIN = 3
@@ -82,7 +82,7 @@ def _curves(data: StudyData, metric: str, identity: str) -> Findings:
         band = tuple(_percents(bound) for bound in model.grid.bounds(Scale.LOGIT))
         low, high = band if np.isfinite(band).all() else ((), ())
         places, line = tuple(np.exp(at).tolist()), _percents(expit(model.grid.estimate))
-        marks += _parts(group.label, rows, values), Curve(group.label, places, line, low, high)
+        marks += _means_by_rank(group.label, rows, values), Curve(group.label, places, line, low, high)
     axis = "function calls" if metric == CALLS else "files touched"
     found.plot(Plot(identity, title, axis, "fidelity %", tuple(marks), CURVE_NOTE, log_x=True))
     found.settings(groups)
@@ -93,7 +93,7 @@ def _percents(chances: Sequence[float] | np.ndarray) -> tuple[float, ...]:
     return tuple(100 * float(value) for value in chances)
 
 
-def _parts(label: str, rows: Sequence[AttemptRow], values: Mapping[str, float]) -> Points:
+def _means_by_rank(label: str, rows: Sequence[AttemptRow], values: Mapping[str, float]) -> Points:
     """Return the mean fidelity, in percent, of equal parts of the tasks by rank of the metric."""
     tasks = sorted({row.task for row in rows}, key=lambda task: (values[task], task))
     parts = max(1, min(_BINS, len(tasks) // _TASKS_A_BIN))

@@ -1,4 +1,4 @@
-"""The quality of gists: fidelity, the origin of their lines, and how much of the test they keep."""
+"""The quality of gists: fidelity, the origin of their lines, and how much of the test they retain."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BY_TASK = (
 
 
 def execution_of(data: StudyData, condition: str) -> str:
-    """Return whether a condition allows executing gists, in words: with, without, or as the task says."""
+    """Return in words whether a condition allows executing gists: with, without, or as the task specifies."""
     declared = data.study.condition_of(condition)
     if declared is None or declared.execution is None:
         return "as the task says"

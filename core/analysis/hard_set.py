@@ -33,7 +33,7 @@ NOTE = (
 
 @dataclass(frozen=True)
 class HardSet:
-    """The tasks of a study that are hard by each of several metrics, and those that are not."""
+    """The tasks of a study that are hard by each of several metrics, and the tasks that are not."""
 
     metrics: tuple[str, ...]
     hard: frozenset[str]
@@ -51,8 +51,8 @@ def hard_set(
     `candidates` contains the metrics of each function of a library, by the library's name.
     """
     bars: dict[str, dict[str, float]] = {}
-    # The comparison is with the task's own library: a degree of 9 is high in a small one and low in a large
-    # one (decision 86).
+    # Tasks are compared with their own library, because a degree of 9 is high in a small library and low in a
+    # large one (decision 86).
     for source, functions in candidates.items():
         values_of = {metric: [float(f[metric]) for f in functions if metric in f] for metric in metrics}
         bars[source] = {
@@ -71,7 +71,7 @@ def hard_set(
 def hard_tasks(data: StudyData) -> Findings:
     """Return each solver's shares on hard tasks and on the others, with their difference and their ratio.
 
-    Tasks are split by the metrics that the study declares, by those of the paper's text, and by those of its
+    Tasks are split by the metrics that the study declares, by those in the paper's text, and by those in its
     code.
     """
     found = FindingsBuilder()

@@ -1,6 +1,6 @@
 """The time horizon of a model: the human time of tasks that it solves half of the time, as METR fits it.
 
-The fit minimises (1 / 0.1) * sum of w * loss + b1 squared / 2, where the loss is the logistic one of success
+The fit minimises (1 / 0.1) * sum of w * loss + b1 squared / 2, where the loss is the logistic loss of success
 on log2 of human minutes. The weights w are 1 / (runs of the task) * 1 / sqrt(tasks of the family), scaled to
 a sum of 1; the family is the library.
 
@@ -50,7 +50,7 @@ BOOTSTRAPS = 1000
 _ROUNDS = 100
 _LEAST_STEP = 1e-12
 _RUNAWAY = 1e3
-"""A coefficient that only a maximum at infinity reaches."""
+"""A coefficient that is reached only if the maximum is at infinity."""
 DISTRIBUTIONS = "distributions"
 """The name of human minutes that are treated as estimates."""
 FITS = {
@@ -58,7 +58,7 @@ FITS = {
     "probit, not penalised": (HorizonLink.PROBIT, 0.0),
     "logit, penalised": (HorizonLink.LOGIT, PENALTY),
 }
-"""The fits with distributions of human minutes, as link and penalty; the first is recommended."""
+"""The fits with distributions of human minutes, each as a link and a penalty; the first is recommended."""
 RISES = "success does not decrease with the minutes"
 BUCKETS = (1, 4, 16, 64, 256, 960)
 """Bounds, in human minutes, of the buckets that the plot shows as points."""
@@ -96,9 +96,9 @@ def fit_horizon(
 
 
 def fit_horizons(minutes: Floats, scores: Floats, weights: Floats, penalty: float = PENALTY) -> Floats:
-    """Return the slope and the intercept of each fit, as `fit_horizon`; both are NaN where it is None.
+    """Return the slope and intercept of each fit, or NaN for both where `fit_horizon` returns None.
 
-    `weights` has the weight of each run in each fit: (fits, runs). All fits are computed as one batch.
+    The row `weights[i]` contains the weight of each run in fit i. All fits are computed as one batch.
     """
     distinct = DistinctRows(np.column_stack([minutes, scores]))
     totals = distinct.sums(weights)
@@ -110,7 +110,7 @@ def fit_horizons(minutes: Floats, scores: Floats, weights: Floats, penalty: floa
     scale, ridge = (1 / penalty, 1.0) if penalty else (1.0, 0.0)
     climb = _Climb(x, distinct.rows[:, 1], scale, np.array([ridge, 0.0]))
     at, left = climb.from_zero(w)
-    # Because of rounding, the steps may never reach the loop's bound, but they come close to it.
+    # Because of rounding, the steps may never get below the loop's bound, but they come close to it.
     reached = left <= 1e-6 * np.maximum(1.0, np.abs(at).max(axis=1, initial=0.0))
     found[going[reached]] = at[reached]
     return found
@@ -129,7 +129,7 @@ class _Climb:
     def from_zero(self, w: Floats) -> tuple[Floats, Floats]:
         """Return the coefficients reached with weights `w`, as (fits, runs), and the size of the last step.
 
-        The size is NaN where the maximum is at infinity.
+        The step size is NaN where the maximum is at infinity.
         """
         at, left = np.zeros((len(w), 2)), np.full(len(w), np.inf)
         value = self._loss(w, at)
@@ -227,8 +227,9 @@ class Timed:
     def logs(self, times: Integers | Kept, penalty: float = PENALTY) -> Floats:
         """Return the logarithms of the horizons at `CHANCES` of refits, as (refits, chances).
 
-        `times` has how often each refit uses each run, as (refits, runs); a run keeps the weight that it has
-        among all runs. Finite even if the minutes overflow or are 0; NaN where there is no horizon.
+        `times` contains how often each refit uses each run, as (refits, runs); a run keeps its weight among
+        all runs. The logarithms are finite even if the minutes overflow or are 0, and NaN where there is no
+        horizon.
         """
         fits = fit_horizons(self.minutes, self.scores, times * self.weights, penalty)
         slopes, intercepts = fits[:, :1], fits[:, 1:]
@@ -270,7 +271,8 @@ def _drawn_rows(families: Sequence[Sequence[Sequence[int]]], draw: np.random.Gen
         tasks = families[family]
         for task in draw.integers(len(tasks), size=len(tasks)):
             runs = tasks[task]
-            # A draw from one run takes no random number, so leaving it out changes no other draw.
+            # Drawing from a single run consumes no random number, so leaving the run out changes no other
+            # draw.
             if len(runs) == 1:
                 rows.append(runs[0])
             else:
@@ -340,7 +342,7 @@ def _add_fits(
         fit = timed.fit(penalty)
         if fit is None:
             continue
-        # The bootstrap takes a thousand refits, so it is computed only for the figure that papers print.
+        # The bootstrap requires a thousand refits, so it is computed only for the figure that papers print.
         is_metrs = kind is Minutes.GEOMETRIC_MEAN and penalty > 0
         p50, p80 = _horizons(timed, fit, penalty, bootstrap(timed, seed) if is_metrs else None)
         found.numbers_of(f"{label}/{kind}/{name}", {"p50": p50, "p80": p80})
@@ -369,7 +371,7 @@ def _horizons(
     units = Units.of(timed.rows)
 
     full = timed.logs(timed.whole[None], penalty)[0]
-    # A model's run is left out only with its task, never with a person.
+    # A model's run is left out only together with its task, never with a person.
     spread = jackknife_of_fits(units, full, lambda kept: timed.logs(kept, penalty), np.zeros_like(full))
     numbers = []
     for place in range(len(CHANCES)):
@@ -386,13 +388,13 @@ def _horizons(
 
 
 def within_tasks(number: Number, shortest: float, longest: float) -> Number:
-    """Return a horizon in minutes, of which only its side is reported where no task of the model lies.
+    """Return a horizon in minutes; outside the range of the model's tasks, only the direction is reported.
 
     A horizon or a bound is "below" the shortest task that the model ran or "above" the longest.
     """
 
     def words(value: float) -> str:
-        return _beyond(value, shortest, longest)
+        return _side_of_range(value, shortest, longest)
 
     def bound(value: float) -> str:
         return words(value).partition(" minutes")[0] or f"at {value_words(value)}"
@@ -412,7 +414,7 @@ def within_tasks(number: Number, shortest: float, longest: float) -> Number:
 
 
 def _with_iid_within(number: Number, words: Callable[[float], str]) -> Number:
-    """Return a horizon with a note instead of an interval `iid` that leaves the tasks, as `words` report."""
+    """Return a horizon, with a note in place of `iid` if that interval leaves the tasks, going by `words`."""
     if number.iid is None or not any(map(words, number.iid)):
         return number
     one, other = (words(end) or f"at {value_words(end)}" for end in number.iid)
@@ -421,8 +423,8 @@ def _with_iid_within(number: Number, words: Callable[[float], str]) -> Number:
     return replace(number, iid=None, note="; ".join(filter(None, (number.note, note))))
 
 
-def _beyond(minutes: float, shortest: float, longest: float) -> str:
-    """Return on which side of the tasks minutes lie, in words; empty if they lie among them."""
+def _side_of_range(minutes: float, shortest: float, longest: float) -> str:
+    """Return on which side of the tasks' range minutes lie, in words; empty if they lie within it."""
     if minutes < shortest:
         return f"below {value_words(shortest)} minutes, the shortest task"
     return f"above {value_words(longest)} minutes, the longest task" if minutes > longest else ""
@@ -496,7 +498,7 @@ def _add_measured(
         if not np.isfinite(slope):
             continue
         numbers = []
-        # An attempt that stopped early at a task that nobody solved does not make that task short.
+        # A task that nobody solved is not short merely because an attempt at it stopped early.
         shortest = float(measured.minutes.minutes[runs.tasks].min())
         longest = float(measured.minutes.longest[runs.tasks].max())
         for place in range(len(CHANCES)):

@@ -51,11 +51,11 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Kept = NDArray[np.bool_]
 Estimator = Callable[[Kept], ArrayLike]
-"""A function from the rows kept to the estimates, on the interval's scale; NaN where there is none."""
+"""A function from the rows kept to the estimates, on the interval's scale; NaN where there is no estimate."""
 
 NO_PERSON = -1
 _NOTHING = 1e-12
-"""The standard error up to which refits differ only by rounding; relative to an estimate above 1."""
+"""The standard error up to which refits differ only by rounding, relative to estimates above 1."""
 LEVEL = 0.95
 Z_95 = float(ndtri((1 + LEVEL) / 2))
 """The normal quantile for intervals that treat attempts as independent."""
@@ -203,7 +203,7 @@ class Spread:
     degrees: Floats | None = None
     """The effective degrees of freedom of the variance; None for min(P, T) - 1."""
     by_model: Floats | None = None
-    """V_M: the variance by a model with random persons and tasks; None where V_P and V_T are the floor."""
+    """V_M: the variance by a model with random persons and tasks; None if V_P and V_T are the floor."""
     without_persons: Floats | None = None
     """The refits without each person, as (persons, estimates), if there are any."""
 
@@ -213,7 +213,7 @@ class Spread:
 
         It is V_T if all rows are of models, and V_A where `flat`, so that no interval has zero width.
         """
-        # Rows of models go with their task: there is no person to leave out (decision 87).
+        # Rows of models are left out with their task, because there is no person to leave out (decision 87).
         if not self.units.person_count:
             return self.by_tasks
         # A row that is left out with its person is also left out with its task: V_P + V_T contains the
@@ -244,8 +244,8 @@ class Spread:
         """Half the width of the interval; NaN if none was requested, or with too few persons or tasks."""
         if self.units.no_interval:
             return np.full_like(self.estimate, np.nan)
-        # Student's t for the fewer of persons and tasks rather than a normal quantile: six people carry
-        # little information (decision 87).
+        # Student's t, for the smaller number of persons or tasks, replaces a normal quantile because six
+        # people carry little information (decision 87).
         fewest = np.full_like(self.estimate, self.units.fewest - 1)
         degrees = fewest if self.by_model is None else self._effective_degrees
         return np.asarray(stdtrit(degrees, (1 + LEVEL) / 2) * np.sqrt(self.variance), dtype=float)
@@ -256,14 +256,14 @@ class Spread:
         fewest = np.full_like(self.estimate, self.units.fewest - 1)
         if self.degrees is None:
             return fewest
-        # Where neither persons nor tasks differ, their deviations have no kurtosis.
+        # If neither persons nor tasks differ, their deviations have no kurtosis.
         return np.where(np.isfinite(self.degrees) & ~self.flat, self.degrees, fewest)
 
     def bounds(self, scale: Scale = Scale.PLAIN) -> tuple[Floats, Floats]:
         """Return the lower and upper bounds on the printed scale."""
         if scale is Scale.PROBABILITY:
             return self._bounds_of_probability()
-        # Some scales reverse the order: on log(-log) the upper end is the lower share.
+        # Some scales reverse the order: on log(-log), the upper end is the lower share.
         one, other = scale.back(self.estimate - self.half), scale.back(self.estimate + self.half)
         return np.minimum(one, other), np.maximum(one, other)
 
@@ -274,7 +274,7 @@ class Spread:
             return np.full_like(share, np.nan), np.full_like(share, np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
             # A symmetric interval misses high rates above and low rates below: the variance shrinks as the
-            # estimate nears an end, so almost all misses are on the inner side (decision 154).
+            # estimate nears an end, so almost all misses would be on the inner side (decision 154).
             quantile = stdtrit(self._effective_degrees, (1 + LEVEL) / 2)
             half = quantile * np.sqrt(self.variance) / (share * (1 - share))
             low, high = expit(logit(share) - half), expit(logit(share) + half)
@@ -338,7 +338,7 @@ def jackknife(
     """
     everything = np.ones(len(units.tasks), dtype=bool)
     full = _vector(estimate(everything))
-    # The estimate needs no refits; only the interval does.
+    # Only the interval requires refits, not the estimate.
     if units.no_interval or not interval:
         unknown = np.full_like(full, np.nan)
         return Spread(full, unknown, unknown, unknown, units, interval)
@@ -352,7 +352,8 @@ def jackknife(
 
     people = refits([units.persons == person for person in units.person_numbers])
     tasks = refits([units.tasks == task for task in units.task_numbers])
-    # The refits without single attempts are most of the work; a fitted likelihood supplies their variance.
+    # The refits without single attempts account for most of the work; a fitted likelihood supplies their
+    # variance.
     if own_variance is not None:
         rows = _vector(own_variance)
     else:
@@ -383,7 +384,7 @@ def jackknife_of_fits(
         return Spread(full, unknown, unknown, unknown, units, interval)
     people = units.persons != units.person_numbers[:, None]
     tasks = units.tasks != units.task_numbers[:, None]
-    with np.errstate(invalid="ignore"):  # where both are infinite
+    with np.errstate(invalid="ignore"):  # NaN where both are infinite
         refits = refitted(np.vstack([people, tasks]))
         squares = (refits - full) ** 2
     count = len(people)
@@ -400,7 +401,7 @@ class _OneWay:
 
     @classmethod
     def of(cls, squares: Floats) -> _OneWay:
-        """Return the variance and degrees from refits' squared deviations, a row for each group left out."""
+        """Return the variance and degrees from refits' squared deviations: one row per group left out."""
         count, total = len(squares), squares.sum(axis=0)
         if not count:
             return cls(total, np.full_like(total, np.nan))
@@ -454,7 +455,7 @@ def jackknife_of_mean(units: Units, values: ArrayLike) -> Spread:
 
 
 def clopper_pearson(count: float, of: int) -> tuple[float, float]:
-    """Return the exact 95% interval of `count` successes in `of` trials; (0, 1) without a trial.
+    """Return the exact 95% interval of `count` successes in `of` trials; (0, 1) without trials.
 
     Clopper & Pearson 1934, Biometrika 26.
     """
@@ -471,15 +472,16 @@ def share(
 ) -> Number:
     """Return the share of rows that succeeded, a probability, with Wilson's interval as `iid`.
 
-    If all or none succeeded, the jackknife has no width: the interval is then the exact one (Clopper-Pearson)
-    for min(persons, tasks) trials, and `iid` is the exact one for as many trials as rows.
-    The number has no value if there are fewer rows than `LEAST_ATTEMPTS_OF_RATE`; the note has their count.
+    If all or none succeeded, the jackknife has no width: the interval is then the exact interval
+    (Clopper-Pearson) for min(persons, tasks) trials, and `iid` is the exact interval for as many trials as
+    rows. The number has no value if there are fewer rows than `LEAST_ATTEMPTS_OF_RATE`; the note has their
+    count.
     """
     return share_of(Units.of(rows), [succeeded(row) for row in rows])
 
 
 def share_of(units: Units, succeeded: Sequence[bool], unit: str = "attempts") -> Number:
-    """Return the share of outcomes that are true, as `share`; `unit` names the outcomes in a note."""
+    """Return the share of true outcomes, computed as by `share`; `unit` names the outcomes in a note."""
     outcomes = [float(one) for one in succeeded]
     count, total = int(sum(outcomes)), len(outcomes)
     if not outcomes:

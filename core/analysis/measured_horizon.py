@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_expit, log_ndtr, logit, ndtri
 
-from gistpoint.core.analysis.contrast import Ratios
+from gistpoint.core.analysis.contrast import VarianceRatios
 from gistpoint.core.analysis.crossed_times import (
     CrossedFits,
     CrossedTimes,
@@ -33,13 +33,13 @@ from gistpoint.core.analysis.intervals import Floats, Integers, Kept, Spread, Un
 
 _NODES = 25
 _REACH = 4.5
-"""The number of standard deviations to which a posterior extends on each side."""
+"""The number of standard deviations that the grid of a posterior covers on each side."""
 _CHUNK = 32
 _ROUNDS = 100
 _HALVINGS = 25
 _TOLERANCE = 1e-12
 _STEEPEST = 50.0
-"""The slope per doubling from which minutes count as separating successes from failures."""
+"""The slope per doubling above which minutes count as separating successes from failures."""
 _HALF_LOG_2_PI = 0.9189385332046727
 
 
@@ -66,7 +66,7 @@ class HorizonLink(StrEnum):
 
 @dataclass(frozen=True)
 class HumanMinutes:
-    """The distributions of tasks' log2 minutes, by all attempts and with each person and task left out."""
+    """The distributions of tasks' log2 minutes, by all attempts and without each person and task."""
 
     units: Units
     """The persons and tasks of the attempts, numbered from 0 without gaps."""
@@ -77,11 +77,11 @@ class HumanMinutes:
     changes: Floats
     """The change of each task's log2 minutes without each attempt, as (attempts, tasks)."""
     longest: Floats
-    """The minutes that each task is known to last: its median, or its longest attempt if nobody solved it."""
+    """The known duration of each task: its median, or its longest attempt if nobody solved it."""
 
     @classmethod
     def of(cls, units: Units, log_minutes: Floats, solved: Kept) -> HumanMinutes | None:
-        """Return the distributions estimated from people's attempts; None if the model can't be fitted."""
+        """Return the distributions estimated from people's attempts; None if no model can be fitted."""
         times = CrossedTimes.of(units, np.ones((len(log_minutes), 1)), log_minutes, solved)
         found = times.likeliest()
         if found is None:
@@ -110,7 +110,7 @@ class HumanMinutes:
         return np.asarray(np.exp2((self.nodes[0] * self.weights[0]).sum(axis=1)), dtype=float)
 
 
-def _changes_of_tasks(times: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> Floats:
+def _changes_of_tasks(times: CrossedTimes, ratios: VarianceRatios, fit: CrossedFits) -> Floats:
     """Return the change of each task's log2 minutes without each attempt, for fixed sigma and persons.
 
     The constant moves all tasks, and an attempt moves its own task's effect.
@@ -121,12 +121,14 @@ def _changes_of_tasks(times: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> 
     return np.asarray(changes / np.log(2), dtype=float)
 
 
-def _posterior(times: CrossedTimes, ratios: Ratios, fits: CrossedFits, kept: Kept) -> tuple[Floats, Floats]:
+def _posterior(
+    times: CrossedTimes, ratios: VarianceRatios, fits: CrossedFits, kept: Kept
+) -> tuple[Floats, Floats]:
     """Return the values of log2 minutes and their probabilities, each as (fits, tasks, nodes)."""
     prior = (fits.sigma / ratios.task**0.5)[:, None]
     of_tasks = np.eye(times.task_count)[times.tasks]
     lost = (kept & times.solved) @ of_tasks == 0
-    # Where nobody solved a task, its distribution has a long tail, at most as wide as that of all tasks.
+    # If nobody solved a task, its distribution has a long tail, at most as wide as that of all tasks.
     width = np.where(lost, prior, np.minimum(fits.task_errors, prior))
     steps = np.linspace(-_REACH, _REACH, _NODES)
     effects = fits.tasks[:, :, None] + width[:, :, None] * steps
@@ -162,8 +164,8 @@ class Runs:
     ) -> tuple[Floats, Spread]:
         """Return the slope and the intercept, and the natural logarithm of the horizon at each chance.
 
-        Without `interval` nothing is refitted. Both are NaN if there is no single finite maximum; a horizon
-        is also NaN if success does not fall.
+        Without `interval`, no refits are made. All are NaN if there is no single finite maximum; a horizon is
+        also NaN if success does not fall with time.
         """
         people = minutes.units.person_count
         mine = 1 + people + self.tasks
@@ -183,7 +185,7 @@ class Runs:
             start = np.repeat(full, len(chosen) - 1, axis=0)
             fits = self._fit(nodes[chosen[1:]], weights[chosen[1:]], kept[1:], link, penalty, start)
             found = horizons_at(fits, chances, link)
-            # A person who attempted none of these tasks is in no unit.
+            # A person who attempted none of these tasks has no unit.
             return np.vstack([found[:people][units.person_numbers], found[people:]])
 
         by_rows = self._variance_of_rows(minutes, nodes, weights, full, chances, link, penalty)
@@ -225,11 +227,11 @@ class Runs:
         logs_of_nodes = np.log(np.maximum(weights, 1e-300))
         marginal = _Marginal(self, link, scale, ridge, share, nodes, logs_of_nodes)
         with np.errstate(all="ignore"):
-            return _climbed(marginal, start)
+            return _newton_maximum(marginal, start)
 
 
 class _Point(NamedTuple):
-    """A point of each fit, with its value and what the derivatives need at each node."""
+    """A point of each fit, with its value and the quantities for the derivatives at each node."""
 
     at: Floats
     value: Floats
@@ -278,7 +280,7 @@ class _Marginal:
         return _Point(at, value, parts / total, np.exp(density - one), np.exp(density - other))
 
     def derivatives(self, point: _Point) -> tuple[Floats, Floats]:
-        """Return the slope of the likelihood, as (fits, 2), and the information: minus its curvature."""
+        """Return the slope of the likelihood, as (fits, 2), and the information: its negative curvature."""
         solved, counts = self.runs.solved[:, None], self.runs.counts[:, None]
         pull = solved * point.to_solved - (counts - solved) * point.to_lost
         expected = counts * point.to_solved * point.to_lost
@@ -308,7 +310,7 @@ class _Marginal:
         return np.stack([np.stack([second, first], axis=1), np.stack([first, plain], axis=1)], axis=1)
 
 
-def _climbed(marginal: _Marginal, start: Floats) -> Floats:
+def _newton_maximum(marginal: _Marginal, start: Floats) -> Floats:
     """Return the slopes and intercepts that Newton's method reaches; NaN without a single finite maximum."""
     found = np.full_like(start, np.nan)
     point = marginal.point(start)
@@ -332,15 +334,15 @@ def _climbed(marginal: _Marginal, start: Floats) -> Floats:
         lost = ~np.isfinite(gain) | (np.abs(point.at[:, 0]) > _STEEPEST)
         done = ~lost & (gain < _TOLERANCE)
         found[going[done]] = point.at[done]
-        # Fits that are done, or impossible, take no part in further rounds.
+        # Finished and impossible fits are left out of further rounds.
         left = ~(lost | done)
         if not left.all():
             going, step, marginal, point = going[left], step[left], marginal.only(left), point.only(left)
-        point = _moved(marginal, point, step)
+        point = _points_after_step(marginal, point, step)
     return found
 
 
-def _moved(marginal: _Marginal, point: _Point, step: Floats) -> _Point:
+def _points_after_step(marginal: _Marginal, point: _Point, step: Floats) -> _Point:
     """Return the points after a step, halved until it does not lower the likelihood."""
     there = point
     for _ in range(_HALVINGS):

@@ -32,7 +32,7 @@ NOTE = "Based on solved attempts only, so it describes these; it does not estima
 
 models: Any = mixed_linear_model
 _METHODS = ("bfgs", "nm")
-"""The fast optimiser, then one without gradients for a variance near zero."""
+"""The optimisers in order: a fast one, then one without gradients for variances near zero."""
 
 
 @dataclass(frozen=True)

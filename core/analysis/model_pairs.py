@@ -24,7 +24,7 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
 LEAST_LIBRARIES = 5
-"""With fewer libraries, the interval is over tasks, because few clusters hide their spread (decision 162)."""
+"""The fewest libraries over which an interval is computed: few clusters hide their spread (decision 162)."""
 UNPAIRED = "unpaired"
 """The label of the interval that treats the two models' tasks as independent samples."""
 NOTE = (
@@ -77,7 +77,8 @@ class Paired:
         names = self.libraries if self.clustered else tuple(map(str, range(count)))
         units = Units.named([""] * count, names)
         spread = jackknife_of_mean(units, self.first - self.second)
-        # The effective degrees of freedom: a few unusual libraries say little about the spread of all.
+        # The degrees of freedom are effective ones, because a few unusual libraries say little about the
+        # spread of all.
         spread = replace(spread, by_model=np.zeros(1))
         middle = float(spread.estimate[0])
         half = Z_95 * float(np.sqrt((self.first.var(ddof=1) + self.second.var(ddof=1)) / count))

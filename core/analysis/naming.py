@@ -44,7 +44,7 @@ _ALONE: Mapping[str, str] = {
     "degree": "callers and callees",
     "pagerank": "PageRank",
 }
-"""Names that are also ordinary words, so they are replaced only where they are the whole label."""
+"""Names that are also ordinary words, so they are replaced only if they are the whole label."""
 _NAME = re.compile(rf"(?<![\w/.`-])({'|'.join(map(re.escape, _WORDS))})(?![\w/.`-])")
 
 

@@ -3,7 +3,7 @@
 The model is that of the ratio of times (`crossed_times`), with condition, mode and position as columns;
 without censoring and with 0 or 1 as the outcome, it is the linear mixed model of the share solved. A second
 fit has two more columns for each condition but the first: its product with the position, and whether the
-person's previous task was under it.
+person's previous task was under that condition.
 
 Source: Jones & Kenward, Design and Analysis of Cross-Over Trials, third edition, 2014.
 """
@@ -40,7 +40,7 @@ def effects_of_order(data: StudyData) -> Findings:
     found = FindingsBuilder()
     columns = ("effect", "ratio of times", "difference in the share solved")
     table = found.table("Position, learning and carry-over", columns, NOTE)
-    before = _before(data.rows)
+    before = _previous_conditions(data.rows)
     effects: dict[str, dict[str, Number]] = defaultdict(dict)
     for outcome, rows in (("times", people(data)), ("shares", tuple(people_of(data.rows)))):
         placed = [row for row in rows if row.position is not None]
@@ -54,7 +54,7 @@ def effects_of_order(data: StudyData) -> Findings:
     return found.findings()
 
 
-def _before(rows: Sequence[AttemptRow]) -> dict[str, str]:
+def _previous_conditions(rows: Sequence[AttemptRow]) -> dict[str, str]:
     """Return, by attempt, the condition of the person's previous task; attempts without one are left out."""
     orders: dict[str, list[tuple[int, AttemptRow]]] = defaultdict(list)
     for row in rows:
@@ -125,7 +125,7 @@ def _fitted(
 ) -> dict[str, Number]:
     """Return the requested effects, each a multiple of a column's effect; `RANGE` is a multiple of `PLACE`.
 
-    Empty if they can't be separated or fitted.
+    The result is empty if the effects can't be separated or fitted.
     """
     # A constant column, such as the position if all rows have the same, has no effect.
     known = {name: column for name, column in columns.items() if np.ptp(column) > 0}
@@ -141,7 +141,7 @@ def _fitted(
         if outcome == "times":
             fit = effects_on_times(Units.of(rows), x, log_minutes(rows), solved, sums)
         else:
-            # Without censoring, it is the linear mixed model of the share solved.
+            # Without censoring, this is the linear mixed model of the share solved.
             fit = effects_on_times(Units.of(rows), x, solved.astype(float), np.ones_like(solved), sums)
     if fit is None:
         found.estimated(Shortfall(what, "order in which the effects can be separated", 1, 0))

@@ -48,7 +48,7 @@ def countable(row: AttemptRow) -> bool:
     """Return whether an analysis uses a row.
 
     Such a row is a first exposure, was assigned, was made in the role of a participant, is not excluded, and
-    has an end that counts.
+    ended in a way that counts.
     """
     return row.counted and row.end not in WITHOUT_ROW
 
@@ -64,7 +64,7 @@ class PooledRows:
     mode: str
     people: bool
     label: str
-    """`who`, with as much of condition and key as distinguishes the group from the study's others."""
+    """`who`, with enough of the condition and key to distinguish the group from the study's other groups."""
     rows: tuple[AttemptRow, ...]
 
     @property
@@ -89,7 +89,7 @@ class PooledRows:
 
 
 def reported_mode(task: StudyTask, mode: str = "") -> str:
-    """Return the mode of a task as reports show it; `mode`, if given, replaces the task's own."""
+    """Return the mode of a task as shown in reports; `mode`, if given, replaces the task's own."""
     mode = mode or task.mode
     kind = kind_named(mode)
     return mode if kind is None else kind.reported_mode(mode, task.corruptions)
@@ -114,7 +114,7 @@ def _as_reported(data: StudyData, row: AttemptRow) -> AttemptRow:
 
 
 def groups(data: StudyData) -> tuple[PooledRows, ...]:
-    """Return a study's countable rows in groups, by the modes that reports show.
+    """Return a study's countable rows in groups, by reported mode.
 
     People come first, then models by name; within each, groups are in the order of mode, condition and key.
     """
@@ -185,7 +185,7 @@ def by_mode(found: Iterable[Rows]) -> Mapping[str, tuple[Rows, ...]]:
 
 
 def shared_tasks(found: Iterable[PooledRows]) -> frozenset[str]:
-    """Return the ids of tasks that every solver attempted under each of its conditions, in any settings."""
+    """Return the ids of tasks that every solver attempted under each of its conditions, with any settings."""
     sets: dict[tuple[str, str], frozenset[str]] = {}
     for group in found:
         sets[group.who, group.condition] = sets.get((group.who, group.condition), frozenset()) | group.tasks
@@ -222,12 +222,12 @@ def primary_minutes(row: AttemptRow) -> float:
 
 
 def persons_of(rows: Iterable[AttemptRow]) -> int:
-    """Return the number of persons who made the rows; models don't count."""
+    """Return the number of persons with rows; models don't count."""
     return len({row.participant for row in rows if not row.solver})
 
 
 def tasks_of(rows: Iterable[AttemptRow]) -> int:
-    """Return the number of tasks of the rows."""
+    """Return the number of tasks in the rows."""
     return len({row.task for row in rows})
 
 

@@ -43,7 +43,7 @@ LIMIT_IN_SDS = 0.8
 
 
 class PowerAssumptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The assumptions about the outcomes. Raises `StudyError` if one is out of range."""
+    """The assumptions about the outcomes. Raises `StudyError` if an assumption is out of range."""
 
     ability: float = 0.8
     """The standard deviation of the person effects, in logits."""
@@ -86,13 +86,13 @@ class PowerDesign(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def of_people(self) -> tuple[int, int]:
-        """The number of people whose attempts the estimate uses, and how many of these each of them makes."""
+        """The number of people whose attempts the estimate uses, and how many such attempts each makes."""
         if self.models:
             return 0, 0
         if self.between:
             return self.people * self.used // self.conditions, self.each
         each = self.each * self.used // self.conditions
-        # With fewer tasks than conditions, only some of the people have a task under one that is used.
+        # With fewer tasks than conditions, only some people have a task under a condition in use.
         return (self.people, each) if each else (self.people * self.each * self.used // self.conditions, 1)
 
     @property
@@ -144,14 +144,14 @@ class PowerFigure(msgspec.Struct, frozen=True, kw_only=True):
     estimated: float = 1.0
     """The share of draws that had an interval."""
     power: float | None = None
-    """The share of all draws whose interval excludes "no effect"; None without an effect or a contrast."""
+    """The share of all draws whose interval excludes "no effect"; None if no effect is assumed."""
 
 
 def design_of(study: Study, tasks: Sequence[StudyTask], people: int, repeats: int = 1) -> PowerDesign:
     """Return the declared design of a study for a number of people, and of runs of a model at each task.
 
-    Raises `StudyError` if the study has no tasks besides those for training, or if the report can't make the
-    primary estimate because it compares times with those of a model.
+    Raises `StudyError` if all of the study's tasks are for training, or if the report can't make the primary
+    estimate because it compares times with those of a model.
     """
     by_id = {task.id: task for task in tasks}
     counted = len(by_id.keys() - {*training_tasks(study, by_id)})
@@ -165,8 +165,8 @@ def design_of(study: Study, tasks: Sequence[StudyTask], people: int, repeats: in
     conditions = [condition.id for condition in study.conditions_of_people]
     has_ratio = outcome is PrimaryOutcome.TIME_RATIO and len(conditions) > 1
     compared = has_ratio or len(contrast) == 2
-    # Without a contrast, the estimate is that of the first condition; a ratio of times compares it with the
-    # second.
+    # Without a contrast, the estimate is for the first condition; a ratio of times compares the second with
+    # it.
     named = contrast or conditions[: 2 if has_ratio else 1]
     used = len(conditions) if PEOPLE_OF_ALL in named else sum(name in conditions for name in named)
     of_models = compared_models == 2
@@ -268,7 +268,8 @@ class _Drawing:
         low, high = (
             mean_log_odds_for(rate, spread) for rate in (assumed.rate, assumed.rate + (assumed.effect or 0.0))
         )
-        # Compared with a model, all people have the effect; between two conditions, only the second has it.
+        # In a comparison with a model, the effect applies to all people; between two conditions, only to the
+        # second.
         middle: float | Floats = low
         if design.with_model:
             middle = high
@@ -305,7 +306,8 @@ class _Drawing:
         limit = LIMIT_IN_SDS * assumed.sigma
         columns = [np.ones(len(logs))]
         if design.contrast:
-            # The report's covariate: the place of a task in the person's order, which has no effect here.
+            # This is the report's covariate, the position of a task in the person's order, which has no
+            # effect here.
             places = np.argsort(draw.random(design.of_people), axis=1).ravel()
             columns += [side.astype(float), places - places.mean()]
         sums = np.eye(len(columns))[len(columns) > 1 :][:1]

@@ -57,7 +57,7 @@ class JudgedRun:
 
 @dataclass(frozen=True, slots=True)
 class Prevalence:
-    """The share of runs with a label, with its 95% interval, or why the labels do not suffice for it."""
+    """The share of runs with a label and its 95% interval, or why the labels do not suffice for it."""
 
     runs: int
     tasks: int
@@ -74,7 +74,7 @@ class Prevalence:
     weight: float
     """The weight of the judge's labels, from 0 to 1."""
     squared_correlation: float | None
-    """The squared correlation of judge and person over the labelled runs; None if one of them is constant."""
+    """The squared correlation of judge and person over the labelled runs; None if either is constant."""
     too_few: str
     """The reason why no interval is given, in words; empty if one is given."""
     more_labels: int | None
@@ -184,7 +184,7 @@ def _pairs(total: Floats, added: float) -> Floats:
 
 
 def _independent_variance(total: Floats, weight: float) -> float:
-    """Return the variance of the estimate if runs were independent, with `ADDED` labels of each pair."""
+    """Return the variance of the estimate if runs were independent, with `ADDED` labels for each pair."""
     pairs = _pairs(total, ADDED)
     rectified = np.array([1 - weight, 1.0, -weight, 0.0])
     mean = (pairs * rectified).sum() / pairs.sum()
@@ -205,7 +205,7 @@ def _squared_correlation(total: Floats, added: float) -> float:
 
 
 def _too_few(counts: Floats, value: float, low: float) -> str:
-    """Return why the labels do not suffice for an interval, in words; empty if they do."""
+    """Return the reason why the labels do not suffice for an interval, in words; empty if they do."""
     labels = counts[:, LABELLED].sum()
     if not labels:
         return "no labels"
@@ -233,11 +233,11 @@ def _for_a_first_interval(value: float, labels: float, runs: float) -> int | Non
 
 
 def _for_half_the_interval(counts: Floats, value: float, variance: float, square: float) -> int | None:
-    """Return the number of further labels that halve the interval; None if no number within the runs does.
+    """Return the number of further labels that halve the interval; None if more than all runs are needed.
 
-    With s = q (1 - q) for the estimate q, n labels and N runs, the variance is s (1 - r²) / n + s r² / N and
-    what tasks add, and further labels reduce only the first part. What tasks add is taken from the judge's
-    labels, which are many, or from the estimate's own variance, whichever is smaller: both are noisy.
+    With s = q (1 - q) for the estimate q, n labels and N runs, the variance is s (1 - r²) / n + s r² / N plus
+    the contribution of tasks, and further labels reduce only the first term. The contribution of tasks is the
+    smaller of two noisy values, from the judge's many labels and from the estimate's own variance.
     """
     total, one = counts.sum(axis=0), value * (1 - value)
     labels, runs = float(total[LABELLED]), float(total[LABELLED] + total[ALONE])
@@ -249,7 +249,7 @@ def _for_half_the_interval(counts: Floats, value: float, variance: float, square
 
 
 def _between_tasks(counts: Floats) -> float:
-    """Return the variance that differences between tasks add to a share, as the judge's labels show it."""
+    """Return the variance that differences between tasks add to a share, by the judge's labels."""
     total = counts.sum(axis=0)
     runs, judged = total[LABELLED] + total[ALONE], total[JUDGED] + total[ALONE_JUDGED]
     share = judged / runs

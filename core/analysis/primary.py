@@ -57,8 +57,8 @@ class _Primary:
     def without_persons(self) -> dict[str, float]:
         """The estimate without each person, with the ratios of variances of all rows, by the person's code.
 
-        A person is left out of the result if the others might be too few, or if their rows differ in whether
-        they have a position, because the model without that person may then have other covariates.
+        A person is left out of the result if too few attempts might remain, or if only some rows have a
+        position, because the model without that person may then have different covariates.
         """
         if self.spread is None or self.spread.without_persons is None:
             return {}
@@ -90,7 +90,7 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
     A contrast of two conditions or solvers is "the first minus the second", from every attempt of both
     (`contrast_of`); a contrast of times is their ratio (`condition_ratio`). Without a contrast, the estimate
     is the people's solve rate, mean fidelity or median time in minutes under the first condition; for
-    `time_ratio` it is the ratio of the second condition to the first. Without `interval` nothing is refitted
+    `time_ratio` it is the ratio of the second condition to the first. Without `interval`, no refits are made
     and there is no interval.
     """
     return _primary(data, interval=interval).estimate
@@ -113,7 +113,7 @@ def _primary(data: StudyData, *, interval: bool = True) -> _Primary:
         of_gists = modes_measuring(FIDELITY)
         rows = [row for row in rows if row.mode in of_gists and not row.is_true("mocked")]
     if len(names) == 2:
-        first, second = (_side(rows, name) for name in names)
+        first, second = (_rows_of_side(rows, name) for name in names)
         what = f"{names[0]} minus {names[1]}"
         found = contrast_with_spread(what, first, second, measure, interval=interval)
         if isinstance(found, Shortfall):
@@ -124,7 +124,7 @@ def _primary(data: StudyData, *, interval: bool = True) -> _Primary:
 
 def _fidelity(row: AttemptRow) -> float:
     # An attempt that handed in no gist has failed: if it were left out, giving up would raise the mean
-    # (decision 203). A recorded run of another program has no measures, but a verdict.
+    # (decision 203). A recorded run of another program has a verdict but no measures.
     measured = row.number(FIDELITY)
     return float(row.solved) if measured is None else measured
 
@@ -145,8 +145,8 @@ def _first_condition(data: StudyData) -> list[AttemptRow]:
     return _in_first_condition(data, people(data))
 
 
-def _side(rows: Iterable[AttemptRow], name: str) -> list[AttemptRow]:
-    """Return the rows of a solver, of all people, or of people under a condition, whichever has the name."""
+def _rows_of_side(rows: Iterable[AttemptRow], name: str) -> list[AttemptRow]:
+    """Return the rows of the solver, of all people, or of people under the condition that has this name."""
     known = list(rows)
     of_solver = [row for row in known if row.solver == name]
     people = [row for row in known if not row.solver]
@@ -172,9 +172,9 @@ def _ratio(data: StudyData, *, interval: bool) -> _Primary:
 def _median_time(rows: Sequence[AttemptRow], *, interval: bool) -> _Primary:
     """Return the median time in minutes by a censored log-normal model with random tasks and persons.
 
-    Attempts that did not solve their task are censored. The estimate is a shortfall if fewer than ten are
-    solved, or if the model can't be fitted, as when all times are equal. Without `interval` nothing is
-    refitted and there is no interval.
+    Attempts that did not solve their task are censored. The estimate is a shortfall if fewer than ten
+    attempts are solved, or if the model can't be fitted, for example because all times are equal. Without
+    `interval`, no refits are made and there is no interval.
     """
     if short := too_few("The median time", ("solved attempts", LEAST_SOLVED_OF_TIMES, len(solved_of(rows)))):
         return _Primary(short)
@@ -207,7 +207,7 @@ def primary_findings(data: StudyData) -> Findings:
 
 
 def _by_tests(data: StudyData) -> Estimate | None:
-    """Return the primary estimate with passes as the tests decide them, before confirmations and reviews.
+    """Return the primary estimate with passes decided by the tests, before confirmations and reviews.
 
     None if the outcome is fidelity, which no test decides.
     """
@@ -230,14 +230,14 @@ def standings_note(rows: Iterable[AttemptRow]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """The study's data under another decision, with the decision's name."""
+    """The study's data under an alternative decision, with the decision's name."""
 
     name: str
     data: StudyData
 
 
 def sensitivity(data: StudyData) -> Findings:
-    """Return the primary estimate under other decisions and without each person (`sensitivity`)."""
+    """Return the primary estimate under alternative decisions and without each person (`sensitivity`)."""
     if not any(map(countable, data.rows)):
         return Findings()
     found = FindingsBuilder()
@@ -269,7 +269,7 @@ def variants(data: StudyData) -> tuple[Variant, ...]:
 
 
 def _without_rules(data: StudyData) -> Iterator[Variant]:
-    """Yield the study with excluded attempts restored: all, then those that a single rule excludes."""
+    """Yield the study with excluded attempts restored: all of them, then those excluded by a single rule."""
     reasons = {row.attempt: reasons_of(data, row) for row in data.rows}
     out = {attempt: found for attempt, found in reasons.items() if found}
     if out:
@@ -293,7 +293,7 @@ def _other_times(data: StudyData) -> Iterator[Variant]:
 
 
 def _without_silent(data: StudyData) -> Iterator[Variant]:
-    """Yield the study without the attempts in which a person had a chat and sent no message."""
+    """Yield the study without the attempts in which a person had a chat but sent no message."""
     declared = data.study.condition
     chats = [condition.id for condition in declared if condition.assistance is not Assistance.NONE]
     of_people = [row for row in data.rows if not row.solver]
@@ -309,7 +309,7 @@ _CLOCKS: Mapping[PrimaryTime, str] = {
 
 
 def reasons_of(data: StudyData, row: AttemptRow) -> frozenset[str]:
-    """Return the rules and the reviewers' reasons that exclude an attempt which the design would count.
+    """Return the rules and reviewers' reasons that exclude an attempt that the design would count.
 
     Empty if the attempt counts, or if the design itself leaves it out.
     """
@@ -401,7 +401,7 @@ class Extremes:
     """The number of persons without whom there is no estimate."""
 
     def found(self, persons: Iterable[str]) -> dict[str, float]:
-        """Return the exact estimates without the persons who may be extreme."""
+        """Return the exact estimates without each of the persons who may be extreme."""
         tried = {code: self.exact(code) for code in persons if code not in self.known}
         for sign in (1.0, -1.0):
             error, best = 0.0, np.inf
@@ -420,7 +420,7 @@ class Extremes:
 
 _LEAST_TRIED = 3
 _SAFETY = 3.0
-"""How much further than the largest error yet an estimate with fixed ratios must be from an extreme."""
+"""How many times the largest error so far an estimate must be from the extreme to end the search."""
 
 
 def _value(estimate: Estimate) -> float | None:

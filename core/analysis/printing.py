@@ -50,7 +50,7 @@ def value_words(value: Value) -> str:
 
 
 _DIGITS = ((100, 0), (10, 1), (1, 2), (0.001, 3), (0, 2))
-"""The number of decimals from each absolute value on; `value_words` states the rule."""
+"""The number of decimals by the absolute value from which it applies; `value_words` states the rule."""
 
 
 def interval_words(number: Number) -> str:
@@ -69,7 +69,7 @@ def iid_words(number: Number) -> str:
 
 
 def intervals_words(number: Number) -> list[str]:
-    """Return the intervals of a number that exist: that over persons and tasks, and the other one."""
+    """Return the existing intervals of a number: the one over persons and tasks, and `iid`."""
     return [words for words in (interval_words(number), iid_words(number)) if words]
 
 
@@ -86,7 +86,7 @@ def number_words(number: Number) -> str:
 
 
 def shortfall_words(found: Sequence[Shortfall]) -> list[str]:
-    """Return why numbers were not estimated: one sentence for all that share a reason."""
+    """Return sentences on why numbers were not estimated, one for all numbers that share a reason."""
     alike: dict[tuple[str, float, float], list[Shortfall]] = {}
     for one in found:
         alike.setdefault((one.short, one.needs, one.has), []).append(one)
@@ -116,7 +116,7 @@ class Extent:
 
     @property
     def words(self) -> str:
-        """The counts in words, as in `8 persons, 16 tasks, 64 attempts`; those of 0 are left out."""
+        """The counts in words, as in `8 persons, 16 tasks, 64 attempts`; counts of 0 are left out."""
         counts = ((self.persons, "person"), (self.tasks, "task"), (self.rows, "attempt"))
         words = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count)
         return f"a number rests on up to {words}" if words and self.at_most else words
@@ -130,7 +130,7 @@ class Extent:
 
 
 def extent_of_table(table: FindingsTable, findings: Findings, of_study: Extent) -> Extent:
-    """Return the extent of a table's numbers; if it has none, that of the analysis."""
+    """Return the extent of a table's numbers, or the extent of the analysis if the table has no numbers."""
     numbers = [cell for row in table.rows for cell in row if isinstance(cell, Number)]
     return Extent.of(numbers) if numbers else extent_of(findings, of_study)
 
@@ -165,6 +165,6 @@ def _labels(plot: Plot) -> Iterator[str]:
 
 
 def extent_of(findings: Findings, of_study: Extent) -> Extent:
-    """Return the extent of an analysis's numbers; that of the study if they involve no task."""
+    """Return the extent of an analysis's numbers, or the extent of the study if they involve no task."""
     found = Extent.of(findings.numbers.values())
     return found if found.tasks else of_study

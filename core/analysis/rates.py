@@ -71,7 +71,7 @@ def solve_rates(data: StudyData) -> Findings:
 
 
 def _part_of_shared(group: PooledRows, shared: int) -> str:
-    """Return a note if a solver's settings divide the shared tasks, so that rates are not on the same ones.
+    """Return a note if a solver's settings divide the shared tasks, so that rates cover different tasks.
 
     Empty otherwise, and if the group has none of the tasks.
     """
@@ -117,8 +117,8 @@ def add_share(
 def _by_exposure(data: StudyData, group: PooledRows) -> dict[str, list[AttemptRow]]:
     """Return a group's rows by the origin of the fault and by the release date.
 
-    A split is left out if one of its sides is empty; rows of tasks whose release is unknown are on neither
-    side of the second one.
+    A split is left out if either side is empty. Rows of tasks with an unknown release date are on neither
+    side of the second split.
     """
     cutoff = _cutoff_of(data.study, group.rows[0].solver)
     known = [(row, data.tasks[row.task]) for row in group.rows if row.task in data.tasks]
@@ -128,13 +128,13 @@ def _by_exposure(data: StudyData, group: PooledRows) -> dict[str, list[AttemptRo
 
 
 def _split(rows: Sequence[tuple[AttemptRow, bool]], true: str, false: str) -> dict[str, list[AttemptRow]]:
-    """Return the rows by the value paired with them, under these names; empty if either side is empty."""
+    """Return the rows grouped by the value paired with them; empty if either side is empty."""
     sides = {true: [row for row, value in rows if value], false: [row for row, value in rows if not value]}
     return sides if all(sides.values()) else {}
 
 
 def _cutoff_of(study: Study, solver: str) -> str:
-    """Return a model's training cutoff; for people, the earliest one of a model. Empty if none is known."""
+    """Return a model's training cutoff, or for people the earliest cutoff of any model; empty if unknown."""
     cutoffs = {model.name: model.cutoff for model in study.solver if model.cutoff}
     return cutoffs.get(solver, "") if solver else min(cutoffs.values(), default="")
 

@@ -66,7 +66,7 @@ class SuccessRegression:
 
     @property
     def note(self) -> str:
-        """The note that the data required Firth's penalty; empty otherwise."""
+        """A note if the data required Firth's penalty; empty otherwise."""
         return FIRTH_NOTE if self.fit.firth and not self.penalty_asked else ""
 
     @property
@@ -102,10 +102,10 @@ def regress(
 ) -> SuccessRegression | None:
     """Return the logistic regression of success on columns; None if their effects can't be separated.
 
-    They can't if columns are linearly dependent, or if there are no more rows than coefficients. `grid` has a
-    row for each point at which log odds are estimated: 1 for the constant, then a value for each column.
-    Without `firth` the fit is plain unless the data, or the data without one person or task, are separated:
-    then the fit and all refits have the penalty.
+    Effects can't be separated if columns are linearly dependent, or if there are no more rows than
+    coefficients. `grid` has a row for each point at which log odds are estimated: 1 for the constant, then a
+    value for each column. Without `firth`, the fit is plain unless the data, or the data without one person
+    or task, are separated; then the fit and all refits use the penalty.
     """
     y = np.array([float(row.solved) for row in rows])
     x = np.column_stack(
@@ -113,13 +113,13 @@ def regress(
     )
     points = np.zeros((0, x.shape[1])) if grid is None else grid
     units = Units.of(rows)
-    # The fit and all refits have the penalty, or none has: coefficients with and without it estimate
-    # different quantities, and their differences would count as variance.
+    # Either the fit and all refits have the penalty, or none has it: coefficients with and without it
+    # estimate different quantities, and their differences would count as variance.
     for penalty in (True,) if firth else (False, True):
         fit = fit_logit(x, y, firth=penalty)
         if fit is None:
             return None
-        # The data as a whole are separated: the next round fits with the penalty (decision 86).
+        # If the data as a whole are separated, the next round fits with the penalty (decision 86).
         if not (fit.converged or penalty):
             continue
         spread = _spread(units, x, y, points, fit)

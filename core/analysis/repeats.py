@@ -30,7 +30,7 @@ class RepeatedTask:
         return 1 - comb(self.runs - self.solved, k) / comb(self.runs, k)
 
     def all_of(self, k: int) -> float:
-        """Return the unbiased estimate of the probability that all k runs solve it: C(c, k) / C(n, k)."""
+        """Return the unbiased estimate of the probability that all k runs solve a task: C(c, k) / C(n, k)."""
         return comb(self.solved, k) / comb(self.runs, k)
 
 

@@ -23,7 +23,7 @@ NOTE = (
 def agreement_of_reviewers(data: StudyData) -> Findings:
     """Return Cohen's kappa of each pair of reviewers, who accept or exclude attempts (`agreement`).
 
-    Rejecting only the pass is a separate decision: the attempt counts, as not solved.
+    Rejecting only the pass is a separate decision: the attempt then counts as not solved.
     """
     by_reviewer: dict[str, dict[str, ReviewDecision]] = defaultdict(dict)
     for review in data.decisions:

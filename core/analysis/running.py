@@ -30,7 +30,7 @@ class RanAnalysis:
 
     @property
     def printed(self) -> bool:
-        """Whether a report prints this analysis: it failed, or its findings are not empty."""
+        """Whether a report prints this analysis, because it failed or its findings are not empty."""
         return bool(self.failed) or not self.findings.empty
 
 
@@ -39,7 +39,7 @@ PRIMARY = "primary"
 
 
 def chosen(names: Sequence[str], known: Sequence[Analysis] | None = None) -> tuple[Analysis, ...]:
-    """Return the analyses with these ids, in the catalogue's order; all of them if none is named.
+    """Return the analyses with these ids, in the catalogue's order, or all of them if no id is given.
 
     `known` replaces the catalogue. Raises `StudyError` for an id that is not in it.
     """

@@ -22,7 +22,7 @@ FOUND, FIDELITY = "found", "fidelity"
 
 
 def measuring(data: StudyData, measure: str) -> tuple[PooledRows, ...]:
-    """Return the groups of rows whose kind of task has a measure, ordered by the mode that reports show.
+    """Return the groups of rows whose kind of task has a measure, ordered by reported mode.
 
     The modes that have `FOUND` are removal, discovery, and discovery of several corruptions.
     """
@@ -52,7 +52,7 @@ class Pool:
         """For each row, the share of its solver's attempts in the pool that were solved."""
         outcomes: dict[str, list[float]] = defaultdict(list)
         # The mean is that of the solver's group, never of a person: with four to eight attempts, a person's
-        # own share contains the outcome that it would explain (decision 86).
+        # own share contains the outcome to be explained (decision 86).
         for row, solver in zip(self.rows, self.solver_of, strict=True):
             outcomes[solver].append(float(row.solved))
         means = {solver: fmean(values) for solver, values in outcomes.items()}

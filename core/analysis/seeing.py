@@ -1,4 +1,4 @@
-"""Sentences that say what a plot shows, for all readers, including those who can't see it."""
+"""Describes in sentences what a plot shows, for all readers, including those who can't see it."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ def _of_points(plot: Plot) -> str:
             )
     text = "; ".join(parts)
     axes = f"{plot.y_label} against {plot.x_label}" if plot.x_label else plot.y_label or "points"
-    return f"{_begun(axes)}: {text}{_more(len(found))}." if text else ""
+    return f"{_capitalised(axes)}: {text}{_more(len(found))}." if text else ""
 
 
-def _begun(words: str) -> str:
-    """Return words with their first letter capitalised."""
+def _capitalised(words: str) -> str:
+    """Return a string with its first letter capitalised."""
     shown = in_words(words)
     return f"{shown[:1].upper()}{shown[1:]}"
 
@@ -144,4 +144,4 @@ def _median(values: Iterable[float]) -> float:
 
 def _of_panel(panel: Plot) -> str:
     words = seen_in(panel)
-    return f"{_begun(panel.title)}: {words[0].lower()}{words[1:]}" if words else ""
+    return f"{_capitalised(panel.title)}: {words[0].lower()}{words[1:]}" if words else ""

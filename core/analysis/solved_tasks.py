@@ -125,7 +125,7 @@ def _compared(
         ):
             continue
         # The paper's test treats two overlapping sets of tasks as independent samples, so McNemar's test by
-        # task and the difference of slopes are shown with it (decision 86).
+        # task and the difference of slopes are shown next to it (decision 86).
         tested = rank_test(*values)
         more, less = discordant(one.rows, other.rows)
         slope = _difference_of_slopes(one, other, scores)
@@ -206,7 +206,7 @@ def _of_solved(data: StudyData, group: PooledRows, metric: str) -> list[float]:
 def _difference_of_slopes(one: PooledRows, other: PooledRows, scores: StandardScores) -> Number | None:
     """Return the first side's slope on the metric minus the other's, in log odds.
 
-    None if there are too few data, or if the columns depend on each other.
+    None if there are too few data, or if the columns are linearly dependent.
     """
     rows = [row for row in (*one.rows, *other.rows) if row.task in scores.scores]
     if too_few("", *regression_needs(rows)) is not None:

@@ -88,8 +88,8 @@ def steps(minutes: Floats, ends: Integers) -> tuple[Floats, Floats, Floats, Floa
     return times[has_solved], survival[has_solved], greenwood[has_solved], left[has_solved]
 
 
-def _at(times: Floats, values: Floats, when: ArrayLike, before: float = 1.0) -> Floats:
-    """Return a right-continuous step function at the times `when`; it is `before` until its first time."""
+def _step_function_at(times: Floats, values: Floats, when: ArrayLike, before: float = 1.0) -> Floats:
+    """Return a right-continuous step function at the times `when`; it is `before` until its first step."""
     return np.concatenate([[before], values])[
         np.searchsorted(times, np.asarray(when, dtype=float), side="right")
     ]
@@ -102,7 +102,7 @@ def not_yet_solved(minutes: Floats, ends: Integers, when: ArrayLike, *, competin
     event.
     """
     times, survival, _, incidence = steps(minutes, ends)
-    return _at(times, incidence if competing else survival, when)
+    return _step_function_at(times, incidence if competing else survival, when)
 
 
 def median_time(minutes: Floats, ends: Integers) -> float:
@@ -203,7 +203,10 @@ def greenwood_interval(times: Times, when: float) -> tuple[float, float] | None:
     The interval treats attempts as independent. None if the share is 0 or 1.
     """
     moments, survival, greenwood, _ = steps(times.minutes, times.ends)
-    left, variance = float(_at(moments, survival, when)), float(_at(moments, greenwood, when, 0.0))
+    left, variance = (
+        float(_step_function_at(moments, survival, when)),
+        float(_step_function_at(moments, greenwood, when, 0.0)),
+    )
     if not 0 < left < 1:
         return None
     half = Z_95 * np.sqrt(variance) / abs(np.log(left))
@@ -218,8 +221,8 @@ NONE_LASTED_LONGER = "no interval: no attempt lasted longer than the last solved
 def _solved_share(left: Number, value: float, iid: tuple[float, float] | None, *, everybody: bool) -> Number:
     """Return the share solved, with its interval, from the share not yet solved.
 
-    `everybody` says whether all attempts are solved: the curve also ends at 1 if those that are not solved
-    ended earlier than the last solved one.
+    `everybody` is true if all attempts are solved; it is needed because the curve also ends at 1 if all
+    unsolved attempts ended before the last solved one.
     """
     why = ALL_SOLVED if everybody else NONE_LASTED_LONGER
     note = left.note or ("" if left.low is not None else why)

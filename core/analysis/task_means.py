@@ -19,9 +19,9 @@ Measure = Callable[[AttemptRow], float | None]
 def mean_over_tasks(rows: Sequence[AttemptRow], measure: Measure) -> Number:
     """Return the mean over tasks of a percentage that is first averaged within each task.
 
-    Rows without a value are left out; if all are, the number has no value. The interval is the two-way
-    jackknife's; `iid` is the mean of the rows plus or minus 1.96 standard errors. Both are
-    clipped to 0 and 100.
+    Rows without a value are left out; if no row has one, neither has the number. The interval is the two-way
+    jackknife's; `iid` is the mean of the rows plus or minus 1.96 standard errors. Both are clipped to 0 and
+    100.
     """
     measured = [(row, value) for row in rows if (value := measure(row)) is not None]
     if not measured:
@@ -92,14 +92,14 @@ def solved(row: AttemptRow) -> float:
 def difference_within_tasks(
     rows: Sequence[AttemptRow], others: Sequence[AttemptRow], measure: Measure = solved
 ) -> Number:
-    """Return the mean over shared tasks of the first rows' mean minus the others'.
+    """Return the mean over shared tasks of the first rows' mean minus the other rows' mean.
 
     Rows without a value are left out. The result is a difference of shares for `solved`, and of percentages,
     in points, for any other measure. Below `LEAST_TASKS` shared tasks there is no value, and the note gives
     the reason.
     """
     sides = [{row.task for row in side if measure(row) is not None} for side in (rows, others)]
-    # Only shared tasks are compared: otherwise the side with the easier tasks would look better.
+    # Only shared tasks are compared, because otherwise the side with the easier tasks would look better.
     shared = sides[0] & sides[1]
     measured = [
         (row, value) for row in (*rows, *others) if row.task in shared and (value := measure(row)) is not None
@@ -121,7 +121,7 @@ def difference_within_tasks(
 
 
 def discordant(rows: Sequence[AttemptRow], others: Sequence[AttemptRow]) -> tuple[int, int]:
-    """Return for how many shared tasks the first rows' share solved is greater, and for how many less."""
+    """Return the number of shared tasks for which the first rows' share solved is greater, and less."""
     sides: list[dict[str, list[float]]] = [{}, {}]
     for side, members in zip(sides, (rows, others), strict=True):
         for row in members:

@@ -29,7 +29,7 @@ from gistpoint.core.study.rows import AttemptRow
 LEAST_REPEATS = 10
 """The minimum number of attempts at solved tasks, beyond one per task, for a common sigma."""
 TASK_NAME = 12
-"""The length of the part of a task's id that is shown, in characters."""
+"""The number of characters shown of a task's id."""
 
 
 class Minutes(StrEnum):
@@ -50,7 +50,7 @@ class TaskTime:
     attempts: int
     solved: int
     minutes: Mapping[Minutes, float]
-    """The estimates that could be made, in minutes."""
+    """The available estimates, in minutes."""
     longest: float
     """The longest time of an attempt, in minutes: a lower bound where nobody solved the task."""
     log_error: float | None = None
@@ -90,8 +90,8 @@ def task_times(rows: Sequence[AttemptRow]) -> tuple[TaskTime, ...]:
 def _log_normal(rows: Sequence[AttemptRow]) -> dict[str, tuple[float, float]]:
     """Return the log median and its standard error of each task that somebody solved, by task id.
 
-    They are estimated by a censored log-normal regression on tasks with one sigma. Empty if too few attempts
-    are solved or repeated, or if the regression can't be fitted.
+    They are estimated by a censored log-normal regression on tasks with one sigma. The result is empty if too
+    few attempts are solved or repeated, or if the regression can't be fitted.
     """
     # A task that nobody solved has no finite median; its longest attempt is reported as a bound.
     solved_tasks = {row.task for row in rows if row.solved}

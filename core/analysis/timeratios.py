@@ -2,7 +2,7 @@
 
 An attempt that did not solve its task is censored at its time; exp(b) is the ratio of times for one unit of
 x. Conditions and positions are assigned by chance: their model has random tasks and persons
-(`crossed_times`). What people say, such as a forecast, depends on the task: its model is ln t = task + b x +
+(`crossed_times`). People's answers, such as forecasts, depend on the task: their model is ln t = task + b x +
 sigma e, within tasks. In that model, tasks with a single attempt or without a solved one carry no information
 about b and are left out.
 """
@@ -51,7 +51,7 @@ OF_MODEL = "model"
 """The label of an interval with the standard error of the model itself."""
 FAMILIARITY, FORECAST = "knew_code", "forecast_minutes"
 POSITION = "position in the order"
-"""The regression's column for the place in a person's order; no condition can have this name."""
+"""The name of the regression's column for the position in a person's order; no condition can have it."""
 GIVING_UP = (
     "Giving up counts here like being stopped by a limit at that moment, as if these people would have"
     " continued as quickly as the others. They would have been slower; `time-km` shows how much that can"
@@ -112,7 +112,10 @@ def untimed(data: StudyData) -> tuple[str, ...]:
     missing = sum(primary_minutes(row) <= 0 for row in people_of(data.rows))
     if not missing:
         return ()
-    return (f"Without a time, and so in no number of times: {plural(missing, 'counted attempt')}.",)
+    return (
+        "Left out of the analyses of times, because their time is missing:"
+        f" {plural(missing, 'counted attempt')}.",
+    )
 
 
 def log_minutes(rows: Iterable[AttemptRow]) -> Floats:
@@ -131,13 +134,13 @@ def regress_times(
 ) -> TimeRegression | Shortfall:
     """Return the regression of ln t on columns by maximum likelihood.
 
-    It is within tasks; without `within_tasks`, it has a single constant. `contrasts` maps the name of each
-    further linear combination to the weights of the effects in it. The variances are the two-way jackknife's
-    (`intervals.jackknife`); the variance for single attempts is the likelihood's own, scaled by the degrees
-    of freedom that the tasks take.
+    The regression is within tasks; without `within_tasks`, it has a single constant. `contrasts` maps the
+    name of each further linear combination to the weights of the effects in it. The variances are the two-way
+    jackknife's (`intervals.jackknife`); the variance for single attempts is the likelihood's own, scaled by
+    the degrees of freedom used up by the tasks.
 
     Returns a shortfall if fewer than ten attempts are solved, or if the effects of the columns can't be
-    separated or fitted. Without `interval` nothing is refitted and there is no interval.
+    separated or fitted. Without `interval`, no refits are made and there is no interval.
     """
     y, solved = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
     x = np.column_stack([np.asarray(values, dtype=float) for values in columns.values()])
@@ -152,7 +155,7 @@ def regress_times(
     count = x.shape[1]
 
     def fitted(chosen: Kept, start: CensoredFit | None = None) -> CensoredFit | None:
-        # Without a person, a task may be left with a single attempt, or with no solved one.
+        # If a person is left out, a task may have only one attempt left, or no solved attempt.
         if within_tasks:
             chosen = chosen & _informative(units.tasks, solved, chosen)
         tasks = units.tasks[chosen] if within_tasks else np.zeros(int(chosen.sum()), dtype=np.int64)
@@ -165,7 +168,7 @@ def regress_times(
     free = 1 - len(full.coefficients) / int(kept.sum())
     covariance = sums @ full.covariance[:count, :count] @ sums.T / free
 
-    # Only the persons and tasks of the rows used are left out in turn: the others would count as units
+    # Only the persons and tasks of the rows used are left out in turn, because others would count as units
     # without influencing the estimate.
     used = tuple(row for row, keep in zip(rows, kept, strict=True) if keep)
     tasks = units.tasks[kept] if within_tasks else np.zeros(int(kept.sum()), dtype=np.int64)
@@ -250,7 +253,7 @@ def condition_ratio(
     The regression has random tasks and persons, and the position in the person's order as a covariate
     (`crossed_times`); an attempt counts even if its task was attempted under one condition only. Returns a
     shortfall if fewer than ten attempts are solved, or if the effect can't be separated or fitted. Without
-    `interval` nothing is refitted and there is no interval.
+    `interval`, no refits are made and there is no interval.
     """
     pair = under(rows, condition, reference)
     what = f"The ratio of times, {condition} to {reference},"
@@ -271,7 +274,7 @@ def regress_across(
     """Return the regression of ln t on columns that were assigned by chance, with random tasks and persons.
 
     `contrasts` is as for `regress_times`. Returns a shortfall if fewer than ten attempts are solved, or if
-    the effects can't be separated or fitted. Without `interval` nothing is refitted and there is no interval.
+    the effects can't be separated or fitted. Without `interval`, no refits are made and there is no interval.
     """
     y, solved = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
     if short := too_few(what, ("solved attempts", LEAST_SOLVED_OF_TIMES, int(solved.sum()))):
@@ -375,7 +378,8 @@ def indicators(rows: Sequence[AttemptRow], name: str) -> dict[str, ArrayLike]:
 
 
 def _of_metric(what: str, rows: Sequence[AttemptRow], scores: StandardScores) -> TimeRegression | Shortfall:
-    # The scale is that of the regressions of success: one standard deviation is the same in the whole report.
+    # The scale is that of the regressions of success, so that a standard deviation is the same throughout the
+    # report.
     rows = [row for row in rows if row.task in scores.scores]
     if not rows:
         return Shortfall(what, "different values of the metric", 2, 1)
@@ -450,7 +454,7 @@ def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number |
 
 
 def ratios_by_mode(data: StudyData) -> Findings:
-    """Return the ratio of times in each mode, and the ratio of these for each pair of modes (`time-mode`).
+    """Return the ratio of times in each mode, and the quotient of each pair of modes' ratios (`time-mode`).
 
     Empty with fewer than two modes.
     """
@@ -505,7 +509,8 @@ def _by_mode(
     columns: dict[str, ArrayLike] = {
         mode: [float(way == (condition, mode)) for way in ways] for mode in modes
     }
-    # Without the modes' own effects, a difference between modes would pass for one between conditions.
+    # Without effects of the modes, a difference between modes would appear as a difference between
+    # conditions.
     covariates = {**indicators(rows, "mode"), **position_column(rows)}
     return regress_across(what, rows, {**columns, **covariates}, contrasts=contrasts)
 

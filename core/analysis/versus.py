@@ -67,8 +67,8 @@ def difference_by_task(
 ) -> TaskDifference | Shortfall:
     """Return the mean difference of two sides over the tasks that both attempted, all weighted equally.
 
-    The interval is the two-way jackknife's; `iid` is Wald's. Without `interval` nothing is
-    refitted and there is no interval. Returns a shortfall if no task was attempted by both.
+    The interval is the two-way jackknife's; `iid` is Wald's. Without `interval`, no refits are made and there
+    is no interval. Returns a shortfall if no task was attempted by both.
     """
     shared = {row.task for row in first} & {row.task for row in second}
     if short := too_few(what, ("task attempted by both", 1, len(shared))):
@@ -78,7 +78,7 @@ def difference_by_task(
     kept = np.array([row.task in shared for row in (*first, *second)])
     side = side[kept]
     units, values = Units.of(rows), np.array([measure(row) for row in rows])
-    # Tasks are weighted equally: otherwise a task with many attempts would dominate.
+    # Tasks are weighted equally, because otherwise a task with many attempts would dominate.
     by_task = differences(units, values, side, np.ones(len(rows), dtype=bool))
 
     def estimate(chosen: Kept) -> float:
@@ -131,7 +131,8 @@ def sign_test(better: int, worse: int) -> float:
 def opponents(model: PooledRows, people: Sequence[PooledRows]) -> tuple[PooledRows, ...]:
     """Return the groups of people to compare a model with.
 
-    They are those under the same budgets; if there are none, those under the same condition; otherwise all.
+    These are the groups under the same budgets; if there are none, the groups under the same condition;
+    otherwise all.
     """
     # Equal budgets come first: under other budgets, the difference could also be due to the budgets.
     budgets = {row.budget_key for row in model.rows}
@@ -143,7 +144,7 @@ def opponents(model: PooledRows, people: Sequence[PooledRows]) -> tuple[PooledRo
 
 
 def people_and_models(data: StudyData) -> Findings:
-    """Return people's rates minus each model's on shared tasks, all and by thirds of a metric (`versus`)."""
+    """Return people's rates minus each model's on shared tasks, overall and by metric thirds (`versus`)."""
     found = FindingsBuilder()
     table = found.table("People minus model, on the tasks that both attempted", _COLUMNS, NOTE)
     parts = found.table(

@@ -1,8 +1,8 @@
 """The clocks of an attempt, derived from its events and never stored.
 
-Time between two events of one process counts as the activity that was running: that of the focused pane,
-waiting for a call, or a pause. Between two processes no clock runs. Sleep shows as the difference between the
-wall clock and the monotonic clock.
+Time between two events of one process counts as the running activity: the focused pane's, waiting for a call,
+or a pause. Between two processes, no clock runs. Sleep appears as the difference between the wall clock and
+the monotonic clock.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class IdleStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Time without input that counts as idle and can still be claimed as work, by activity."""
+    """Time without input, by activity, that counts as idle but that the solver can still claim as work."""
 
     spans: tuple[tuple[ClockActivity, int], ...] = ()
     """The milliseconds of ended spans, each with the activity that had the focus."""
@@ -46,11 +46,11 @@ class Doubt:
         return bool(self.spans) or self.grows is not None
 
     def total_ms(self, clock: Clock) -> int:
-        """Return the milliseconds in doubt at the current state of the clock."""
+        """Return the total time in doubt at the current state of the clock, in milliseconds."""
         return sum(ms for _, ms in self.stopped(clock, idle=self.idle).spans)
 
     def stopped(self, clock: Clock, *, idle: bool) -> Doubt:
-        """Return the doubt with its current span ended; `idle` says whether there is still no input."""
+        """Return the doubt with its current span ended; `idle` is true if there is still no input."""
         if self.grows is None:
             return replace(self, idle=idle)
         return Doubt((*self.spans, (self.grows, clock.idle - self.idle_before_ms)), idle)
@@ -68,23 +68,23 @@ def asked(
     """
     span = min(max(0, mono_ms - since_mono_ms), clock.of(activity))
     before = doubt.stopped(clock, idle=True)
-    return replace(before, grows=activity, idle_before_ms=clock.idle), _moved(clock, activity, -span)
+    return replace(before, grows=activity, idle_before_ms=clock.idle), _reassigned(clock, activity, -span)
 
 
 def answered(doubt: Doubt, clock: Clock, answer: str, idle_ms: int, activity: ClockActivity) -> Clock:
     """Return the clock after an answer, which applies to all of the time in doubt.
 
-    Journals of earlier versions hold only the answer: there, time becomes idle only if the solver says so.
+    Journals of earlier versions contain only the answer; there, time becomes idle only if the solver says so.
     """
     if doubt:
         for claimed, ms in doubt.stopped(clock, idle=False).spans if answer == "worked" else ():
-            clock = _moved(clock, claimed, ms)
+            clock = _reassigned(clock, claimed, ms)
         return clock
     span = max(0, idle_ms) if answer == "away" else 0
-    return _moved(clock, activity, -min(span, clock.of(activity)))
+    return _reassigned(clock, activity, -min(span, clock.of(activity)))
 
 
-def _moved(clock: Clock, activity: ClockActivity, ms: int) -> Clock:
+def _reassigned(clock: Clock, activity: ClockActivity, ms: int) -> Clock:
     """Return the clock with `ms` milliseconds moved from idle to an activity, or back if `ms` is negative."""
     return clock.add(activity, ms).add(ClockActivity.IDLE, -ms)
 
@@ -139,7 +139,7 @@ class Clock(Struct, frozen=True):
     thinking: int = 0
     asleep: int = 0
     away: int = 0
-    """The time between processes by the wall clock: the program was closed or had died."""
+    """The wall-clock time between processes, when the program was closed or had died."""
     running: ClockActivity = ClockActivity.READING
     mono_ms: int | None = None
     """The monotonic time of this process's last event; None before the first."""
@@ -147,7 +147,7 @@ class Clock(Struct, frozen=True):
 
     def of(self, activity: ClockActivity) -> int:
         """Return the milliseconds counted as `activity`."""
-        value: int = getattr(self, activity)  # the member is its value, which is slow to look up
+        value: int = getattr(self, activity)  # a member equals its value, and `.value` is slow
         return value
 
     @property
@@ -161,7 +161,7 @@ class Clock(Struct, frozen=True):
         return self.reading + self.exploring + self.editing + self.thinking
 
     def at(self, mono_ms: int, utc_ms: int) -> Clock:
-        """Return the clock at a later moment of the same process."""
+        """Return the clock at a later time in the same process."""
         if self.mono_ms is None:
             return structs.replace(self, mono_ms=mono_ms, utc_ms=utc_ms)
         span = max(0, mono_ms - self.mono_ms)
@@ -171,7 +171,7 @@ class Clock(Struct, frozen=True):
         return moved.add(self.running, span)
 
     def add(self, activity: ClockActivity, ms: int) -> Clock:
-        """Return the clock with `ms` more (or fewer) of `activity`, at least 0."""
+        """Return the clock with `ms` milliseconds added to an activity; the result is at least 0."""
         changed: dict[str, Any] = {activity: max(0, self.of(activity) + ms)}
         return structs.replace(self, **changed)
 

@@ -66,7 +66,7 @@ from gistpoint.core.tools.declaration import (
 from gistpoint.core.trees import SourceTree
 
 TOOL_SEMANTICS = 2
-"""The tool semantics of new attempts: calls that can't be carried out cost a use; under 1 they were free."""
+"""The tool semantics of new attempts: a call that can't be carried out costs a use (free under 1)."""
 Listener = Callable[[JournalEvent, AttemptState], None]
 
 
@@ -78,7 +78,7 @@ class ToolResult:
     text: str
     refused: bool = False
     found: Judged | None = None
-    """The judgement behind the answer, for screens that may show more of it; None if nothing was judged."""
+    """The judgement behind the answer, for screens that may show details; None if nothing was judged."""
 
 
 class Attempt:
@@ -192,7 +192,7 @@ class Attempt:
         return self._harness.tree
 
     def files(self) -> Mapping[str, bytes | None]:
-        """Return the files changed so far by path, including the last submission's; None for removed ones."""
+        """Return the files changed so far by path, including the last submission's; None if removed."""
         return self._harness.files(self.state)
 
     @property
@@ -225,7 +225,7 @@ class Attempt:
         return tuple(tool for tool in self._harness.offered(self.state) if tool in began_with)
 
     def callable_tool(self, name: str) -> Tool:
-        """Return the tool with a name. Raises `RefusalError` with the reason if it can't be called now."""
+        """Return the tool with this name. Raises `RefusalError` with the reason if it can't be called now."""
         return self._offered(named(self.tools, name))
 
     def _offered(self, tool: Tool) -> Tool:
@@ -268,7 +268,7 @@ class Attempt:
             if self._calling or self.state.pending is not None:
                 raise AttemptError("A tool call is running.", hint="Wait for it, or cancel it.")
             tool = find_tool(self.tools, name)
-            made, bound = _requested(name, tool, arguments_in(raw) if arguments is None else arguments, raw)
+            made, bound = _call_event(name, tool, arguments_in(raw) if arguments is None else arguments, raw)
             self._save_typed(tool, made.arguments or {})
             made = structs.replace(made, thought=thought or UNSET, automatic=automatic or UNSET)
             call = self._begin(structs.replace(made, extra=dict(extra or {})), turn)
@@ -363,7 +363,7 @@ class Attempt:
     def ask_idle(self, since_mono_ms: int) -> None:
         """Record a question about the time since the last input, which counts as idle from now on.
 
-        Ignored after the end, and while such a question is open.
+        Ignored after the end, and while another question is open.
         """
         with self._lock:
             if not self.state.ended and not self.state.doubt.idle:
@@ -374,11 +374,11 @@ class Attempt:
         self._idle_stage(IdleStage.COVERED)
 
     def input_again(self) -> None:
-        """Record renewed input after a question; the earlier time stays idle until the solver answers it."""
+        """Record renewed input after a question; earlier time stays idle until the solver answers."""
         self._idle_stage(IdleStage.INPUT)
 
     def answer_idle(self, *, away: bool) -> None:
-        """Record the solver's answer for all unanswered time without input: `away`, or at work."""
+        """Record the solver's answer for all unanswered time without input: either `away` or at work."""
         with self._lock:
             if self.state.doubt:
                 idle_ms = self.state.doubt.total_ms(self.clock())
@@ -396,7 +396,7 @@ class Attempt:
                 self.append(NotesWritten(text))
 
     def edit(self, buffer: str, text: str) -> None:
-        """Save unsubmitted code under the name of the function or file that it replaces.
+        """Save unsubmitted code under the name of the function or file that the code replaces.
 
         It is not synced to disk at once.
         """
@@ -414,7 +414,7 @@ class Attempt:
     def pasted(self, text: str, *, outside: bool) -> None:
         """Record a paste, and whether the brief or a result had shown the text; ignored after the end.
 
-        `outside` says whether it came through the terminal rather than from the program's own clipboard.
+        `outside` is true if the text came through the terminal rather than from the program's own clipboard.
         """
         if not self.state.ended:
             answers = (call.text for call in self.state.calls if call.text)
@@ -590,7 +590,7 @@ def _enrolled(enrolment: Enrolment) -> dict[str, Any]:
     return {**data, "model": str(solver["model"])} if "model" in solver else data
 
 
-def _requested(
+def _call_event(
     name: str, tool: Tool | None, given: Mapping[str, Any] | Malformed, raw: str
 ) -> tuple[CallMade, BoundCall | None]:
     """Return the event of a call, and the bound call; None if it can't be carried out."""

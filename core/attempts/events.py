@@ -1,4 +1,4 @@
-"""The events of an attempt. An attempt is the list of its events; no part of it is stored elsewhere.
+"""The events of an attempt. An attempt is a list of events; nothing about it is stored elsewhere.
 
 Every event has its number, two clocks, the hash of the line before it, and data: one record per type, whose
 fields are written in the order of their declaration. A default is the meaning of a member that an earlier
@@ -43,7 +43,7 @@ class Pane(StrEnum):
     EDITOR = "editor"
     NOTES = "notes"
     ASSIST = "assist"
-    """The chat with the assistant of a study's condition."""
+    """The chat with the assistant that a study's condition offers."""
     GIST_HELP = "gist_help"
     """The gist that a study's condition shows with a repair."""
     MODEL = "model"
@@ -58,7 +58,7 @@ class EventData(msgspec.Struct, frozen=True):
     durable: ClassVar[bool] = True
     """Whether the event is synced to disk before the program continues; others are synced in groups.
 
-    The event declares it; callers have no choice (decision 71).
+    The event type declares this, so callers have no choice (decision 71).
     """
     spreads: ClassVar[bool] = True
     """Whether `extra` holds the members that the type does not declare, and is stored in their place."""
@@ -97,7 +97,7 @@ class AttemptStarted(EventData, frozen=True):
     budgets: Budgets = Budgets()
     backend: BackendRecord = BackendRecord("")
     tool_semantics: int = 1
-    """The rule for calls that can't be carried out: free under 1; under 2, see `TaskHarness.refuse`."""
+    """The rule for calls that can't be carried out: free under 1; for 2, see `TaskHarness.refuse`."""
     tool_names: tuple[str, ...] | UnsetType = UNSET
     """The names of the attempt's tools, whatever later versions offer; unset in earlier journals."""
     model: str | UnsetType = UNSET
@@ -123,7 +123,7 @@ class ProcessStarted(EventData, frozen=True):
 
 
 class FocusMoved(EventData, frozen=True):
-    """Records that a pane of `Pane` got the focus; a pane of another version changes nothing."""
+    """Records that a pane of `Pane` got the focus; a pane that this version does not know changes nothing."""
 
     type: ClassVar[str] = "view"
     durable: ClassVar[bool] = False
@@ -145,7 +145,7 @@ class CallMade(EventData, frozen=True, kw_only=True):
     typed: bool | UnsetType = UNSET
     """Set for a step added by the program to save typing."""
     automatic: str | UnsetType = UNSET
-    """The limit, or the `EndReason`, because of which the program made the call."""
+    """The limit or `EndReason` that made the program call the tool."""
     code: str | UnsetType = UNSET
     """The `GiveUpCode` of a hand-in by which a solver gives up."""
     call_id: str
@@ -219,7 +219,7 @@ class SubmissionScored(EventData, frozen=True):
 class PassConfirmed(EventData, frozen=True):
     """The confirmation of a submission that passed; it follows the end of the attempt.
 
-    The fields are those of `Confirmation`. If a submission has several, the last one counts.
+    The fields are those of `Confirmation`. If a submission has several confirmations, the last one counts.
     """
 
     type: ClassVar[str] = "confirmation"
@@ -269,7 +269,7 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     """Records a model's reply. Its calls follow as separate events, with the same `turn`."""
 
     type: ClassVar[str] = "model_turn"
-    # A host chooses the names of these members, which must not be taken for those of the event.
+    # A host chooses the names of these members, which must not be confused with the event's own members.
     spreads: ClassVar[bool] = False
     turn: int
     """The number of the turn in the attempt, counted from 1."""
@@ -298,7 +298,7 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     extra: dict[str, Any] | UnsetType = UNSET
     """The message's other members, such as signed reasoning, as received."""
     host: str | UnsetType = UNSET
-    """The host, with its port, that sent `extra` and the calls' `extra`; no other gets them back."""
+    """The host and port that sent `extra` and the calls' `extra`, which are sent back to no other host."""
     left_out: tuple[str, ...] | UnsetType = UNSET
     """The names of other members that were too large to be kept."""
     echoed: bool | UnsetType = UNSET
@@ -310,7 +310,7 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
 class HandedOver(EventData, frozen=True, kw_only=True):
     """Records a change of driver; `to` is `model` or `person`.
 
-    An attempt that both have driven is a measurement of neither (decision 79).
+    An attempt that both have driven measures neither (decision 79).
     """
 
     type: ClassVar[str] = "handover"
@@ -391,7 +391,7 @@ class BufferEdited(EventData, frozen=True, kw_only=True):
 
 
 def _common(one: str, other: str) -> int:
-    """Return the length of the common prefix of two strings, by bisection."""
+    """Return the length of the common prefix of two strings, found by bisection."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -415,13 +415,13 @@ class AffordanceUsed(EventData, frozen=True):
     shown: bool | UnsetType = UNSET
     """Whether the solver had been shown the text, ignoring indentation and empty lines."""
     outside: bool | UnsetType = UNSET
-    """Whether it came through the terminal rather than from the program's own clipboard."""
+    """Whether the text came through the terminal rather than from the program's own clipboard."""
 
     @classmethod
     def paste(cls, text: str, shown_texts: Iterable[str], *, outside: bool) -> AffordanceUsed:
         """Return the event of a paste; `shown_texts` are all texts shown to the solver.
 
-        `outside` says whether it came through the terminal rather than from the program's own clipboard.
+        `outside` is true if the text came through the terminal rather than from the program's own clipboard.
         """
         wanted = _without_layout(text)
         shown = any(wanted in _without_layout(known) for known in shown_texts)
@@ -527,7 +527,7 @@ class AttemptEnded(EventData, frozen=True):
     code: str | UnsetType = UNSET
     text: str | UnsetType = UNSET
     settled_by: str | UnsetType = UNSET
-    """The person who settled the halted attempt, perhaps empty; unset for every other end (decision 150)."""
+    """The person who settled the halted attempt, possibly empty; unset for any other end (decision 150)."""
 
 
 class EndWithdrawn(EventData, frozen=True):

@@ -1,4 +1,4 @@
-"""The interface between the engine and a kind of task: the judge, and the harness that it makes."""
+"""The interface between the engine and a kind of task: the judge, and the harness that the judge makes."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Price:
 
 
 class Judged(Protocol):
-    """A judgement of a submission, as the engine and a replay see it."""
+    """A judgement of a submission, as used by the engine and by replays."""
 
     @property
     def counts(self) -> bool:
-        """Whether it costs a submission; false if the harness failed."""
+        """Whether the judgement costs a submission; false if the harness failed."""
         ...
 
     @property
@@ -100,7 +100,7 @@ class TaskHarness(ABC):
 
     @abstractmethod
     def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
-        """Return the files changed so far by path, including the last submission's; None for removed ones."""
+        """Return the files changed so far by path, including the last submission's; None if removed."""
 
     def budgets(self, role: Role) -> Budgets:
         """Return the budgets of a new attempt; by default, the task's."""
@@ -116,11 +116,11 @@ class TaskHarness(ABC):
 
     @abstractmethod
     def start_data(self, budgets: Budgets) -> Mapping[str, Any]:
-        """Return the kind's data for `attempt_started`: its tools' hash, and what the solver begins with."""
+        """Return the kind's data for `attempt_started`: its tools' hash, and the solver's initial state."""
 
     @abstractmethod
     def tools(self, state: AttemptState) -> tuple[Tool, ...]:
-        """Return the tools of an attempt; the engine drops those that it did not begin with."""
+        """Return the tools of an attempt; the engine drops tools with which the attempt did not begin."""
 
     def offered(self, state: AttemptState) -> tuple[Tool, ...]:
         """Return the tools that can be called now; by default, all of them."""
@@ -169,7 +169,7 @@ class TaskHarness(ABC):
         return EndReason.CALLS_EXHAUSTED if state.remaining.tool_uses == 0 else None
 
     def last_call(self, state: AttemptState) -> Tool | None:
-        """Return the tool to call automatically at a limit; None if the attempt just ends."""
+        """Return the tool to call automatically at a limit; None if the attempt ends without a call."""
         return None
 
 

@@ -45,7 +45,7 @@ def malformed_call(name: str, tool: Tool | None, given: Mapping[str, Any] | Malf
         call_id="",
         tool=name[:_NAME_CHARACTERS],
         malformed=(fault if tool else Malformed.UNKNOWN_TOOL).value,
-        arguments=UNSET if isinstance(given, Malformed) else _kept(given),
+        arguments=UNSET if isinstance(given, Malformed) else _recorded_arguments(given),
         raw=_cut(raw) if raw else UNSET,
     )
 
@@ -53,7 +53,7 @@ def malformed_call(name: str, tool: Tool | None, given: Mapping[str, Any] | Malf
 def bound_again(call: AttemptCall, tool: Tool) -> BoundCall:
     """Return a recorded call bound to its tool.
 
-    Raises `RefusalError` if its arguments were malformed or do not fit the tool.
+    Raises `RefusalError` if the arguments were malformed or do not fit the tool.
     """
     if call.malformed == Malformed.NOT_JSON:
         raise RefusalError(f"The arguments of {tool.name} are not JSON; it takes {tool.usage()}.")
@@ -95,12 +95,15 @@ def arguments_in(raw: str) -> Mapping[str, Any] | Malformed:
 
 
 def _cut(raw: str) -> str:
-    """Return the text, bounded; a cut text is never JSON, so a replay won't take it for a valid call."""
+    """Return the bounded text.
+
+    Shortened text is never valid JSON, so a replay won't mistake it for a valid call.
+    """
     return raw if len(raw) <= RAW_CHARACTERS else f"{raw[: RAW_CHARACTERS - 1]}…"
 
 
-def _kept(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments, replaced by flat, bounded ones if too large or too deep for a journal."""
+def _recorded_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments, or flat and bounded ones if they are too large or too deep for a journal."""
     try:
         small = len(json.dumps(arguments, allow_nan=False)) <= RAW_CHARACTERS
     except (RecursionError, TypeError, ValueError):

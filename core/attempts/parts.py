@@ -1,4 +1,4 @@
-"""The records that an attempt's state is made of: calls, submissions, handovers, pauses, marks and costs."""
+"""The records in an attempt's state: calls, submissions, handovers, pauses, marks and costs."""
 
 from __future__ import annotations
 
@@ -64,17 +64,17 @@ class AttemptCall:
     """The active time of the call, in milliseconds."""
     duration_ms: int = 0
     remaining: Remaining = NOTHING_LEFT
-    """The budgets left after the call."""
+    """The budgets that remain after the call."""
     revealed: Revealed = NOTHING_REVEALED
     thought: str = ""
     automatic: str = ""
     """The limit that made the program call; empty for a call by the solver."""
     number: int = 0
-    """The number among the attempt's calls, counted from 1; calls of one reply share their turn."""
+    """The number of the call in the attempt, counted from 1; calls of one reply share only their turn."""
     malformed: str = ""
     """The reason why the call can't be carried out (`malformed.Malformed`); empty if it can."""
     raw: str = ""
-    """The text of a malformed call's arguments as received; empty if there was none."""
+    """The text of a malformed call's arguments as received; empty if there was no such text."""
     code: str = ""
     """The `GiveUpCode` of a hand-in by which a solver gives up."""
     requested: bool = False
@@ -168,4 +168,4 @@ class Ending:
     code: str = ""
     text: str = ""
     settled_by: str | None = None
-    """The person who settled a model's halted attempt, perhaps empty; None for every other end."""
+    """The person who settled a model's halted attempt, possibly empty; None for any other end."""

@@ -14,7 +14,7 @@ class AttemptResult(StrEnum):
 
     SOLVED = "solved"
     TO_BE_READ = "solved, to be read"
-    """The tests pass, but reviewers have not decided on the suspicious pass: it does not count as solved."""
+    """The tests pass, but the pass is suspicious and not yet reviewed, so it does not count as solved."""
     NOT_SOLVED = "not solved"
 
     @property
@@ -35,7 +35,7 @@ def result_of(solved: bool, suspicious: Collection[str], accepted: bool | None =
 
 
 class Standing(StrEnum):
-    """The state of a pass with regard to its confirmation, which may not have been requested."""
+    """The confirmation status of a pass, whose confirmation may not have been requested."""
 
     CONFIRMED = Confirmed.CONFIRMED.value
     CONTRADICTED = Confirmed.CONTRADICTED.value
@@ -50,9 +50,10 @@ def standing_of(confirmation: Confirmation | None) -> Standing:
 
 
 def standing_in(words: str, *, passes: bool) -> Standing | None:
-    """Return the standing that is given in a run's words on its confirmation, as in `unconfirmed (too_slow)`.
+    """Return the standing in a run's words on its confirmation, such as `unconfirmed (too_slow)`.
 
-    Without words, a run that `passes` is of a kind that is not confirmed. None if there is no pass.
+    Without words, a run that `passes` belongs to a kind without confirmations. The result is None without a
+    pass.
     """
     name = words.partition(" (")[0]
     if name in frozenset(Standing):
@@ -63,9 +64,9 @@ def standing_in(words: str, *, passes: bool) -> Standing | None:
 def doubts(marks: Collection[str], confirmation: Confirmation | None) -> tuple[str, ...]:
     """Return the reasons why a pass needs review before it counts (`formats.md`, confirmation).
 
-    Empty if there are none. `marks` are those of its text. A confirmed pass counts whatever its marks if all
-    tests that enter the changed functions confirm it: a submission that is right in some of them may have
-    patched the judge of the others. A contradicted pass needs a reviewer.
+    The result is empty if there are none. `marks` are the marks in its text. A confirmed pass counts despite
+    any marks if all tests that enter the changed functions confirm it: a submission that is correct in only
+    some of them may have patched the judge of the others. A contradicted pass needs a reviewer.
     """
     if confirmation is None:
         return tuple(marks)
@@ -82,7 +83,7 @@ CONTRADICTED = "contradicted where the submission can't see the tests"
 
 
 def suspicions(passes: Sequence[Collection[str]]) -> tuple[str, ...]:
-    """Return the reasons why an attempt's pass needs review; empty if one of the passes has none."""
+    """Return the reasons why an attempt's pass needs review; empty if a pass has no such reason."""
     return tuple(sorted({reason for reasons in passes for reason in reasons})) if all(passes) else ()
 
 
@@ -99,8 +100,8 @@ def solved_words(results: Iterable[AttemptResult]) -> str:
 def by_tests_words(standings: Iterable[Standing | None]) -> str:
     """Return a summary of how many runs pass the tests, by standing.
 
-    The standing of a run that did not pass is None. Empty if no run passed, or only runs of a kind that is
-    not confirmed.
+    The standing of a run that did not pass is None. The summary is empty if no run passed, or if only runs of
+    kinds without confirmations did.
     """
     found = list(standings)
     counts = Counter(standing for standing in found if standing is not None)
@@ -113,7 +114,7 @@ def by_tests_words(standings: Iterable[Standing | None]) -> str:
 def solved_and_by_tests(results: Sequence[AttemptResult], confirmations: Sequence[str]) -> str:
     """Return a summary of how many runs are solved, and how many pass the tests; empty without runs.
 
-    `confirmations` are the words of each run on its confirmation, which `standing_in` parses.
+    `confirmations` are the runs' words on their confirmations, which `standing_in` parses.
     """
     if not results:
         return ""

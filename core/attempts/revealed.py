@@ -1,4 +1,4 @@
-"""The parts of the repository that tool results reveal; the tree, completion and search may use no others.
+"""The parts of the repository that tool results reveal, to which the tree, completion and search are limited.
 
 The module also extracts sources and traced functions from an answer: from its event, or from its wording in
 versions that recorded only text. No other module parses the wording of an answer (decision 64).
@@ -87,7 +87,7 @@ _FUNCTION = re.compile(r"  (.+?):(\d{1,9})  (\S.*)")
 
 
 def source_text(text: str, revealed: Revealed) -> str:
-    """Return the source in an answer that shows a file or definition; `revealed` is from its event."""
+    """Return the source in an answer that shows a file or definition; `revealed` is from the event."""
     if revealed.span:
         start, length = revealed.span
         return text[start : start + length]

@@ -115,7 +115,7 @@ class NoKindState:
 
     @property
     def scores_made(self) -> int:
-        """Zero: there are no scores."""
+        """Always 0, because there are no scores."""
         return 0
 
     def score_words(self, score: float) -> str:
@@ -160,7 +160,7 @@ class AttemptState(Struct, frozen=True):
     pause: Pause | None = None
     ending: Ending | None = None
     doubt: Doubt = NO_DOUBT
-    """Time without input about which the solver was asked and has not answered."""
+    """Time without input about which the solver has been asked and has not answered."""
     clock: Clock = struct_field(default_factory=Clock)
     affordances: Mapping[str, int] = struct_field(default_factory=dict)
     """The number of uses of each affordance."""
@@ -271,7 +271,7 @@ class AttemptState(Struct, frozen=True):
 
     @property
     def passing(self) -> Submission | None:
-        """The pass that counts: the first without doubts, or the first of all; None without a pass."""
+        """The pass that counts: the first one without doubts, or else the first; None without a pass."""
         passes = [s for s in self.submissions if s.solved]
         return next((s for s in passes if not s.doubts), passes[0] if passes else None)
 
@@ -309,7 +309,7 @@ def advance(state: AttemptState, event: JournalEvent) -> AttemptState:
     clock = (state.clock.restarted if restarted else state.clock.at)(event.mono_ms, event.utc_ms)
     state = structs.replace(state, clock=clock, processes=state.processes + restarted)
     of_kind = state.of_kind.advance(state, event)
-    state = _after(state, event)
+    state = _state_after(state, event)
     running = _running(state)
     clock = state.clock if state.clock.running is running else structs.replace(state.clock, running=running)
     unknown = state.unknown + isinstance(event.data, OtherEvent)
@@ -326,13 +326,13 @@ def _running(state: AttemptState) -> ClockActivity:
     return ACTIVITY_OF_PANE[state.pane]
 
 
-def _after(state: AttemptState, event: JournalEvent) -> AttemptState:
+def _state_after(state: AttemptState, event: JournalEvent) -> AttemptState:
     """Return the state after an event, apart from clocks and counts."""
     match event.data:
         case AttemptStarted() as data:
             return _attempt_started(state, data)
         case ProcessStarted():
-            # The last process's question about idle time can no longer be answered.
+            # A question that an earlier process asked about idle time can no longer be answered.
             return structs.replace(state, doubt=NO_DOUBT)
         case FocusMoved(pane=pane):
             return _focus_moved(state, pane)
@@ -403,7 +403,7 @@ def _after_call(state: AttemptState, data: EventData) -> AttemptState:
 
 def _focus_moved(state: AttemptState, pane: str) -> AttemptState:
     known = _PANES.get(pane)
-    if known is None:  # a pane of another version
+    if known is None:  # a pane that this version does not know
         return state
     return structs.replace(state, pane=known, left_brief=state.left_brief or known is not Pane.BRIEF)
 

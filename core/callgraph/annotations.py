@@ -130,4 +130,4 @@ class Annotations:
 
 
 _USED_ARGUMENTS = {"Coroutine": slice(-1, None), "Annotated": slice(0, 1)}
-"""The arguments that are types of the value, for generic types in which not all of them are."""
+"""The indexes of the arguments that are types of the value, for generic types with other arguments too."""

@@ -150,7 +150,7 @@ class Attributes:
     ) -> None:
         """Let `result` hold the values of a module's name, or a submodule if the name is not bound.
 
-        With `submodule_first`, a submodule is preferred to a bound name.
+        With `submodule_first`, a submodule takes precedence over a bound name.
         """
         submodule = self.program.hierarchy.submodule(value, name)
         scope = value.scope

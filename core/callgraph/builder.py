@@ -77,7 +77,7 @@ class Guesses:
         if name in _COMMON_NAMES or name.startswith("__"):
             return None
         found = self._by_name.get(name, [])
-        # Overrides count as one method: that of the class from which all the others inherit.
+        # Overrides count as one method, that of the class from which all others inherit.
         classes = [item.cls for item in found if item.cls is not None]
         for item in found:
             if all(item.cls in cls.mro for cls in classes):
@@ -93,7 +93,7 @@ Result = TypeVar("Result")
 
 
 def run_deep(work: Callable[[], Result]) -> Result:
-    """Return `work()`, run in a thread with a large stack and a high recursion limit.
+    """Return the result of `work()`, run in a thread with a large stack and a high recursion limit.
 
     Its exceptions are passed on. Trees of real code (sympy) nest deeper than Python's default limit. The
     garbage collector is off meanwhile, because it would repeatedly scan a growing graph of objects that all

@@ -186,7 +186,7 @@ class Callables:
 
 
 def _narrowed(function: Function, receiver: Value) -> Value:
-    """Return the receiver as its method sees it: an instance of a subclass if that overrides the method."""
+    """Return the receiver as its method sees it: an instance of a subclass that overrides the method."""
     cls = function.cls
     if not isinstance(receiver, Instance | OpenClass):
         return receiver

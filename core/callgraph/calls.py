@@ -41,9 +41,9 @@ class Calls:
     def versions(self, cls: Class, name: str, *, exact: bool) -> Iterator[tuple[Class, Variable]]:
         """Yield the classes that define the attribute `name` of an instance, each with its variable.
 
-        They are the first such class in the order of `cls`, and those that define it for subclasses. These
-        count only if the instance may be of a subclass (not `exact`), and `cls` has no such attribute or an
-        abstract one: in other cases, runs confirmed too few of these calls.
+        These are the first such class in the resolution order of `cls`, and classes that define the attribute
+        for subclasses. The latter count only if the instance may be of a subclass (not `exact`), and `cls`
+        has no such attribute or an abstract one: in other cases, runs confirmed too few of the calls.
         """
         if name not in self.program.class_names:
             return

@@ -249,7 +249,7 @@ def resolve_calls(graph: CallGraph, calls: Iterable[ObservedCall]) -> Iterator[t
     Code of lambdas, comprehensions and class bodies is attributed to the enclosing function; a call that
     stays within one function only because of that is left out, and so is code unknown to the graph.
     """
-    places = _Places(graph)
+    places = _FunctionsByPlace(graph)
     for call in calls:
         caller, exact = places.find(call.caller)
         callee, callee_exact = places.find(call.callee)
@@ -260,7 +260,7 @@ def resolve_calls(graph: CallGraph, calls: Iterable[ObservedCall]) -> Iterator[t
             yield caller, callee, call.count
 
 
-class _Places:
+class _FunctionsByPlace:
     """Finds functions by file and qualified name; of several with one name, the one that contains a line."""
 
     def __init__(self, graph: CallGraph) -> None:

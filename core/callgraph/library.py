@@ -253,7 +253,7 @@ class BuiltinCalls:
             self.solver.add(call.result, made)
 
     def _collected(self, call: CallSite, name: str, kind: str) -> Iterator[Variable]:
-        """Yield the items collected from each argument; `dict` is merged as a whole instead."""
+        """Yield the items collected from each argument; those of `dict` are merged as a whole instead."""
         given = call.arguments.positional
         # A single argument of `min` and `max` is iterated; several are the items themselves.
         are_items = kind == "item" and len(given) > 1

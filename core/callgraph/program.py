@@ -39,7 +39,8 @@ _MOST_DOTS = 5
 class CallSite:
     """One call in the sources: its scope, the name called, the arguments and the variable of the result.
 
-    `found` is the evidence if the syntax decides it (a decorator, a protocol); None leaves it to the callee.
+    `found` is the evidence if the syntax decides it (a decorator, a protocol); if it is None, the callee
+    decides.
     """
 
     scope: AnalysisScope
@@ -188,7 +189,7 @@ def class_of(value: Value) -> Class | None:
 
 
 def as_class(value: Value) -> Value:
-    """Return the value of `type(value)` for an instance; any other value is returned unchanged."""
+    """Return the value of `type(value)` for an instance; other values are returned unchanged."""
     cls = class_of(value)
     if cls is None or isinstance(value, Class | OpenClass):
         return value

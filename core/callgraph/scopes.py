@@ -93,7 +93,7 @@ class _Definer:
                     _bind(node, scope)
                 elif kind is ast.Attribute and type(getattr(node, "ctx", None)) is ast.Store:
                     self.all.stored_names.add(getattr(node, "attr", ""))
-                stack.extend(reversed(_below(node)))
+                stack.extend(reversed(_defining_children(node)))
 
     def name(self, prefix: str, name: str) -> str:
         """Return the qualified name, numbered with `#2` and so on if this file defines it again."""
@@ -187,7 +187,7 @@ _BINDING = frozenset(
 _CLASS_METHODS = ("__init_subclass__", "__class_getitem__")
 
 
-def _below(node: ast.AST) -> list[ast.AST]:
+def _defining_children(node: ast.AST) -> list[ast.AST]:
     """Return the child nodes that may hold definitions or bind names."""
     found: list[ast.AST] = []
     for name in node._fields:

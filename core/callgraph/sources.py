@@ -46,7 +46,7 @@ class Sources:
         return neighbour if neighbour is not None and not near.package else found
 
     def relative(self, near: SourceFile, level: int, dotted: str) -> tuple[SourceFile | None, str]:
-        """Return the module named by `from ..dotted` in `near`, if any, and its path without suffix."""
+        """Return the module named by `from ..dotted` in `near`, or None, and its path without suffix."""
         folder = posixpath.dirname(near.path)
         for _ in range(level - 1):
             folder = posixpath.dirname(folder)

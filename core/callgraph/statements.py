@@ -317,7 +317,7 @@ def branch_taken(test: ast.expr) -> bool | None:
 
 
 def _versions(node: ast.expr) -> list[Any]:
-    """Return the least and greatest value of `sys.version_info`, or of its first part; else nothing."""
+    """Return the lowest and highest value of `sys.version_info`, or of its first part; otherwise nothing."""
     match node:
         case ast.Attribute(value=ast.Name(id="sys"), attr="version_info"):
             return [*_ANY_VERSION]

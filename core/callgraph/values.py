@@ -34,7 +34,7 @@ class Arguments:
     mappings: list[Variable] = field(default_factory=list)
 
     def after(self, first: Arguments) -> Arguments:
-        """Return the arguments of a call with those of `first` placed before these."""
+        """Return the arguments of a call with the arguments in `first` placed before these."""
         shift = len(first.positional)
         return Arguments(
             [*first.positional, *self.positional],
@@ -68,7 +68,7 @@ class Function(Value):
 
 @dataclass(slots=True, eq=False)
 class Class(Value):
-    """A class; as a value, exactly this class, while `open` also covers its subclasses."""
+    """A class; as a value, it is exactly this class, whereas `open` also covers its subclasses."""
 
     name: str
     tree: ast.ClassDef
@@ -239,8 +239,9 @@ class AnalysisScope:
     """A module, class, function or comprehension: the names it binds and the enclosing scope.
 
     `owner` is the id of the function or module code to which calls in this scope belong. `variables` holds
-    all values of a name over time, as other scopes see them; `captured` says whether such scopes exist, and
-    `written_inside` names what they assign. `definers` holds the class, import or expression behind a name.
+    all values of a name over time, as other scopes see them; `captured` is true if such scopes exist, and
+    `written_inside` contains the names that they assign. `definers` maps a name to the class, import or
+    expression that defines it.
     """
 
     kind: str
@@ -314,7 +315,7 @@ class Solver:
         return len(self._values) - 1
 
     def holding(self, value: Value) -> Variable:
-        """Return the variable that holds only `value`, always the same one; nothing must be added to it."""
+        """Return the variable that holds only `value`, always the same one; nothing may be added to it."""
         known = self._holders.get(value)
         if known is None:
             known = self._holders[value] = self.variable()

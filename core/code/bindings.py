@@ -37,7 +37,7 @@ def bound_names(node: ast.AST) -> tuple[str, ...]:
             return (name,)
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             return tuple(item.asname or item.name.partition(".")[0] for item in names if item.name != "*")
-        # The nodes below may have no name: an `except` or a `*_` without one binds nothing.
+        # The nodes below may have no name: an `except` or a star pattern without a name binds nothing.
         case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
             return (name,)
         case ast.MatchMapping(rest=str(name)):

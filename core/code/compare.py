@@ -39,7 +39,7 @@ def normalised(code: str) -> ast.Module:
             _set_block(node, name, _without_idle(block))
         if isinstance(node, ast.Constant):
             node.kind = None
-    # Annotations go first, so a dropped one binds no name that is numbered.
+    # Annotations are removed first, so that no name bound only by a removed annotation gets a number.
     _drop_annotations(tree)
     _number_locals(tree)
     return tree

@@ -23,7 +23,7 @@ from gistpoint.core.code.parsing import (
 )
 from gistpoint.core.code.source_text import SourceText, code_lines, leading_space, read_document
 
-# The group for comments is atomic in a way that also works before Python 3.11.
+# The group for comments is atomic, written in a way that also works before Python 3.11.
 _TO_COLON = re.compile(r"(?:[^:#]|(?=(#[^\r\n]*))\1)*:")
 
 
@@ -63,8 +63,8 @@ class Layout:
 class Definition:
     """A function, method or class. Lines are counted from 1, both ends inclusive.
 
-    It extends from its first decorator to the end of its last line, including comments below that line that
-    are indented more than its header: they belong to its body.
+    It extends from its first decorator to the end of its last line. Comments below that line belong to its
+    body if they are indented more than its header.
     """
 
     ref: FunctionRef
@@ -96,7 +96,7 @@ class Definition:
 
     @property
     def label(self) -> str:
-        """The qualname, with `#1` on the first of several, so it names exactly this one."""
+        """The qualname, with `#1` on the first of several, so that it names exactly this definition."""
         repeated = self.duplicates > 1 and split_number(self.qualname)[1] is None
         return f"{self.qualname}#1" if repeated else self.qualname
 
@@ -293,7 +293,7 @@ class FileIndex:
         return self.document.newline
 
     def get(self, qualname: str) -> Definition:
-        """Return the definition with exactly this qualname; without a number, the first of several.
+        """Return the definition with exactly this qualname; without a number, return the first of several.
 
         This is for names from a `FunctionRef`; for names typed by a person or a model use `find`. Raises
         `NotDefinedError` if the file has no such definition.

@@ -23,10 +23,10 @@ def only(kind: type[Node] | tuple[type[Node], ...], nodes: Iterable[ast.AST | No
 
 
 def has(kind: type[ast.AST] | tuple[type[ast.AST], ...], *roots: ast.AST) -> bool:
-    """Whether these trees contain a node of one of these types."""
+    """Return whether these trees contain a node of one of these types."""
     return next(inside(kind, *roots), None) is not None
 
 
 def has_any(kind: type[ast.AST] | tuple[type[ast.AST], ...], nodes: Iterable[ast.AST]) -> bool:
-    """Whether one of these nodes has one of these types."""
+    """Return whether one of these nodes has one of these types."""
     return next(only(kind, nodes), None) is not None

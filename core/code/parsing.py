@@ -31,7 +31,7 @@ _LINE_END = re.compile(r"\r\n?|\n")
 
 
 class NestedTooDeeplyError(SyntaxError):
-    """Code is nested too deeply for Python to parse or compile it."""
+    """Raised for code that is nested too deeply for Python to parse or compile."""
 
 
 def parse(source: str | bytes) -> ast.Module:
@@ -48,7 +48,7 @@ def parse(source: str | bytes) -> ast.Module:
 
 
 def parsed_or_empty(source: str | bytes) -> ast.Module:
-    """Return the syntax tree of a module as `parse` does; that of an empty module if it does not parse."""
+    """Return the syntax tree of a module as `parse` does, or that of an empty module if it does not parse."""
     try:
         return parse(source)
     except (SyntaxError, ValueError):
@@ -56,7 +56,7 @@ def parsed_or_empty(source: str | bytes) -> ast.Module:
 
 
 def _note_at_signs(tree: ast.Module, lines: list[str]) -> None:
-    """Give each decorator's expression the line of its `@`, which is not in the syntax tree."""
+    """Record the line of each decorator's `@`, which is not in the syntax tree, on its expression."""
     for node in ast.walk(tree):
         for decorator in getattr(node, "decorator_list", ()):
             vars(decorator)["at_line"] = at_line(decorator, lambda number: lines[number - 1])
@@ -96,8 +96,8 @@ def compile_module(source: str | ast.Module, name: str) -> CodeType:
 def _built(call: Callable[[], T]) -> T:
     """Return the result of `call`, which parses or compiles code.
 
-    Code that is nested too deeply is refused like any other: Python has several exceptions for it, and how
-    deep is too deep depends on the calls that are active at that moment.
+    Code that is nested too deeply is refused like any other: Python has several exceptions for it, and the
+    permitted depth depends on the calls that are active at that moment.
     """
     try:
         return undisturbed(call)
@@ -107,7 +107,7 @@ def _built(call: Callable[[], T]) -> T:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The reason why Python refuses code, and the line (counted from 1; 0 if unknown)."""
+    """The reason why Python rejects code, and the line (counted from 1; 0 if unknown)."""
 
     reason: str
     line: int = 0
@@ -116,7 +116,7 @@ class Fault:
         return f"line {self.line}: {self.reason}" if self.line else self.reason
 
     def after(self, lines: int) -> Fault:
-        """Return the fault with the line that it has if this many lines precede the code."""
+        """Return the fault with its line number shifted, as if this many lines preceded the code."""
         return Fault(self.reason, self.line and self.line + lines)
 
 
@@ -201,7 +201,7 @@ def parse_module(text: str, what: str, *, first_line: int = 1) -> ast.Module:
 
 
 def compile_problem(text: str) -> CodeError | None:
-    """Return why Python refuses to compile code, such as repeated arguments; None if it compiles."""
+    """Return the error that makes Python refuse to compile code, such as repeated arguments, or None."""
     try:
         compile_module(text, "<code>")
     except SyntaxError as error:

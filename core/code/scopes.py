@@ -1,4 +1,4 @@
-"""The scope that binds each name of a piece of code (language reference, section 4.2.2)."""
+"""Finds the scope that binds each name in a piece of code (language reference, section 4.2.2)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class NameScope:
         while scope is not None:
             if name in scope.elsewhere:
                 return scope.elsewhere[name] or (scope.parent and scope.parent.of(name))
-            # Names of a class are visible only in the code of the class itself.
+            # Names bound in a class are visible only in the code of the class itself.
             is_hidden = scope is not self and isinstance(scope.node, ast.ClassDef)
             if name in scope.bound and not is_hidden:
                 return scope

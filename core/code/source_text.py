@@ -106,8 +106,8 @@ class SourceText:
 def physical_lines(text: str) -> list[str]:
     """Return the lines of `text`, numbered as in a syntax tree, without their endings.
 
-    `str.splitlines` also ends a line at a form feed, U+2028 and others: such text in a comment would shift
-    all lines below, and in a string it would be replaced if the lines are joined again.
+    `str.splitlines` also ends a line at a form feed, U+2028 and others: such a character in a comment would
+    shift all lines below, and in a string it would be replaced when the lines are joined again.
     """
     lines = _LINE_END.split(text)
     return lines if lines[-1] else lines[:-1]
@@ -116,7 +116,7 @@ def physical_lines(text: str) -> list[str]:
 def read_document(path: str, source: bytes) -> SourceText:
     """Return a Python file, decoded as by the interpreter (PEP 263).
 
-    Raises `CodeError`, with the line, if it can't be decoded or holds a null byte.
+    Raises `CodeError`, with the line, if it can't be decoded or contains a null byte.
     """
     head = _FIRST_TWO_LINES.match(source)
     lines = iter((head[0] if head else b"").splitlines(keepends=True))

@@ -64,13 +64,13 @@ def in_unit(lines: Sequence[CodeLine], unit: str) -> list[CodeLine]:
 
 
 def moved_text(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline: str) -> str:
-    """Return `new` at `margin`, without the first line's margin and the last line's ending.
+    """Return `new` indented by `margin`, without the first line's margin and the last line's ending.
 
     A line that is also in `old` keeps its bytes, including its ending and irregular whitespace.
     """
     texts = [_at_margin(line, margin, first=position == 0) for position, line in enumerate(new)]
     ends = [newline] * len(new)
-    for position, kept in _kept(new, old, margin, newline).items():
+    for position, kept in _kept_lines(new, old, margin, newline).items():
         texts[position] = kept.raw
         ends[position] = kept.end or newline
     ends[-1] = ""
@@ -83,7 +83,9 @@ def _at_margin(line: CodeLine, margin: str, *, first: bool) -> str:
     return line.shown if first or not line.shown else margin + line.shown
 
 
-def _kept(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline: str) -> dict[int, CodeLine]:
+def _kept_lines(
+    new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline: str
+) -> dict[int, CodeLine]:
     """Return the old lines whose bytes are kept, by index in `new`.
 
     It is empty if indenting them by `margin` and ending them with `newline` yields the same bytes anyway.
@@ -104,7 +106,7 @@ def _kept(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline
         None, middle_old, middle_new, autojunk=len(middle_old) > 500
     ).get_matching_blocks():
         kept |= {head + block.b + i: old[head + block.a + i] for i in range(block.size)}
-    # The first line has no margin, so it can only be kept in its own place.
+    # The first line has no margin, so it can be kept only as the first line.
     return {place: line for place, line in kept.items() if (place == 0) == (line is old[0])}
 
 
@@ -122,9 +124,9 @@ def replace_definition(
 ) -> bytes:
     """Return the bytes of the file with `new_code` in place of `definition`.
 
-    The new code is one definition of the same name, a class for a class and a function for a function, with
-    any indentation and line endings. Without decorators it keeps those of the file; with decorators they must
-    be the same, unless `allow_decorator_change`. Encoding, byte order mark, line endings and everything
+    The new code is one definition of the same name, a class for a class or a function for a function, with
+    any indentation and line endings. If it has no decorators, the file's are kept; if it has decorators, they
+    must be the same, unless `allow_decorator_change`. Encoding, byte order mark, line endings and everything
     outside of the definition stay. Raises `CodeError`, with the line if it is known, for any other code, if
     the structure of the file around it would change, or if the definition can't be replaced in place.
     """
@@ -210,7 +212,7 @@ def _check_place(definition: Definition) -> None:
 
 
 def _keeps_decorators(definition: Definition, new: Snippet, allow_change: bool) -> bool:
-    """Return whether the file's decorators stay: if the code has none, or the same.
+    """Return whether to keep the file's decorators, because the code has none or the same ones.
 
     Raises `CodeError` if the code has different ones, unless `allow_change`.
     """
@@ -301,9 +303,8 @@ def remove_body(index: FileIndex, definition: Definition) -> str:
 def remove_methods(index: FileIndex, definition: Definition) -> str:
     """Return a class at the left margin, with the body of each method removed as by `remove_body`.
 
-    Everything else in the body stays, because other modules use it when they are imported: without it,
-    nothing would be left to test. Raises `CodeError` if the class has no method, or a method can't be
-    replaced.
+    Everything else in the body stays, because other modules use it when they are imported, and without it
+    nothing could be tested. Raises `CodeError` if the class has no method, or a method can't be replaced.
     """
     inside = f"{definition.qualname}."
     methods = [

@@ -59,9 +59,9 @@ class TestMap:
     def seeing(self, functions: Iterable[str]) -> tuple[str, ...]:
         """Return the tests that a change of `functions` can affect, in the order of the suite.
 
-        They are the tests that enter one of the functions, and the opaque ones; for a function that runs
-        while test files are imported, also all tests of these files; for one that runs at any other import,
-        every test.
+        They are the opaque tests and the tests that enter one of the functions. For a function that runs
+        while test files are imported, all tests of these files are added; for a function that runs at any
+        other import, all tests.
         """
         seeing, files = set(self.opaque), set[str]()
         for function in chain.from_iterable(map(self._parts_of, functions)):

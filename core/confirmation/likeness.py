@@ -69,7 +69,7 @@ class _Comparison:
         return all(self.same(one, other, depth) for one, other in pairs)
 
     def same(self, first: Any, second: Any, depth: int = 0) -> bool:
-        """Whether two values are the same data; below the deepest compared level, all are."""
+        """Return whether two values are the same data; below the deepest compared level, all are."""
         if depth > _DEEPEST:
             return True
         tag, other_tag = _tag(first), _tag(second)
@@ -93,20 +93,20 @@ class _Comparison:
         return compare(self, first, second, depth + 1)
 
     def can_be_called(self, value: Any) -> bool:
-        """Whether a value may be a function, which could only be compared by calling it."""
+        """Return whether a value may be a function, which could only be compared by calling it."""
         if _tag(value) != "#":
             return _tag(value) in _CALLABLE
         nodes = (heap.get(str(value[1])) for heap in self.heaps)
         return any(node is not None and node[0] == "function" for node in nodes)
 
     def same_member(self, member: Any, other: Any, depth: int) -> bool:
-        """Whether the enum of `member` extends a built-in class, and the member's value equals `other`."""
+        """Return whether the enum of `member` extends a built-in class and `member` has the value `other`."""
         return bool(member[3]) and self.same(member[2], other, depth)
 
     # Objects
 
     def same_objects(self, first: int, second: int, depth: int) -> bool:
-        """Whether two objects, by their numbers, are the same data; a pair seen before counts as the same."""
+        """Return whether two numbered objects hold the same data; a pair seen before counts as the same."""
         if (first, second) in self.seen:
             return True
         self.seen[first, second] = None
@@ -148,11 +148,11 @@ class _Comparison:
         return self.same(one[1], other[1], depth)
 
     def same_exceptions(self, one: Sequence[Any], other: Sequence[Any], _: int) -> bool:
-        """Whether two exceptions have the same class, or extend the same built-in one."""
+        """Return whether two exceptions have the same class, or extend the same built-in one."""
         return bool(one[1] == other[1] or one[5] == other[5])
 
     def same_pairs(self, first: Sequence[Any], second: Sequence[Any], depth: int) -> bool:
-        """Whether two lists of a dictionary's keys and values have the same pairs, in any order."""
+        """Return whether two lists of a dictionary's keys and values have the same pairs, in any order."""
         return self.same_members(first, second, depth, self.all_same, lambda pair: json.dumps(pair[0]))
 
     def same_members(
@@ -163,7 +163,7 @@ class _Comparison:
         same: Callable[[Any, Any, int], bool] | None = None,
         key: Callable[[Any], str] = json.dumps,
     ) -> bool:
-        """Whether two collections without an order have the same members, as compared by `same`.
+        """Return whether two collections without an order have the same members, as compared by `same`.
 
         Members with the same `key` are compared first, because comparing each with each takes too long.
         """
@@ -183,7 +183,7 @@ class _Comparison:
         return not left
 
     def tried(self, same: Callable[[Any, Any, int], bool], first: Any, second: Any, depth: int) -> bool:
-        """Whether `same` finds two values the same; if not, the pairs that it has compared are forgotten."""
+        """Return whether `same` finds two values the same. If not, forget the pairs that it has compared."""
         known = len(self.seen)
         found = same(first, second, depth)
         if not found:

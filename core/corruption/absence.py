@@ -1,4 +1,4 @@
-"""Finds values that may be absent: parameters with None or a marker as default, lookups and matches.
+"""Finds values that may be absent: parameters whose default is None or a marker, lookups, and matches.
 
 Code that uses such a value without testing it gives a corruption away.
 """
@@ -68,7 +68,7 @@ def _optional(function: FunctionNode) -> Iterator[str]:
 
 
 def _is_marker(value: ast.expr | None) -> bool:
-    """Whether a default is named like an object that marks a missing value."""
+    """Return whether a default is named like an object that marks a missing value."""
     return isinstance(value, NAMED) and bool(_MARKER.search(ast.unparse(value).lower()))
 
 

@@ -1,4 +1,4 @@
-"""Finds values that code uses although a condition says that they are absent, or have another type.
+"""Finds values that code uses although a condition shows that they are absent or have another type.
 
 Conditions are read as statements about presence and type, for both of their outcomes in one walk (decision
 62): `truth` is the outcome that is examined. `giveaways.py` counts what is found.
@@ -34,7 +34,7 @@ _WORDS = {
 
 
 def uses_despite_condition(node: ast.AST) -> Iterator[str]:
-    """Yield a finding for each value that a node reads although its own condition says that it is absent."""
+    """Yield a finding for each value that a node reads although the node's condition says it is absent."""
     if isinstance(node, ast.BoolOp):
         truth = is_all_of(node)
         for index, test in enumerate(node.values[:-1]):
@@ -60,7 +60,7 @@ def uses_despite_return(block: list[ast.stmt]) -> Iterator[str]:
 def _contradictions(
     test: ast.expr, truth: bool, code: Sequence[ast.AST], if_absent: str, if_other_type: str
 ) -> Iterator[str]:
-    """Yield a finding for each value that code uses although, by the test, it is absent or of another type.
+    """Yield a finding for each value that code uses although a test shows it is absent or of another type.
 
     `truth` is the outcome of the test; `if_absent` and `if_other_type` are the words that follow the value.
     """
@@ -70,9 +70,9 @@ def _contradictions(
 
 
 def tested_and_read(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str]]:
-    """Return, by value, how many conditions test its presence, and in how many of their branches it is read.
+    """Return, by value, how many conditions test its presence, and how many of their branches read it.
 
-    A value that is tested, while its branch reads another one, shows a reader that one of them was exchanged.
+    If a branch reads a different value from the one tested, a reader sees that one of them was exchanged.
     """
     tested, read = Counter[str](), Counter[str]()
     for node in only(_BRANCHING, nodes):
@@ -86,7 +86,7 @@ def tested_and_read(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str
 def _tested(test: ast.expr) -> Iterator[str]:
     """Yield the values that a condition tests for presence: those that are absent if it is false.
 
-    Of `a and b`, these are both; of `a is not b`, `a`, whatever `b` is.
+    For `a and b`, these are both values; for `a is not b`, it is `a`, whatever `b` is.
     """
     match test:
         case ast.BoolOp(op=ast.And(), values=values):
@@ -110,7 +110,7 @@ def _missing(test: ast.expr, *, truth: bool) -> Iterator[str]:
             decides_all = ast.And if truth else ast.Or
             if isinstance(operator, decides_all):
                 yield from chain.from_iterable(_missing(value, truth=truth) for value in values)
-        case _ if truth:  # a value that is true is not absent
+        case _ if truth:  # a value that is truthy is not absent
             return
         case ast.Call(func=ast.Name(id="hasattr")):
             yield from filter(None, [_attribute(test)])
@@ -119,7 +119,7 @@ def _missing(test: ast.expr, *, truth: bool) -> Iterator[str]:
 
 
 def _missing_by(left: ast.expr, sign: ast.cmpop, right: ast.expr, truth: bool) -> Iterator[str]:
-    """Yield the value that is absent if a comparison is `truth`: None itself, or an item of a collection."""
+    """Yield the value that is absent if a comparison is `truth`: one equal to None, or an item."""
     absent_sign, outside_sign = (ast.Is, ast.NotIn) if truth else (ast.IsNot, ast.In)
     if is_none(right) and isinstance(sign, absent_sign):
         yield from _value_text(left)
@@ -181,18 +181,18 @@ def _attribute(call: ast.expr) -> str:
 
 
 def _used(nodes: Iterable[ast.AST], value: str) -> bool:
-    """Whether code reads a value before it binds it, or mentions its name."""
+    """Return whether code reads a value before it binds it, or mentions its name."""
     nodes_before = _until_bound(nodes, value)
     return _mentions(nodes_before, value) or _reads(nodes_before, value)
 
 
 def _mentions(nodes: Iterable[ast.AST], value: str) -> bool:
-    """Whether a name in code contains the last word of a value's text, as `show_header` does for `header`."""
-    # A variable that is the key of an item says nothing about the item.
+    """Return whether a name contains the last word of a value's text, as `show_header` does for `header`."""
+    # A variable used as an item's key says nothing about the item.
     by_variable = value.endswith("]") and value[-2:-1] not in "'\""
     if by_variable:
         return False
-    # A value is text, such as `self.header['k']`.
+    # Values are source text, such as `self.header['k']`.
     last = words(value)[-1:]
     if len("".join(last)) < _LEAST_WORD:
         return False
@@ -200,13 +200,13 @@ def _mentions(nodes: Iterable[ast.AST], value: str) -> bool:
 
 
 def _parts_read(nodes: Iterable[ast.AST], value: str) -> bool:
-    """Whether code reads an attribute or an item of a value before it binds it."""
+    """Return whether code reads an attribute or an item of a value before it binds it."""
     parts = only(_PARTS, _until_bound(nodes, value))
     return any(_text(node.value) == value for node in parts if isinstance(node.ctx, ast.Load))
 
 
 def _until_bound(nodes: Iterable[ast.AST], value: str) -> list[ast.AST]:
-    """Return the nodes up to the first statement that binds a value, with that statement if it is simple."""
+    """Return the nodes up to the first statement that binds a value, and that statement if it is simple."""
     # An assignment to `x` also replaces `x.y`.
     places = (value, value.split(".")[0].split("[")[0])
     found: list[ast.AST] = []
@@ -222,7 +222,7 @@ def _until_bound(nodes: Iterable[ast.AST], value: str) -> list[ast.AST]:
 
 
 def _stores_to(nodes: Iterable[ast.AST], places: tuple[str, ...]) -> bool:
-    """Whether one of the nodes stores to one of the places."""
+    """Return whether one of the nodes stores to one of the places."""
     stored = (node for node in only(_VARIABLES, nodes) if not isinstance(node.ctx, ast.Load))
     return any(_text(node) in places for node in stored)
 

@@ -36,7 +36,7 @@ class LineEdit:
     start: int
     end: int
     order: int
-    """The place among edits of the same lines: an insertion at the end of an inner block comes first."""
+    """The position among edits of the same lines: an insertion at the end of an inner block comes first."""
     lines: tuple[str, ...]
 
 
@@ -52,7 +52,7 @@ class ChangeBack:
     """The names that are read in the changed part, in either version."""
 
     def belongs_with(self, other: ChangeBack) -> bool:
-        """Whether one of the two changes binds a name that the other one reads."""
+        """Return whether one of the two changes binds a name that the other one reads."""
         return bool(self.binds & other.reads or other.binds & self.reads)
 
 
@@ -74,7 +74,7 @@ def changes_back(current: str, earlier: str) -> tuple[ChangeBack, ...]:
 
 
 def with_changes(current: str, changes: Iterable[ChangeBack]) -> str:
-    """Return the current text with the changes made, without gaps where statements are removed."""
+    """Return the current text with the changes made, and without gaps where statements were removed."""
     lines = current.split("\n")
     for edit in sorted(chain.from_iterable(change.edits for change in changes), reverse=True):
         lines[edit.start - 1 : edit.end - 1] = edit.lines
@@ -87,7 +87,7 @@ def without_annotations(node: ast.AST) -> str:
 
 
 def _only_for_types(node: ast.stmt) -> bool:
-    """Whether a statement only casts a name to a type, or annotates one."""
+    """Return whether a statement only casts a name to a type, or annotates one."""
     match _Bare().visit(deepcopy(node)):
         case ast.Pass():
             return not isinstance(node, ast.Pass)
@@ -130,7 +130,7 @@ class _Bare(ast.NodeTransformer):
 
 
 class _NotByLinesError(Exception):
-    """Lines can't be exchanged: statements share a line, or the current block has no statements."""
+    """Raised if lines can't be exchanged: statements share a line, or the current block is empty."""
 
 
 @dataclass
@@ -148,7 +148,7 @@ class _Aligner:
         Raises `_NotByLinesError` if lines alone do not show which statements correspond.
         """
         if not now:
-            raise _NotByLinesError  # no line shows where to insert the earlier statements
+            raise _NotByLinesError  # no line shows where the earlier statements belong
         _require_own_lines(now, self.now)
         _require_own_lines(then, self.then.lines)
         meanings = [[without_annotations(item) for item in side] for side in (now, then)]
@@ -179,17 +179,17 @@ class _Aligner:
             self._change(now, then, (i, i + 1), (j, j + 1))
 
     def _can_go_inside(self, one: _Compound, other: ast.stmt) -> bool:
-        """Whether the parts of two compound statements can be aligned one by one."""
+        """Return whether the parts of two compound statements can be aligned one by one."""
         is_unlike = type(one) is not type(other)
         if is_unlike or _is_on_one_line(one) or _is_on_one_line(other):
             return False
         if not isinstance(one, _Try):
             return True
-        # Without the same handlers, it is unknown which of them correspond.
+        # If the handlers differ, it is unknown which of them correspond.
         return _handled(one) == _handled(other)
 
     def _inside(self, one: Any, other: Any) -> None:
-        """Align the headers and the blocks of two compound statements of one type."""
+        """Align the headers and the blocks of two compound statements of the same type."""
         if _header(one) != _header(other):
             self._add(
                 self._header_rows(one, self.now),
@@ -248,8 +248,8 @@ class _Aligner:
             margin = _margin(self.now[one.lineno - 1])
             self._add((one.lineno, _end(one) + 1), (other.lineno, _end(other) + 1), [one], [other], margin)
             return
-        # Quotation marks may have moved the columns of the earlier line: the value is what follows the first
-        # equals sign. Columns are in bytes.
+        # Changed quotation marks may have moved the columns of the earlier line, so the value is what follows
+        # the first equals sign. Columns are in bytes.
         head = self.now[one.lineno - 1].encode()[: one.value.col_offset].decode()
         lines = self.then.lines[other.lineno - 1 : _end(other)]
         first = lines[0].partition("=")[2].lstrip()
@@ -269,7 +269,7 @@ class _Aligner:
         self._add(rows, old, gone, back, margin)
 
     def _place(self, now: Sequence[ast.stmt], index: int) -> int:
-        """Return the line before which a statement is inserted as number `index` of a block."""
+        """Return the line before which to insert a statement as number `index` of a block."""
         return _end(now[index - 1]) + 1 if index else first_line(now[0])
 
     def _add(
@@ -313,7 +313,7 @@ def _kind(node: ast.stmt) -> str:
 
 
 def _is_on_one_line(node: Any) -> bool:
-    """Whether the first statement of a compound statement is on the line of its header."""
+    """Return whether the first statement of a compound statement is on the line of its header."""
     return bool(node.body[0].lineno == node.lineno)
 
 
@@ -383,7 +383,7 @@ def _together(group: Sequence[ChangeBack]) -> ChangeBack:
 
 @dataclass(frozen=True, slots=True)
 class _Restyled:
-    """The earlier text without comments, and with the current quotation marks."""
+    """The earlier text without comments, in the quotation marks of the current version."""
 
     lines: list[str]
     in_strings: frozenset[int]
@@ -450,7 +450,7 @@ class _Quotes:
         return cls({_value(text): text for text in plain}, usual)
 
     def as_spelled_now(self, text: str) -> str:
-        """Return a string of the earlier text as the current function would spell it."""
+        """Return a string literal of the earlier text in the spelling of the current function."""
         if not _is_plain(text):
             return text
         known = self.spelled.get(_value(text))
@@ -467,7 +467,7 @@ _NEEDS_ITS_QUOTES = re.compile(r"""['"\\]""")
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a string literal has no prefix, and one quotation mark on each side."""
+    """Return whether a string literal has no prefix, and one quotation mark on each side."""
     if text.startswith(("'''", '"""')):
         return False
     return text.startswith(("'", '"'))

@@ -85,17 +85,17 @@ def in_rewritten(subject: CorruptionTarget, operators: Sequence[Operator]) -> It
                 continue
             changed = _changed(subject.text, text)
             for operator, fault in _faults(rewritten, fitting):
-                # Only faults in rewritten lines count: the others can be made without the rewrite.
+                # Only faults in rewritten lines count, because the others can be made without the rewrite.
                 if _is_inside(fault, changed):
                     all_edits = edits_between(subject.text, apply(fault, text))
                     found.append((operator.prior, all_edits, (operator.family, name)))
-    # Only the few that readers are most likely to miss are kept (decision 93).
+    # Only the few faults that readers are most likely to miss are kept (decision 93).
     found.sort(key=lambda item: (-item[0], item[1]))
     yield from ((edits, families, prior) for prior, edits, families in found[:MOST_REWRITTEN])
 
 
 def _is_inside(edits: Edits, spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether one of the edits is inside one of the spans."""
+    """Return whether one of the edits is inside one of the spans."""
     return any(low <= edit.start and edit.end <= high for edit in edits for low, high in spans)
 
 
@@ -184,7 +184,7 @@ def replaced_target(tree: SourceTree, ref: FunctionRef, code: str) -> Target:
 
 
 def same_signature(target: Target) -> bool:
-    """Whether the name, the parameters, the annotations and the defaults are the same as in the original.
+    """Return whether the name, parameters, annotations and defaults are the same as in the original.
 
     Raises `CodeError` if the code can't be read.
     """
@@ -216,13 +216,16 @@ def new_strings(target: Target) -> tuple[str, ...]:
 
 
 def same_docstring(target: Target) -> bool:
-    """Whether the docstring is the same as in the original. Raises `CodeError` if the code can't be read."""
+    """Return whether the docstring is the same as in the original.
+
+    Raises `CodeError` if the code can't be read.
+    """
     texts = [read_snippet(text).definition.docstring_text for text in (target.original, target.corrupted)]
     return texts[0] == texts[1]
 
 
 def clue_of(target: Target) -> str:
-    """Return a sentence about the clue that the corrupted text gives; empty if there is none.
+    """Return a sentence about a clue in the corrupted text; empty if there is none.
 
     Raises `CodeError` if the code can't be read.
     """
@@ -276,7 +279,7 @@ class Corruption:
 
 @dataclass(frozen=True, slots=True)
 class Enumeration:
-    """The corruptions of one function that passed the gates, and the numbers of dropped ones by reason."""
+    """The corruptions of one function that passed the gates, and how many were dropped, by reason."""
 
     kept: tuple[Corruption, ...]
     dropped: Mapping[GateRefusal, int] = field(default_factory=dict)
@@ -353,9 +356,9 @@ def pairs_of(
 ) -> tuple[Corruption, ...]:
     """Return second-order corruptions: pairs of corruptions of one function whose edits do not touch.
 
-    They are for corruptions that break hardly any tests alone. The prior is the probability that at least one
-    of the two is good, if they are independent. Pairs with the highest priors come first; those that a gate
-    drops are left out, and at most `most` are returned.
+    Pairs serve where single corruptions break hardly any tests. The prior is the probability that at least
+    one of the two is good, if they are independent. Pairs with the highest priors come first; those that a
+    gate drops are left out, and at most `most` are returned.
     """
     pairs: list[Corruption] = []
     for first, second in combinations(singles, 2):
@@ -379,7 +382,7 @@ def pairs_of(
 
 
 def _touch(first: Corruption, second: Corruption) -> bool:
-    """Whether the edits of two corruptions overlap or change the same line."""
+    """Return whether the edits of two corruptions overlap or change the same line."""
     return not _edited_lines(first).isdisjoint(_edited_lines(second))
 
 

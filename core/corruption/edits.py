@@ -47,7 +47,7 @@ def edits_between(before: str, after: str) -> tuple[TextEdit, ...]:
 
 
 def changed_lines(before: str, after: str) -> int:
-    """Return how many changed lines a diff shows: for each hunk, the larger of lines removed and added.
+    """Return the number of changed lines in a diff: per hunk, the larger count of removed or added lines.
 
     A line that moved counts twice, once at its old place and once at its new one.
     """

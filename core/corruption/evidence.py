@@ -92,10 +92,10 @@ def _ochiai(entering: frozenset[str], failing: frozenset[str]) -> float:
 
 
 def is_own_test(function: str, test_id: str) -> bool:
-    """Return whether a test is named after a function, so its name reveals where to look.
+    """Return whether a test is named after a function, so that its name reveals where to look.
 
-    This is the case if the name of the test contains all words of the function's name or, for a special
-    method, of the name of its class.
+    This is the case if the test's name contains all words of the function's name or, for a special method, of
+    the name of its class.
     """
     qualname = function.rpartition("::")[2].partition("#")[0]
     parts = [part for part in qualname.split(".") if part != "<locals>"]
@@ -118,7 +118,7 @@ WEIGHTS: Mapping[str, float] = {
 }
 """The weight of each part; the weights add up to 1. Decision 31 has the reasons."""
 _FAR = 5
-"""The number of steps from the test to the function from which distance makes no difference."""
+"""The number of steps from the test to the function beyond which distance makes no difference."""
 _LOW_RANK = 10.0
 """The last rank in the localisation that solvers are assumed to look at."""
 
@@ -154,7 +154,7 @@ def subtlety(evidence: Evidence, least: int = FEW_FAILING[0], most: int = FEW_FA
 
 
 def _band(failing: int, least: int, most: int) -> float:
-    """Return 1 inside the range, less outside of it, and 0 at eight times `most` and above."""
+    """Return 1 inside the range, less outside it, and 0 from eight times `most` upwards."""
     if failing < least:
         return failing / least / 2
     return 1.0 if failing <= most else max(0.0, 1 - log(failing / most) / log(8))
@@ -167,11 +167,11 @@ def _distance(distances: tuple[int | None, ...]) -> float:
 
 
 def _selective(failing: int, entering: int) -> float:
-    """Return 1 if at most half of the entering tests fail: the fault depends on the input; else less."""
+    """Return 1 if at most half of the entering tests fail, as the fault depends on the input; else less."""
     share = failing / max(entering, failing)
     return min(2 * (1 - share), 1.0)
 
 
 def _rank(rank: float | None) -> float:
-    """Return 0 for the first rank of a localisation, 1 from the tenth, and one half if it is unknown."""
+    """Return 0 for the first rank in a localisation, 1 from the tenth on, and one half if unknown."""
     return 0.5 if rank is None else min(log(max(rank, 1.0)) / log(_LOW_RANK), 1.0)

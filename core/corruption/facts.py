@@ -83,7 +83,7 @@ class ScopeFacts:
 
     @cached_property
     def named(self) -> frozenset[str]:
-        """The names of variables, functions and modules."""
+        """The names of variables, functions and modules that the function reads or binds."""
         return frozenset(item.id for item in only(ast.Name, self.nodes))
 
     @cached_property
@@ -124,7 +124,7 @@ class ScopeFacts:
         return wrapped + len(_BRACKETED.findall(self.text))
 
     def _is_wrapped(self, test: ast.expr) -> bool:
-        """Whether a condition is alone on its line, with an unnecessary parenthesis on the line before."""
+        """Return whether a condition is alone on its line, inside unnecessary parentheses opened above."""
         if not is_one_line(test) or isinstance(test, ast.BoolOp) or test.lineno == 1:
             return False
         line_before = self.text.split("\n")[test.lineno - 2]
@@ -206,7 +206,7 @@ class ScopeFacts:
 
     @cached_property
     def unbound(self) -> frozenset[str]:
-        """The variables that may be read before they are bound."""
+        """The variables that the function may read before they are bound."""
         return unbound_reads(self.node)
 
     @cached_property
@@ -221,7 +221,7 @@ class ScopeFacts:
 
     @cached_property
     def tested_and_read(self) -> tuple[Counter[str], Counter[str]]:
-        """How many conditions test each value, and in how many of their branches it is then read."""
+        """The number of conditions that test each value, and the number of their branches that read it."""
         return tested_and_read(self.nodes)
 
     @cached_property
@@ -231,7 +231,7 @@ class ScopeFacts:
 
     @cached_property
     def code(self) -> CodeType | None:
-        """Its compiled code; None if Python can't compile it."""
+        """The compiled code; None if Python can't compile it."""
         return _compiled(self.node)
 
 
@@ -257,7 +257,7 @@ def _explained(node: ast.AST) -> ast.expr | None:
 
 
 def _explains(block: list[ast.stmt]) -> bool:
-    """Whether a block ends by raising an error with a message, built in its last two statements."""
+    """Return whether a block ends by raising an error with a message, built in its last two statements."""
     match block:
         case [*_, ast.Raise()]:
             return any(isinstance(item.value, str) for item in inside(ast.Constant, *block[-2:]))
@@ -274,7 +274,7 @@ def _conditions(node: ast.AST) -> Sequence[ast.expr]:
 
 
 def _is_plain(node: Assigning) -> bool:
-    """Whether a statement assigns a constant, possibly with a sign, by `=`."""
+    """Return whether a statement assigns a constant, possibly with a sign, by `=`."""
     match node:
         case ast.AugAssign():
             return False
@@ -320,7 +320,7 @@ _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 def _idle(function: FunctionNode) -> bool:
-    """Whether a function always returns the same constant, and does nothing else.
+    """Return whether a function always returns the same constant, and does nothing else.
 
     Results of recursive calls don't count.
     """
@@ -349,7 +349,7 @@ def _own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
 
 
 def _has_effect(node: ast.AST) -> bool:
-    """Whether a node has an effect: a store outside, a call for its effect, a `yield` or an error."""
+    """Return whether a node has an effect: a store outside, a call for its effect, a `yield` or an error."""
     match node:
         case ast.Attribute(ctx=ctx) | ast.Subscript(ctx=ctx):
             return not isinstance(ctx, ast.Load)
@@ -414,7 +414,7 @@ class NeighbourForms:
     """The number of pairs of neighbours that are equal except for the names of variables."""
 
     def broken_by(self, after: NeighbourForms) -> bool:
-        """Whether a piece no longer resembles its neighbours; pieces that only moved don't count."""
+        """Return whether a piece no longer resembles its neighbours; pieces that only moved don't count."""
         if self.forms.total() != after.forms.total():
             return False
         return after.twins < self.twins or (after.alike < self.alike and after.forms != self.forms)
@@ -487,7 +487,7 @@ def _compiled(node: FunctionNode) -> CodeType | None:
 
 
 def same_code(first: CodeType, second: CodeType) -> bool:
-    """Whether two code objects are equal apart from positions, after constants are folded."""
+    """Return whether two code objects are equal apart from positions, after constants are folded."""
     if _without_constants(first) != _without_constants(second):
         return False
     same_number = len(first.co_consts) == len(second.co_consts)

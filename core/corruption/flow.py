@@ -33,7 +33,7 @@ def unbound_reads(node: FunctionNode) -> frozenset[str]:
 
 
 class _Flow:
-    """A forward walk through code with the names that are bound on every path so far."""
+    """A forward walk through code that tracks the names bound on every path so far."""
 
     def __init__(self, local: frozenset[str]) -> None:
         self.local = local

@@ -1,4 +1,4 @@
-"""The static gates: they drop changes that are not corruptions, or are too visible, before any test runs."""
+"""The static gates, which drop changes that are not corruptions or are too visible before any test runs."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Gate:
         return reason
 
     def unusable(self, corrupted: str) -> GateRefusal | None:
-        """Return why code can't run or does what the original does; None if neither is the case.
+        """Return why code can't run or behaves like the original; None if neither is the case.
 
         Unlike `check`, this accepts anything that a reader may notice.
         """
@@ -163,13 +163,13 @@ class Gate:
             yield GateRefusal.ORPHANED, ", ".join(orphans)
         if self._names_reveal(before, after):
             yield GateRefusal.NAMED, ""
-        # Last, because it takes the longest to find.
+        # This comes last, because it takes the longest to find.
         explained, noted = before.explained != after.explained, before.comments != after.comments
         if explained or noted or _is_explained(before, after, changed):
             yield GateRefusal.EXPLAINED, ""
 
     def _names_reveal(self, before: ScopeFacts, after: ScopeFacts) -> bool:
-        """Whether a name or the docstring shows what the original did."""
+        """Return whether a name or the docstring shows what the original did."""
         for name in (before.node.name, *self._around):
             if given_away_by_name(name, before.identifiers, after.identifiers):
                 return True
@@ -190,7 +190,7 @@ class Gate:
 
 
 def _number_of_lines(changed: Hunks) -> int:
-    """Return how many lines changed: for each hunk, the larger of lines removed and added."""
+    """Return how many lines changed: for each hunk, the larger number of removed or added lines."""
     return sum(max(end - start, new_end - new_start) for start, end, new_start, new_end in changed)
 
 
@@ -227,7 +227,7 @@ def _odd(before: ScopeFacts, after: ScopeFacts) -> Iterator[str]:
 
 
 def _tests_other_value(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a branch no longer reads the value that its condition tests, because one of them changed."""
+    """Return whether a branch stopped reading the value in its condition because one of the two changed."""
     (asked, read), (asked_now, read_now) = before.tested_and_read, after.tested_and_read
     if asked.total() == asked_now.total() and read.total() > read_now.total():
         return True
@@ -235,9 +235,9 @@ def _tests_other_value(before: ScopeFacts, after: ScopeFacts) -> bool:
 
 
 def _unlike_others(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a changed statement still has an unchanged twin elsewhere in the function.
+    """Return whether a changed statement still has an unchanged twin elsewhere in the function.
 
-    So has a call that loses a keyword if another call of the same function still has the keyword.
+    A call that loses a keyword counts too, if another call of the same function still has the keyword.
     """
     if any(after.options[name] for name in before.options - after.options):
         return True
@@ -255,7 +255,7 @@ def _is_explained(before: ScopeFacts, after: ScopeFacts, changed: Hunks) -> bool
 
 
 def _one_result(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether several statements that returned different constants all return the same one."""
+    """Return whether several statements that returned different constants all return the same one."""
     (constants_before, _), (constants, number) = before.results, after.results
     return len(constants_before) > 1 and len(constants) == 1 and number > 1
 
@@ -282,7 +282,7 @@ _ODD: tuple[tuple[str, Callable[[ScopeFacts, ScopeFacts], bool | frozenset[str]]
 
 
 def _own_names_reveal(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether the function's name, its variables or its docstring reveal the original."""
+    """Return whether the function's name, its variables or its docstring reveal the original."""
     name = before.node.name
     of_operator = denied(name, after.nodes) > denied(name, before.nodes)
     other_comparison = comparison_alone(before.node) != comparison_alone(after.node)
@@ -292,7 +292,7 @@ def _own_names_reveal(before: ScopeFacts, after: ScopeFacts) -> bool:
 
 
 def _still_mentioned(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether the name, the docstring or the comments contain a word that the code no longer has."""
+    """Return whether the name, the docstring or the comments contain a word that the code no longer has."""
     return of_one_stem(_long_words(before.spelled - after.spelled), _long_words(before.described))
 
 
@@ -301,7 +301,7 @@ def _long_words(texts: Iterable[str]) -> list[str]:
 
 
 def _still_written(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a string or name that the code loses is part of another string or of the docstring."""
+    """Return whether a string or name that the code loses is part of another string or of the docstring."""
     others = (*after.texts, before.docstring or "")
     lost = [text for text in before.texts if text not in after.strings and len(text) > 1]
     if any(text in other for text in lost for other in others):
@@ -332,7 +332,7 @@ _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 
 def _is_negated(before: tuple[ast.expr, ...], after: tuple[ast.expr, ...]) -> bool:
-    """Whether the only condition is negated, so the whole function does the opposite."""
+    """Return whether the only condition is negated, so that the whole function does the opposite."""
     if len(before) != 1 or len(after) != 1:
         return False
     (was, sign), (now, other) = _without_negation(before[0]), _without_negation(after[0])
@@ -368,7 +368,7 @@ def comment_explains(
     hunks: Iterable[tuple[int, int]],
     fresh: Sequence[str],
 ) -> bool:
-    """Whether a comment reveals what the changed lines did.
+    """Return whether a comment reveals what the changed lines did.
 
     `remarks` are the comments with their lines; `hunks` are the changed lines of the original, as start and
     end, counted from 0; `fresh` are the new lines. A comment reveals it if it is right below the changed
@@ -405,7 +405,7 @@ def _without_comment(line: str) -> str:
 
 
 def _reaches(lines: Sequence[str], row: int, place: int) -> bool:
-    """Whether code at a line is in the paragraph or the block that a comment precedes."""
+    """Return whether code at a line is in the paragraph or the block that a comment precedes."""
     column = _margin(lines[row])
     if lines[row].lstrip()[:1] != "#":
         return False

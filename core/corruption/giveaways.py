@@ -19,14 +19,14 @@ from gistpoint.core.corruption.flow import blocks_of
 from gistpoint.core.corruption.shapes import LOOPS, elements, is_all_of, names_in, texts_of
 
 _SAME_IS_FINE = (ast.Constant, ast.UnaryOp)
-"""Expressions that may stand twice without meaning anything, such as `1` or `-x`."""
+"""Expressions whose repetition is not suspicious, such as `1` or `-x`."""
 _LESS, _MORE = (ast.Lt, ast.LtE), (ast.Gt, ast.GtE)
 _ROW = 3
 """The minimum number of similar cases in a row among which a different one is noticed."""
 _ALIKE, _APART = (ast.Eq, ast.Is, ast.In), (ast.NotEq, ast.IsNot, ast.NotIn)
-"""Comparisons that hold for equal values or for members, and those that hold for all others."""
+"""Comparisons that hold for equal values or for members, and comparisons that hold for all others."""
 _IDLE = (ast.Name, ast.Attribute, ast.Compare, ast.Subscript, ast.BinOp)
-"""Expressions that do nothing where they are a whole statement."""
+"""Expressions that do nothing as whole statements."""
 _CONVERTING = ("int", "str", "float", "bool")
 
 
@@ -70,7 +70,7 @@ def _of_expression(node: ast.AST) -> Iterator[str]:
 
 
 def _of_comparison(node: ast.Compare) -> Iterator[str]:
-    if any(starmap(_same, pairwise([node.left, *node.comparators]))):
+    if any(starmap(_are_suspiciously_equal, pairwise([node.left, *node.comparators]))):
         yield "compared with itself"
     if has_any(_LESS, node.ops) and has_any(_MORE, node.ops):
         yield "compared both ways"
@@ -94,12 +94,12 @@ def _of_and_or(node: ast.BoolOp) -> Iterator[str]:
 
 
 def _has_pointless_comparison(node: ast.BoolOp) -> bool:
-    """Whether conditions ask both whether a value is something and whether it isn't: `x == 1 or x != 2`."""
-    alike, apart = (_compared(node.values, signs) for signs in (_ALIKE, _APART))
+    """Return whether conditions test that a value both is and isn't something: `x == 1 or x != 2`."""
+    alike, apart = (_compared_values(node.values, signs) for signs in (_ALIKE, _APART))
     return any(starmap(_equal, product(alike, apart)))
 
 
-def _compared(conditions: Iterable[ast.expr], signs: tuple[type[ast.cmpop], ...]) -> list[ast.expr]:
+def _compared_values(conditions: Iterable[ast.expr], signs: tuple[type[ast.cmpop], ...]) -> list[ast.expr]:
     """Return the left sides of the comparisons whose first operator is one of `signs`."""
     comparisons = only(ast.Compare, conditions)
     return [comparison.left for comparison in comparisons if isinstance(comparison.ops[0], signs)]
@@ -118,8 +118,8 @@ def _of_arithmetic(node: ast.BinOp) -> Iterator[str]:
     terms = _terms(node)
     if len(terms) >= _ROW:
         yield from _repeated([terms[0], terms[-1]], "begins and ends alike")
-    # `x * x` and `x + x` are usual.
-    if _same(node.left, node.right) and not isinstance(node.op, ast.Mult | ast.Add):
+    # `x * x` and `x + x` are common.
+    if _are_suspiciously_equal(node.left, node.right) and not isinstance(node.op, ast.Mult | ast.Add):
         yield "operand repeated"
     match node:
         case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant(value=0)):
@@ -164,18 +164,18 @@ def _of_block(block: list[ast.stmt]) -> Iterator[str]:
         yield "statement repeated"
     if any(starmap(_asks_again, pairwise(block))):
         yield "asked twice in a row"
-    # Of two `if`s that return under one condition, the second is out of reach.
+    # If two `if`s return under the same condition, the second is unreachable.
     tests = [item.test for item in only(ast.If, block) if isinstance(item.body[-1], ast.Return)]
     yield from _repeated(tests, "left twice for one reason")
 
 
 def _asks_again(first: ast.stmt, second: ast.stmt) -> bool:
-    """Whether two statements are `if`s with the same condition."""
+    """Return whether two statements are `if`s with the same condition."""
     return isinstance(first, ast.If) and isinstance(second, ast.If) and _equal(first.test, second.test)
 
 
 def _has_break(body: list[ast.stmt]) -> bool:
-    """Whether a `break` leaves the loop that has this body."""
+    """Return whether a `break` leaves the loop that has this body."""
     for node in body:
         if isinstance(node, ast.Break):
             return True
@@ -206,7 +206,7 @@ def _of_cases(node: ast.If) -> Iterator[str]:
 
 
 def _has_odd_one_out(tests: Sequence[ast.expr]) -> bool:
-    """Whether one of three or more conditions in a row compares another value than all the others do."""
+    """Return whether one of three or more consecutive conditions compares a different value."""
     compared = Counter(ast.unparse(test.left) for test in only(ast.Compare, tests))
     if len(tests) < _ROW or compared.total() != len(tests):
         return False
@@ -222,7 +222,7 @@ def _tests_in_turn(node: ast.If) -> Iterator[ast.expr]:
 
 
 def _adds_known(node: ast.If) -> bool:
-    """Whether a branch adds x to y although its condition requires `x in y`."""
+    """Return whether a branch adds x to y although its condition requires `x in y`."""
     tests = node.test.values if is_all_of(node.test) else [node.test]
     contained = [test for test in only(ast.Compare, tests) if isinstance(test.ops[0], ast.In)]
     return any(starmap(_adds, product(node.body, contained)))
@@ -237,7 +237,7 @@ def _adds(item: ast.stmt, test: ast.Compare) -> bool:
 
 
 def _stores_known(node: ast.If) -> bool:
-    """Whether the first store to a place under the condition `place == value` stores that value."""
+    """Return whether the first store to a place under the condition `place == value` stores that value."""
     match node.test:
         case ast.Compare(left=place, ops=[ast.Eq() | ast.Is(), *_], comparators=[value, *_]):
             for item in only(ast.Assign, node.body):
@@ -265,7 +265,7 @@ def _same_returns(block: list[ast.stmt]) -> Iterator[str]:
 def _ways_out(node: ast.stmt | None, following: ast.stmt | None) -> list[ast.stmt]:
     """Return the last statement of each path through an `if` without `else`, or a `try`; empty for others.
 
-    The path that skips the `if` ends with the statement that follows it. A `finally` is not looked at.
+    The path that skips the `if` ends with the statement that follows it. A `finally` is ignored.
     """
     match node:
         case ast.If(body=[*_, ending], orelse=[]) if following is not None:
@@ -282,7 +282,7 @@ def _returns_alike(one: ast.stmt, two: ast.stmt) -> bool:
 def _stored_twice(block: list[ast.stmt]) -> Iterator[str]:
     """Yield a finding for each place that adjacent assignments set again, without using it for the new value.
 
-    A read between the two, as in `a = f(); b = a; a = g()`, is not looked for.
+    A read between the two, as in `a = f(); b = a; a = g()`, is not detected.
     """
     stored: set[str] = set()
     for node in block:
@@ -322,7 +322,7 @@ def _constant_condition(test: ast.expr) -> Iterator[str]:
 
 
 def _repeated(nodes: Sequence[ast.expr], what: str) -> Iterator[str]:
-    if any(starmap(_same, combinations(nodes, 2))):
+    if any(starmap(_are_suspiciously_equal, combinations(nodes, 2))):
         yield what
 
 
@@ -347,25 +347,25 @@ def _into_itself(node: ast.Call) -> Iterator[str]:
 
 
 def _called_name(node: ast.expr) -> str:
-    """Return the name of a variable or an attribute; of anything else, its dump, which equals no name."""
+    """Return the name of a variable or an attribute; for anything else, its dump, which equals no name."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
     return ast.dump(node)
 
 
-def _same(first: ast.AST, second: ast.AST) -> bool:
-    """Whether two expressions are equal, and not of a kind that may be repeated."""
+def _are_suspiciously_equal(first: ast.AST, second: ast.AST) -> bool:
+    """Return whether two expressions are equal, and not of a kind that may be repeated."""
     return not isinstance(first, _SAME_IS_FINE) and _equal(first, second)
 
 
 def _equal(first: ast.AST, second: ast.AST) -> bool:
-    """Whether two nodes are equal; `x` in `x = 1` equals an `x` that is read."""
+    """Return whether two nodes are equal; `x` in `x = 1` equals an `x` that is read."""
     return type(first) is type(second) and same_tree(first, second)
 
 
 def is_empty_collection(value: ast.expr) -> bool:
-    """Whether a value is a list, set, tuple or dict without elements."""
+    """Return whether a value is a list, set, tuple or dict without elements."""
     match value:
         case (
             ast.Call(func=ast.Name(id="list" | "set" | "dict"), args=[], keywords=[])

@@ -1,4 +1,4 @@
-"""Values that are stored in a variable and never read afterwards."""
+"""Finds values that are stored in a variable and never read afterwards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def dead_stores(function: FunctionNode) -> Counter[str]:
 
 @dataclass
 class _Reading:
-    """A backward walk through code with the variables that are read later."""
+    """A backward walk through code that tracks the variables that are read later."""
 
     shared: _Live
     dead: set[tuple[str, int]] = field(default_factory=set)
@@ -82,7 +82,8 @@ class _Reading:
         after = self.block(node.orelse, live)
         head = getattr(node, "test", None)
         round_ = _reads(head) | after
-        # Twice, because the variables that the start of the body reads are live at its end.
+        # The body is walked twice, because the variables that the start of the body reads are live at its
+        # end.
         for _ in range(2):
             self.dead = set(outer[2])
             self.left, self.again = live, round_

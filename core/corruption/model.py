@@ -1,4 +1,4 @@
-"""The loop of the paper: a model reads a repository, corrupts one function and gets feedback from tests."""
+"""The loop of the paper: a model reads a repository, corrupts one function, and gets feedback from tests."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class ModelLoop:
     meter: Meter | None = None
 
     _asked_again: ClassVar[str] = ASKED_AGAIN
-    """The text after a refused or stopped reply."""
+    """The message that follows a refused or stopped reply."""
     _gated: ClassVar[SubmissionVerdict] = SubmissionVerdict.CLUE
     """The verdict on a submission that the gate drops."""
 
@@ -153,7 +153,7 @@ class ModelLoop:
         The next request is assumed to be as large as the last one.
         """
         caps, spent = self.settings, self._usage
-        # The limits of this conversation come first, the meter of the whole set last.
+        # The limits of this conversation are checked first, and the meter of the whole set last.
         if self._calls >= caps.tool_calls:
             return End.TOOL_CALLS, f"All {caps.tool_calls} tool calls were made."
         if caps.max_tokens is not None and spent.tokens + self._last.tokens > caps.max_tokens:

@@ -35,7 +35,7 @@ def words(name: str) -> tuple[str, ...]:
 
 
 def of_one_stem(first: Iterable[str], second: Iterable[str]) -> bool:
-    """Return whether two sets of words share a word, or forms of one: `format` and `formatted`."""
+    """Return whether two sets of words share a word, or forms of a word, such as `format` and `formatted`."""
     others = set(second)
     return any(one in others or any(_of_one_stem(one, two) for two in others) for one in first)
 
@@ -133,7 +133,7 @@ def comparison_alone(function: FunctionNode) -> str:
 
 
 def denied(function: str, nodes: Iterable[ast.AST]) -> int:
-    """Return how often a method that defines an operator, such as `__eq__`, uses one that contradicts it."""
+    """Return how often a method that defines an operator, such as `__eq__`, uses a contradictory operator."""
     kinds = _DENIED.get(function, ())
     return sum(isinstance(kind, kinds) for node in only(ast.Compare, nodes) for kind in node.ops)
 

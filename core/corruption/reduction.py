@@ -33,13 +33,13 @@ def smallest(items: Sequence[T], fails: Callable[[Sequence[T]], bool], most: int
             part = part if smaller is None else smaller
             pieces = pieces_then
     except TooManyProbesError:
-        pass  # the smallest part so far is still one that fails
+        pass  # the smallest part so far still fails
     return tuple(items[n] for n in part)
 
 
 def _smaller(probes: _Probes[T], part: list[int], pieces: int) -> tuple[list[int] | None, int]:
     """Return a failing part of `part`, or None, and the number of pieces to cut next."""
-    chunks = _split(part, pieces)
+    chunks = _chunks(part, pieces)
     for chunk in chunks:
         if probes.fail(chunk):
             return chunk, 2
@@ -69,7 +69,7 @@ class _Probes(Generic[T]):
         return self._known[key]
 
 
-def _split(part: Sequence[int], pieces: int) -> list[list[int]]:
+def _chunks(part: Sequence[int], pieces: int) -> list[list[int]]:
     """Return `part` in this many chunks of almost equal length."""
     ends = [len(part) * n // pieces for n in range(pieces + 1)]
     return [list(part[start:end]) for start, end in pairwise(ends)]

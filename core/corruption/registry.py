@@ -32,8 +32,8 @@ _MODULES = (
 )
 """The modules of gistpoint's operators.
 
-A new module defines `OPERATORS`, and its name goes to the end of this list: if two operators with the same
-prior produce the same text, the record names the first.
+A new module defines `OPERATORS`, and its name is appended to this list: if two operators with the same prior
+produce the same text, the record names the first one.
 """
 
 BUILT_IN: tuple[Operator, ...] = tuple(
@@ -53,7 +53,7 @@ def fault_of_operator(loaded: Any) -> str:
 def all_operators() -> tuple[Operator, ...]:
     """Return the built-in operators, then those of installed packages, sorted by the names of their entries.
 
-    Raises `PluginError` if one can't be loaded, because without it different tasks would be made.
+    Raises `PluginError` if one can't be loaded, because the tasks would be different without it.
     """
     # Built-in operators come first: if two with the same prior produce the same text, the record names the
     # first.

@@ -95,16 +95,17 @@ class RewriteLoop(ModelLoop):
 def definition_in(reply: str, qualname: str) -> str:
     """Return the definition of a function in the last code block of a reply that has one; empty if none has.
 
-    A block may hold more than the definition, such as its class. A reply without a block is read as one.
+    A block may contain more than the definition, such as its class. A reply without a block is treated as a
+    block.
     """
     name = qualname.rpartition(".")[2].partition("#")[0]
     header = re.compile(rf"\bdef\s+{re.escape(name)}\s*[(\[]")
     blocks = _BLOCK.findall(reply) or [reply]
     code = next((block for block in reversed(blocks) if header.search(block)), "")
-    return _named(code, name, qualname) or code.strip("\n") if code else ""
+    return _definition_named(code, name, qualname) or code.strip("\n") if code else ""
 
 
-def _named(code: str, name: str, qualname: str) -> str:
+def _definition_named(code: str, name: str, qualname: str) -> str:
     """Return the definition with that name in a block; empty if the block can't be read as a file."""
     try:
         index = index_source("reply.py", code.encode("utf-8", "replace"))
@@ -132,10 +133,10 @@ def rewriting_prompt(tree: SourceTree, path: str, qualname: str, stub: str) -> s
 
 def _excerpt(lines: list[str], definition: Definition) -> Iterator[str]:
     """Yield the first lines and those around a definition, with a line for each gap."""
-    beginning = _within(lines, range(len(lines)), _BEGINNING)
+    beginning = _first_within_limit(lines, range(len(lines)), _BEGINNING)
     half = (MOST_CHARACTERS - _BEGINNING) // 2
-    above = _within(lines, range(definition.start_line - 1, -1, -1), half)
-    below = _within(lines, range(definition.start_line, len(lines)), half)
+    above = _first_within_limit(lines, range(definition.start_line - 1, -1, -1), half)
+    below = _first_within_limit(lines, range(definition.start_line, len(lines)), half)
     shown = sorted({*beginning, *above, *below})
     before = -1
     for number in shown:
@@ -147,7 +148,7 @@ def _excerpt(lines: list[str], definition: Definition) -> Iterator[str]:
         yield f"# [lines {before + 2} to {len(lines)} are left out]"
 
 
-def _within(lines: list[str], numbers: range, most: int) -> list[int]:
+def _first_within_limit(lines: list[str], numbers: range, most: int) -> list[int]:
     """Return the first of the numbers whose lines have at most `most` characters in total."""
     found: list[int] = []
     left = most

@@ -70,7 +70,7 @@ class SubmissionVerdict(StrEnum):
     HANGS = "hangs_or_exhausts_memory"
     COULD_NOT_RUN = "suite_could_not_run"
     UNUSABLE = "unusable"
-    """A rewrite that can't run, for example because of unknown names, or that compiles to the same code."""
+    """A rewrite can't run, for example because of unknown names, or compiles to the same code."""
 
     @property
     def tried(self) -> bool:
@@ -91,7 +91,7 @@ class End(StrEnum):
     TOOL_CALLS = "tool_calls_used_up"
     NO_TOOL_CALL = "no_tool_call"
     NO_DEFINITION = "no_definition"
-    """No reply contained the definition that a rewriting model was asked for."""
+    """No reply contained the definition requested from a rewriting model."""
     SENT_AGAIN = "sent_the_same_again"
     TRUNCATED = "truncated_replies"
     REFUSED = "refused"
@@ -117,7 +117,7 @@ _FAULTS = (
 )
 """Ends for which the model or its endpoint is to blame even if a submission was tried.
 
-Without a tried submission, they are to blame for most other ends too (see `LoopResult.fault`).
+If no submission was tried, they are to blame for most other ends too (see `LoopResult.fault`).
 """
 
 
@@ -173,7 +173,7 @@ class Round:
     trial: ModelTrial | None = None
     appearance: Appearance = field(default_factory=Appearance)
     again: int | None = None
-    """The number of an earlier submission with the same text, or None: nothing is run for a repeated one."""
+    """The number of an earlier submission with the same text, which is not run again; None if it is new."""
 
     @property
     def accepted(self) -> bool:
@@ -188,8 +188,9 @@ class Round:
     def merit(self, settings: LoopSettings) -> tuple[bool, bool, float]:
         """Return a sort key that is the largest for the best submission.
 
-        Failing tests within the aim come first, then not being seen at a glance, then the subtlety shown by
-        the tests times the probability that a reader does not see it.
+        Submissions whose number of failing tests is within the aim come first, then those not seen at a
+        glance, then those with the highest product of subtlety in the tests and probability that a reader
+        misses them.
         """
         loud = self.trial is None or self.trial.failing > settings.most_failing
         glance = self.appearance.glance
@@ -241,7 +242,7 @@ class LoopResult:
     prompt_sha256: str
     """The hash of the prompt as it was sent, including the examples."""
     models: tuple[str, ...] = ()
-    """The names under which the endpoint answered."""
+    """The model names with which the endpoint answered."""
     retried: Mapping[str, int] = field(default_factory=dict)
     """The number of repeated requests, by kind of failure."""
     chosen: int | None = None
@@ -280,11 +281,11 @@ class LoopResult:
 
     @property
     def fault(self) -> str:
-        """The reason why the model or its endpoint made the loop useless, in words; empty if they did not."""
+        """The reason why the model or its endpoint made the loop useless, in words; empty if it was not."""
         # Neither the model nor its endpoint is to blame for a cap of the whole set or a missing price.
         if self.kept is not None or self.end in (End.SET_CAP, End.COST_UNKNOWN):
             return ""
-        # A rewrite that equals the original is final, although nothing had to be run.
+        # A rewrite that equals the original is final, although no test was run.
         of_use = self.end is End.FINAL_SUBMISSION or any(item.verdict.tried for item in self.rounds)
         return self.end.value.replace("_", " ") if not of_use or self.end in _FAULTS else ""
 

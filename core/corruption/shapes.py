@@ -13,13 +13,13 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Assigning = ast.Assign | ast.AugAssign | ast.AnnAssign
 
 LEAVING: tuple[type[ast.stmt], ...] = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-"""Statements after which the rest of their block does not run."""
+"""Types of statements after which the rest of the block does not run."""
 LOOPS: tuple[type[ast.For | ast.AsyncFor | ast.While], ...] = (ast.For, ast.AsyncFor, ast.While)
 SIMPLE: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Delete)
-"""Statements of one step, which don't leave their block."""
+"""Types of simple statements, which don't leave their block."""
 TESTING: tuple[type[ast.If | ast.While | ast.IfExp], ...] = (ast.If, ast.While, ast.IfExp)
 SHARING: tuple[type[ast.Global | ast.Nonlocal], ...] = (ast.Global, ast.Nonlocal)
-"""Statements that declare names of another scope."""
+"""Types of statements that declare names of another scope."""
 NAMED: tuple[type[ast.Name | ast.Attribute], ...] = (ast.Name, ast.Attribute)
 ASSIGNING: tuple[type[Assigning], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign)
 
@@ -77,22 +77,22 @@ def defaults_of(given: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None
 
 
 def is_none(node: ast.AST | None) -> bool:
-    """Whether a node is the constant None."""
+    """Return whether a node is the constant None."""
     return isinstance(node, ast.Constant) and node.value is None
 
 
 def is_not(node: ast.AST) -> TypeGuard[ast.UnaryOp]:
-    """Whether an expression is a `not`."""
+    """Return whether an expression is a `not`."""
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
 
 
 def is_all_of(node: ast.AST) -> TypeGuard[ast.BoolOp]:
-    """Whether an expression is an `and`."""
+    """Return whether an expression is an `and`."""
     return isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)
 
 
 def is_call_to(node: ast.AST | None, *names: str) -> TypeGuard[ast.Call]:
-    """Whether a node calls a plain name that is one of these."""
+    """Return whether a node calls a plain name that is one of these."""
     match node:
         case ast.Call(func=ast.Name(id=name)):
             return name in names
@@ -100,12 +100,12 @@ def is_call_to(node: ast.AST | None, *names: str) -> TypeGuard[ast.Call]:
 
 
 def is_guard(node: ast.AST) -> TypeGuard[ast.If]:
-    """Whether a statement is an `if` without `else` that leaves its block."""
+    """Return whether a statement is an `if` without `else` that leaves its block."""
     return isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], LEAVING)
 
 
 def is_text(node: ast.stmt) -> bool:
-    """Whether a statement is a constant alone, such as a docstring."""
+    """Return whether a statement consists only of a constant, such as a docstring."""
     match node:
         case ast.Expr(value=ast.Constant()):
             return True
@@ -113,5 +113,5 @@ def is_text(node: ast.stmt) -> bool:
 
 
 def is_one_line(node: ast.expr | ast.stmt) -> bool:
-    """Whether a node is written on one line."""
+    """Return whether a node is written on one line."""
     return node.lineno == node.end_lineno

@@ -90,7 +90,7 @@ class CorruptionTarget:
         return chain.from_iterable(pairwise(block.statements) for block in self.blocks)
 
     def longer_blocks(self) -> Iterator[StatementBlock]:
-        """Yield the blocks with more than one statement: without one of them, the code is still valid."""
+        """Yield the blocks with more than one statement, whose code stays valid without one of them."""
         return (block for block in self.blocks if len(block.statements) > 1)
 
     def parent(self, node: ast.AST) -> ast.AST:
@@ -202,7 +202,7 @@ class CorruptionTarget:
 def read_subject(definition: Definition, scope: NamesInReach) -> CorruptionTarget | None:
     """Return a function as a target; None if it can't be corrupted.
 
-    Classes, code that can't be read and text that changes when it is moved to the left margin can't be.
+    Classes, unreadable code, and text that changes when moved to the left margin can't be corrupted.
     """
     try:
         return read_text(definition.dedented, scope)
@@ -312,14 +312,14 @@ class NamesInReach:
     """The class of a method, including its bases in the library."""
     uses: Mapping[str, int] = field(default_factory=dict, repr=False)
     longest: int = 0
-    """The maximum length of a line that is not noticed in its file; 0 if unknown."""
+    """The maximum length of a line that would not be noticed in the file; 0 if unknown."""
     around: tuple[str, ...] = ()
     """The names of the enclosing functions."""
     hidden: frozenset[str] = frozenset()
     """The built-ins whose names mean, or may mean, something else in its file or the enclosing functions."""
 
     def defines(self, name: str) -> bool:
-        """Whether a name is defined or imported by the file, or belongs to the class."""
+        """Return whether a name is defined or imported by the file, or belongs to the class."""
         known = name in self.known or name in self.own.methods or name in self.own.attributes
         return known and name not in BUILTINS
 

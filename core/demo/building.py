@@ -35,7 +35,7 @@ PINS = EnvironmentPins(python="", import_roots=(".",), pytest_args=("tests",))
 """Pins with an empty lock: gistpoint's own pytest and Python are used."""
 
 GIST_PINS = replace(PINS, pytest_args=())
-"""Pins for a gist's command, which names its own test."""
+"""Pins for the command of a gist, which names its test itself."""
 
 
 def library_tree(scratch: Path) -> SourceTree:
@@ -69,8 +69,8 @@ def build_demo(
 ) -> Iterator[Task]:
     """Make every task of the recipe, write its archive into `into`, and yield the task.
 
-    The library's suite is run and recorded first. `entrypoints` runs the test of the gist, whose reference
-    gist is also made; `controls_of` makes the controls of the other tasks.
+    The library's suite is run and recorded first. `entrypoints` runs the gist's test, for which a reference
+    gist is also made. `controls_of` makes the controls of the other tasks.
     """
     with scratch_folder("demo") as name:
         scratch = Path(name)

@@ -45,7 +45,7 @@ LEAST_LINES = 2
 
 @dataclass(frozen=True)
 class DemoLibrary:
-    """The demo's library, with the results of its suite as the demo's tasks record them."""
+    """The demo's library, with its suite's results as recorded in the demo's tasks."""
 
     tree: SourceTree
     known: Answer

@@ -12,7 +12,7 @@ from gistpoint.core.running import NEVER, CancelToken, RunContext
 from gistpoint.core.tools.declaration import ArgumentKind
 
 LONGEST_WAIT_S = 30.0
-"""The longest pause for recorded thinking, in seconds at the chosen speed; longer ones are cut to this."""
+"""The longest pause for recorded thinking, in seconds at the chosen speed; longer ones are cut."""
 
 
 def play(
@@ -25,9 +25,9 @@ def play(
 ) -> Iterator[tuple[Mapping[str, Any], ToolResult | None]]:
     """Carry out the steps in turn, and yield each with its result; None for a step that is not a tool call.
 
-    `wait` is called with the seconds of thinking before each step and of each pause, divided by `speed`; it
-    may wait less, and returns early when cancelled. No step is carried out after the end of the attempt or a
-    cancellation. Raises `ValueError` for a step of an unknown kind.
+    `wait` is called with the recorded seconds of thinking before each step, and of each pause, divided by
+    `speed`. It may wait for less time, and returns early when cancelled. No step is carried out after the end
+    of the attempt or a cancellation. Raises `ValueError` for a step of an unknown kind.
     """
     for step in steps:
         wait(min(LONGEST_WAIT_S, step.get("think_s", 0) / speed))

@@ -1,4 +1,4 @@
-"""Lets a model corrupt a named function; the result is a target with a record that can be replayed."""
+"""Lets a model corrupt a named function, and returns a target with a record that can be replayed."""
 
 from __future__ import annotations
 
@@ -111,18 +111,18 @@ class SuiteTrials:
 
 
 def last_line(message: str) -> str:
-    """Return the last line of pytest's text that begins with `E `, or else its last non-blank one, if any."""
+    """Return the last line of pytest's text that begins with `E `, or else its last non-blank line."""
     lines = [line for line in message.splitlines() if line.strip()]
     return next((line for line in reversed(lines) if line.startswith("E ")), lines[-1] if lines else "")
 
 
 def is_assertion(message: str) -> bool:
-    """Whether pytest's text of a failure shows a failed assertion, not another exception."""
+    """Return whether pytest's text of a failure shows a failed assertion, not another exception."""
     return bool(_ASSERTION.search(message))
 
 
 def passes_through(message: str, tree: SourceTree, target: Target) -> bool:
-    """Whether the traceback of a failure contains a line of the function at its position in `tree`."""
+    """Return whether the traceback of a failure contains a line of the function at its position in `tree`."""
     definition = index_source(target.path, tree.read(target.path)).get(target.qualname)
     lines = re.findall(rf"^{re.escape(target.path)}:(\d{{1,9}}):", message, re.MULTILINE)
     return any(definition.start_line <= int(line) <= definition.end_line for line in lines)
@@ -246,10 +246,10 @@ def corrupt_by_model(
 ) -> ModelCorruption:
     """Let a model corrupt the function named as `path::qualname`, and return the result of the loop.
 
-    `tests` are ids of tests that see the function: the model is shown a few of them. Without any, it is shown
-    tests that fail when the body is removed, which costs a run of the suite. `try_out` decides on a
-    submission; the default is the whole suite on `runner`, rated by `rate`. `terms` are the settings that all
-    conversations of a set share. `score` predicts how visible a submission is; without it, the rules for
+    `tests` are ids of tests that see the function, of which the model is shown a few. If there are none, it
+    is shown tests that fail when the body is removed, which requires a run of the suite. `try_out` decides on
+    a submission; the default is the whole suite on `runner`, rated by `rate`. `terms` are the settings that
+    all conversations of a set share. `score` predicts how visible a submission is; without it, the rules for
     corruptions without a model decide. Raises `SourceError` or `CodeError` for a function that can't be
     corrupted, `InfrastructureError` if the sandbox fails, and `CancelledError` when stopped; failures of the
     model or its endpoint are in the result.
@@ -309,7 +309,7 @@ def example_texts(tree: SourceTree, ids: Iterable[str]) -> str:
 
 
 def reading(original: str, scope: NamesInReach, score: ScoreOf | None) -> Reader:
-    """Return a function that reports, as advice, which rules for corruptions without a model are broken.
+    """Return a function that reports broken rules for corruptions without a model, as advice.
 
     With `score`, it also reports how visible the corruption is.
     """
@@ -347,7 +347,7 @@ def _words(name: SubmissionVerdict | End) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorruptingModel(Request):
-    """A request for a model that corrupts a function, with the limits of its work."""
+    """A request for a model that corrupts a function, with limits on its work."""
 
     model: str | None = None
     keep: Keep = Keep.BEST
@@ -399,7 +399,7 @@ class CorruptingModelOfSet(CorruptingModel):
         return self.max_tokens_per_function, self.max_cost_per_function
 
     def require_model(self, *, reads: bool = False) -> None:
-        """Raise `UserError` for limits or examples without a model, and for options that no rewrite has.
+        """Raise `UserError` for limits or examples without a model, and for options that rewrites don't have.
 
         The limits of the set also apply to a model that only `reads`.
         """
@@ -427,7 +427,7 @@ class CorruptingModelOfSet(CorruptingModel):
                 )
 
     def loop(self, min_failing: int, max_tokens: int | None, max_cost: float | None) -> LoopSettings:
-        """Return the limits of each conversation; for a rewrite, without test feedback."""
+        """Return the limits of each conversation; a rewrite gets no test feedback."""
         usual = CorruptingModel.loop(self, min_failing, max_tokens, max_cost)
         return replace(usual, feedback_rounds=0) if self.rewrite else usual
 

@@ -1,8 +1,8 @@
-"""The campaign: workers decide candidates ahead of time; verdicts are accepted strictly in order.
+"""Runs a campaign: workers decide candidates ahead of time, and verdicts are accepted strictly in order.
 
-The tasks are therefore the same for any number of workers; verdicts that were not needed stay in the state.
-Until the set is full, it contains the tasks that it would have if no more candidates followed: proven tasks
-are written at once, and replaced by better ones.
+The tasks are therefore the same for any number of workers, and unneeded verdicts stay in the state. Until the
+set is full, it contains the tasks that it would have if no more candidates followed: proven tasks are written
+at once, and replaced by better ones.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ from gistpoint.core.text import failing_in_words
 def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict on deleting the body of the candidate, or the bodies in it if it is a class.
 
-    Every test that can see the candidate is run, although fewer would be enough: a test that hangs is thus
-    found before the whole suite is run, which it would hold up until the time limit. Raises
-    `CandidateDropped` if the candidate can't become a task.
+    Every test that can see the candidate is run, although fewer would suffice. A hanging test is thus found
+    before it can hold up the whole suite until the time limit. Raises `CandidateDropped` if the candidate
+    can't become a task.
     """
     library, name, needed = trial.library, trial.candidate.name, trial.settings.min_failing
     try:
@@ -123,7 +123,7 @@ class CandidateVerdicts:
     """The verdicts so far in order, each with its current status.
 
     A corruption that is not subtle enough waits until there is no other candidate. Fewer than half of the
-    corruptions in a set may be of functions that a spectrum-based localisation ranks among the first: such a
+    corruptions in a set may be in functions that a spectrum-based localisation ranks near the top: such a
     corruption waits until there are enough others. If no other candidate is left, the remaining places go to
     waiting verdicts, most subtle first (decision 33). In a stratified set, no verdict is accepted beyond the
     share of its stratum, and waiting verdicts get a place when their stratum has no other candidate (decision
@@ -133,7 +133,7 @@ class CandidateVerdicts:
     count: int
     """The number of tasks wanted."""
     pool: int = 0
-    """The number of proven corruptions of which the best become tasks; 0 if they are accepted in order."""
+    """The number of proven corruptions from which the best become tasks; 0 if they are accepted in order."""
     verdicts: list[CandidateVerdict] = field(default_factory=list)
     accepted: list[CandidateVerdict] = field(default_factory=list)
     """The verdicts that become tasks, in the order in which they were accepted."""
@@ -165,7 +165,7 @@ class CandidateVerdicts:
         return sum(verdict.kept is not None for verdict in self._waiting.values()) >= self.pool
 
     def wants(self, stratum: str) -> bool:
-        """Whether another task of this stratum may be accepted, so its candidates are worth trying."""
+        """Return whether another task of this stratum may be accepted, so its candidates are worth trying."""
         return not self.is_decided and self._has_room(stratum)
 
     def _has_room(self, stratum: str) -> bool:
@@ -179,8 +179,8 @@ class CandidateVerdicts:
     def as_if_last(self, others: Iterable[CandidateVerdict] = ()) -> list[CandidateVerdict]:
         """Return the verdicts that would become tasks if the campaign ended after `others`.
 
-        `others` follow the verdicts so far. The returned verdicts make the set complete wherever the campaign
-        is stopped (decision 92).
+        `others` follow the verdicts so far. The returned verdicts make a complete set if the campaign stops
+        here (decision 92).
         """
         after = replace(
             self,
@@ -197,12 +197,12 @@ class CandidateVerdicts:
         return after.accepted
 
     def take(self, verdict: CandidateVerdict) -> None:
-        """Count a verdict, and accept it and waiting verdicts as far as the rules now allow."""
+        """Count a verdict, and accept it and any waiting verdicts that the rules now allow."""
         self.verdicts.append(verdict)
         self.left[self.stratum.get(verdict.key, "")] -= 1
         if verdict.kept is None:
             if self.strata.names:
-                self._accept_waiting(at_last=False)  # a stratum may have lost its last candidate
+                self._accept_waiting(at_last=False)  # this may have been the last candidate of its stratum
             return
         self._waiting[len(self.verdicts) - 1] = verdict
         if self.pool:
@@ -244,13 +244,13 @@ class CandidateVerdicts:
                     break
 
     def _may_be_located(self, hidden: int, located: int) -> bool:
-        """Whether most corruptions stay hard to locate after accepting these (decision 33)."""
+        """Return whether most corruptions stay hard to locate after accepting these (decision 33)."""
         return not located or self._located + located < self._hidden + hidden
 
     def _in_turn(self, *, at_last: bool) -> list[tuple[int, CandidateVerdict]]:
         """Return the waiting verdicts that may be accepted, with their indexes, in the order to try them.
 
-        `at_last` says whether the last candidate has been decided; all waiting verdicts may then be accepted.
+        `at_last` is true if the last candidate has been decided; all waiting verdicts may then be accepted.
         """
         if at_last:
             return sorted(self._waiting.items(), key=lambda item: _preference(item[1]))
@@ -263,7 +263,7 @@ class CandidateVerdicts:
         return subtle + sorted(others, key=lambda item: _preference(item[1]))
 
     def _has_run_out(self, verdict: CandidateVerdict) -> bool:
-        """Whether the set is stratified and the verdict's stratum has no candidate left to prefer."""
+        """Return whether the set is stratified and the verdict's stratum has no candidate left to prefer."""
         return bool(self.strata.names) and self.left[self.stratum.get(verdict.key, "")] <= 0
 
     def _leave_out(self, place: int, reason: Reason) -> None:
@@ -271,7 +271,7 @@ class CandidateVerdicts:
 
 
 def _located(verdict: CandidateVerdict) -> tuple[int, int]:
-    """Return how many corruptions are hard to locate, and how many are not or have an unknown rank."""
+    """Return how many corruptions are hard to locate, and how many aren't or have an unknown rank."""
     assert verdict.kept is not None
     ranks = [part["evidence"]["rank"] for part in verdict.kept.provenance.get("parts", ())]
     hidden = sum(rank is not None and rank > LOCATED for rank in ranks)
@@ -287,15 +287,15 @@ def _subtlety(verdict: CandidateVerdict) -> float:
 
 
 _UNREAD = 0.5
-"""The rate of a corruption without readings, which comes after corruptions that were mostly missed."""
+"""The rate assumed for a corruption without readings, so that it ranks after mostly missed corruptions."""
 
 
 def _preference(verdict: CandidateVerdict) -> tuple[float, float, int, float, float]:
     """Return the sort key of a waiting verdict: least noticed first, then most subtle.
 
     A rate measured with a blind reader takes precedence over an expected one (decision 140). The rate of
-    faults named from the text comes first, because what one reader remembers says little about other solvers
-    (decision 194).
+    faults identified from the text has priority, because what one reader remembers says little about other
+    solvers (decision 194).
     """
     assert verdict.kept is not None
     read = reader_record(verdict)
@@ -323,7 +323,7 @@ class CampaignTasks(Protocol):
     """The tasks of a campaign, which may change until the set is full."""
 
     def become(self, kept: Sequence[CandidateVerdict]) -> None:
-        """Write and withdraw tasks, including those of earlier runs, until they are the tasks of `kept`."""
+        """Write and withdraw tasks, including those of earlier runs, until the tasks match `kept`."""
         ...
 
     def settle(self) -> None:
@@ -430,7 +430,7 @@ def _in_order(
     state: StateFile,
     on_poll: Callable[[Collection[str], bool], None],
 ) -> Iterator[CandidateVerdict]:
-    """Yield the verdicts in the order of the candidates, some of which are decided ahead of time.
+    """Yield the verdicts in the order of the candidates, some of which were decided ahead of time.
 
     The tasks are therefore the same with one worker and with many (decision 32).
 
@@ -504,10 +504,10 @@ def sample(verdicts: Iterable[CandidateVerdict], count: int, seed: int) -> list[
 def control(context: Context, specimen: Specimen) -> dict[str, Any]:
     """Run the whole suite on a specimen; return a JSON object that compares its outcome with the probe's.
 
-    The two agree under these conditions: if the probe stopped at the needed number of failing tests, those
-    must fail here too, unless a hang prevents the suite from reaching them. Otherwise the failing tests must
-    be the same, and a run must hang in both or in neither. Raises `InfrastructureError` if the suite can't be
-    run, and `CancelledError` when stopped.
+    If the probe stopped at the needed number of failing tests, the two agree if those tests fail here too,
+    unless a hang prevents the suite from reaching them. Otherwise, they agree if the same tests fail, and
+    either both runs hang or neither does. Raises `InfrastructureError` if the suite can't be run, and
+    `CancelledError` when stopped.
     """
     with opened(context) as here:
         return _compared(here, specimen)

@@ -26,7 +26,7 @@ from gistpoint.core.text import plural
 LOCATED = 5
 """The number of top-ranked functions of a spectrum-based localisation that a solver would look at first."""
 SUBTLE = 0.8
-"""The minimum subtlety of a corruption that need not wait until all candidates have been decided.
+"""The minimum subtlety of a corruption that is accepted before all candidates have been decided.
 
 A corruption of the function that localisation ranks first is never more subtle (decision 33).
 """
@@ -46,7 +46,7 @@ WITH_HIDING_PLACES, USUAL, EXPENSIVE = Effort(32, 16), Effort(16, 9), Effort(4, 
 
 
 def effort_for(library: SourceLibrary, name: str, least: int) -> Effort:
-    """Return the effort for a function if at least `least` tests have to fail.
+    """Return the effort for a function of whose tests at least `least` must fail.
 
     For a function that runs while modules are imported, each try is a run of the tests in a separate process.
     """
@@ -67,7 +67,7 @@ def hiding_places(library: SourceLibrary, name: str, least: int) -> int:
 
 
 LEAST_CODE_LINES = 6
-"""Functions with fewer code lines come last, because a fault in them is seen at once."""
+"""Functions with fewer code lines come last, because a fault in them is obvious."""
 LEAST, MOST = 2, 4
 """The bounds of a group's size if no size is requested."""
 _TRIED_PARTNERS = 8
@@ -77,7 +77,7 @@ _TRIED_A_PLACE = 4
 
 @dataclass(frozen=True, slots=True)
 class CorruptionCandidate:
-    """A function to corrupt; for a group, the first one, with possible partners in the order of trial."""
+    """A function to corrupt; for a group, its first function, with possible partners in trial order."""
 
     name: str
     key: str
@@ -102,7 +102,7 @@ class Strata:
 
     names: tuple[str, ...] = ()
     fixed: Mapping[str, int] = field(default_factory=dict)
-    """The number of tasks wanted from each stratum; if given, no stratum makes up for another."""
+    """The number of tasks wanted from each stratum; if set, no stratum makes up for another."""
     equal: bool = False
     """Whether all strata have equal shares, and a stratum without candidates leaves none of its share."""
 
@@ -128,7 +128,7 @@ class Strata:
     def has_room(
         self, stratum: str, count: int, kept: Mapping[str, int], exhausted: Collection[str] = ()
     ) -> bool:
-        """Whether another task of this stratum may be kept, so its candidates are worth trying."""
+        """Return whether another task of this stratum may be kept, so its candidates are worth trying."""
         return kept.get(stratum, 0) < self.share(stratum, count, kept, exhausted)
 
 
@@ -140,7 +140,7 @@ def round_robin(groups: Iterable[Sequence[T]]) -> list[T]:
 
 @dataclass(frozen=True, slots=True)
 class CandidatePlan:
-    """The candidates of a campaign in order, with the number of functions left out by reason."""
+    """The candidates of a campaign in order, and the numbers of functions left out, by reason."""
 
     candidates: tuple[CorruptionCandidate, ...]
     functions: int
@@ -180,7 +180,7 @@ class CandidatePlan:
 def plan(
     library: SourceLibrary, settings: CampaignSettings, submissions: Mapping[str, str] | None = None
 ) -> CandidatePlan:
-    """Return the candidates: the chosen ones among functions that are long enough and seen by enough tests.
+    """Return the candidates: the chosen functions that are long enough and seen by enough tests.
 
     `submissions` maps each function with failed submissions to their hash, on which its verdict depends; if
     given, other functions are not candidates.
@@ -193,8 +193,8 @@ def plan(
     choice = settings.choice
     found = _definitions(library, settings)
     require_defined(choice, {str(definition.ref) for definition in found})
-    named = _among(found, choice.functions or None)
-    listed = _among(named, submissions)
+    named = _definitions_named(found, choice.functions or None)
+    listed = _definitions_named(named, submissions)
     is_named = bool(choice.functions)
     known = [str(item.ref) for item in listed if _is_long_enough(item, named=is_named)]
     needed = settings.part_band[0] if settings.mode.in_groups else settings.min_failing
@@ -219,8 +219,8 @@ def plan(
     )
 
 
-def _among(found: list[Definition], names: Collection[str] | None) -> list[Definition]:
-    """Return the definitions with one of the names; all of them without names."""
+def _definitions_named(found: list[Definition], names: Collection[str] | None) -> list[Definition]:
+    """Return the definitions with any of the names, or all definitions if there are no names."""
     return found if names is None else [item for item in found if str(item.ref) in names]
 
 
@@ -295,9 +295,9 @@ def _long_first(library: SourceLibrary, names: Sequence[str]) -> list[str]:
 
 
 def _is_long_enough(definition: Definition, *, named: bool) -> bool:
-    """Whether a definition has enough code to corrupt; one that the user named may have any length.
+    """Return whether a definition has enough code to corrupt.
 
-    Overloads never have enough.
+    A definition that the user named may have any length, but an overload is never long enough.
     """
     long_enough = named or definition.end_line - definition.def_line >= MIN_LINES
     return long_enough and not any("overload" in text for text in definition.decorators)
@@ -318,7 +318,7 @@ def _group(
     size, rules = chance.randint(LEAST, MOST), settings.groups
     size, most = (asked, _TRIED_A_PLACE * asked) if asked else (size, _TRIED_PARTNERS)
     if settings.source is FaultSource.HISTORY:
-        most = len(pool)  # only a trial finds out which few of them the same commit changed
+        most = len(pool)  # only a trial shows which of them the same commit changed
     near = library.reach.steps(name, rules.distance * (size - 1) if rules.chain else rules.distance)
     partners = sorted(other for other in pool if other in near and not nested(name, other))
     chosen = tuple(_long_first(library, _shuffled(library, partners, chance))[:most])
@@ -326,19 +326,19 @@ def _group(
 
 
 def nested(one: str, other: str) -> bool:
-    """Whether two functions, as `path::qualname`, are the same, or one is inside the other."""
+    """Return whether two functions, as `path::qualname`, are the same, or one is inside the other."""
     return one == other or _may_enclose(one, other) or _may_enclose(other, one)
 
 
 def _may_enclose(outer: str, inner: str) -> bool:
-    """Whether a function may be inside another one: it is inside one of those with the outer name."""
+    """Return whether a function may be inside another one, going by its qualified name."""
     path, separator, qualname = outer.rpartition("::")
     plain, _ = split_number(qualname)
     return inner.startswith(f"{path}{separator}{plain}.{LOCALS}.")
 
 
 def in_reach(library: SourceLibrary, rules: GroupRules, name: str, others: Sequence[str]) -> bool:
-    """Whether `name` may join `others`: not nested with any of them, and near enough to them.
+    """Return whether `name` may join `others`: not nested with any of them, and near enough to them.
 
     In a chain, it must be near only to the last one.
     """
@@ -352,7 +352,7 @@ _MOST_NAMED = 10
 
 
 def require_defined(choice: Choice, defined: Collection[str]) -> None:
-    """Raise `UserError` with the lines that name functions that the library does not define."""
+    """Raise `UserError`, listing the lines, if the library does not define some of the named functions."""
     unknown = [(line, name) for name, line in choice.functions.items() if name not in defined]
     if unknown:
         listed = ", ".join(f"line {line}: {name[:200]}" for line, name in unknown[:_MOST_NAMED])
@@ -401,7 +401,7 @@ def cells(library: SourceLibrary, names: Sequence[str], choice: Choice) -> dict[
 
 
 def _points(library: SourceLibrary, names: Sequence[str], metrics: Sequence[str]) -> dict[str, list[float]]:
-    """Return the values of metrics by function, without functions for which one of them is unknown."""
+    """Return the values of metrics by function, leaving out functions with an unknown value."""
     found: dict[str, list[float]] = {}
     for name in names:
         row = library.by_name.get(name)

@@ -21,7 +21,7 @@ PLANE = ("code_lines", "harmonic_out")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The functions that are candidates, among those that are long enough and seen by enough tests.
+    """The choice of candidates among functions that are long enough and seen by enough tests.
 
     `functions`, `where` and `bars` are applied in this order; tasks are then spread over the rest.
     """
@@ -34,10 +34,9 @@ class Choice:
     Percentiles are those of all library functions, the same as in `gistpoint code` (decision 91).
     """
     bars: tuple[MetricBar, ...] = ()
-    """Metrics for which a function must be at one end of the range; percentiles are those of the candidates.
-    """
+    """Metrics for which a function must be at one end of the range; percentiles are over candidates."""
     percentile: float = 90.0
-    """The percentile at high ends; at low ends, it is 100 minus this."""
+    """The percentile at high ends; at low ends, 100 minus this value applies."""
     plane: tuple[str, ...] = ()
     """Two metrics over whose quantiles the tasks are spread; empty if they are not spread."""
     bins: int = 4
@@ -104,7 +103,7 @@ def read_bars(text: str) -> tuple[MetricBar, ...]:
 
 
 def read_functions(text: str, file: str) -> dict[str, int]:
-    """Return the line number of each function in a list of one `path::qualname` per line.
+    """Return the line number of each function in a list that has one `path::qualname` per line.
 
     Empty lines and lines that begin with `#` are ignored. Raises `UserError` for a line of another form, and
     for a list without functions.
@@ -127,7 +126,7 @@ def read_functions(text: str, file: str) -> dict[str, int]:
 _LISTED = "`gistpoint code SOURCE --names` prints such a list."
 
 REACH = 4
-"""The maximum number of calls, in either direction, between two functions that have to be near each other."""
+"""The maximum number of calls, in either direction, between two functions that count as near each other."""
 SMALLEST, LARGEST = 1, 8
 """The bounds of a requested group size."""
 
@@ -137,13 +136,13 @@ class GroupRules:
     """The rules by which functions are corrupted together, and whether the brief states their number."""
 
     sizes: tuple[int, ...] = ()
-    """Requested sizes, each with an equal share; if empty, the seed chooses a maximum of 2 to 4."""
+    """Requested sizes, each with an equal share; if empty, the seed chooses a maximum size from 2 to 4."""
     wanted: tuple[int, ...] = ()
     """The number of tasks of each size; empty for equal shares."""
     chain: bool = False
     """Whether each function must only be near the one before it, not near all others."""
     distance: int = REACH
-    """The maximum number of calls, in either direction, between two functions that have to be near."""
+    """The maximum number of calls, in either direction, between two functions that count as near."""
     tell_count: bool = False
     """Whether the brief states the number of corrupted functions."""
 
@@ -187,10 +186,10 @@ def read_sizes(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         sizes = tuple(int(size) for size, _, _ in pairs)
         wanted = tuple(int(count) for _, colon, count in pairs if colon)
     except ValueError as error:
-        raise UserError(f"{text!r} does not give sizes of groups.", hint=_SIZES) from error
+        raise UserError(f"{text!r} does not specify the sizes of groups.", hint=_SIZES) from error
     if wanted and (len(wanted) != len(sizes) or min(wanted) < 1):
         raise UserError(
-            f"{text!r} must give a number of tasks (1 or more) for every size, or for none.", hint=_SIZES
+            f"{text!r} must specify a number of tasks (1 or more) for every size, or for none.", hint=_SIZES
         )
     return sizes, wanted
 
@@ -281,13 +280,13 @@ class GroupFunctions(Request):
 
 
 def tasks_wanted(count: int | None, choice: Choice, groups: GroupRules) -> int:
-    """Return how many tasks of each source are wanted.
+    """Return the number of tasks wanted from each source.
 
     Raises `UserError` if `count` does not fit the choice or the groups.
     """
     if groups.wanted:
         if count not in (None, sum(groups.wanted)):
-            raise UserError(f"--size asks for {sum(groups.wanted)} tasks, and --count for {count}.")
+            raise UserError(f"--size requests {sum(groups.wanted)} tasks, but --count requests {count}.")
         return sum(groups.wanted)
     wanted = _DEFAULT_COUNT if count is None else count
     cells = choice.bins**2 * max(1, len(groups.sizes))
@@ -311,5 +310,5 @@ def _listed(path: Path) -> dict[str, int]:
         return read_functions(path.read_text("utf-8-sig"), path.name)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
-            f"{path} can't be read: {cause(error)}.", hint="--functions takes a list of functions."
+            f"{path} can't be read: {cause(error)}.", hint="--functions requires a list of functions."
         ) from error

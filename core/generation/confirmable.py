@@ -18,8 +18,8 @@ def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdi
     """Return the verdict with the controls of its task; unchanged if controls are switched off.
 
     A corruption whose passes can't be confirmed is dropped if the campaign keeps only confirmable tasks, or
-    if the corruption makes only one test fail, which by itself proves too little (decision 142). Raises
-    `CancelledError` when stopped.
+    if it makes only one test fail, which by itself proves too little (decision 142). Raises `CancelledError`
+    when stopped.
     """
     if context.confirmer is None:
         return verdict

@@ -1,6 +1,6 @@
 """The context of generation: the objects that its steps use, and how each process of a pool opens them.
 
-It is the only value that the steps of a campaign are given (decision 61).
+It is the only value passed to the steps of a campaign (decision 61).
 """
 
 from __future__ import annotations
@@ -179,9 +179,9 @@ class Context:
 
     @property
     def bodies(self) -> EarlierBodies:
-        """The bodies that somebody believed to be right; none if they were not collected."""
+        """The bodies that somebody believed to be right; empty if they were not collected."""
         if self.settings.source is FaultSource.ATTEMPTS:
-            # Not cached: a worker of a cluster outlives the call that collected them.
+            # Not cached, because a cluster's worker outlives the call that collected the bodies.
             return read_submissions(self.folder, self.settings.studies)
         return self._versions
 

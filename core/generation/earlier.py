@@ -44,7 +44,7 @@ class EarlierBody:
     file: str
     """The text of the file that contained it."""
     family: str
-    """The kind of its origin; a task's provenance stores `origin` under this key."""
+    """The kind of its origin, which is the key of `origin` in a task's provenance."""
     origin: Mapping[str, Any] = field(default_factory=dict)
     """Its origin, which is stored only in the answer of a task."""
     planted: str = ""
@@ -52,7 +52,7 @@ class EarlierBody:
     replaced_by: str = ""
     """The commit or release that replaced the body, the same for bodies that were changed together.
 
-    Empty for the version from which tasks are made.
+    It is empty for the version from which tasks are made.
     """
 
 
@@ -91,7 +91,7 @@ class EarlierVersions:
             yield EarlierBody(text, file.text, HISTORY, origin, replaced_by=replaced_by)
 
     def _texts(self, path: str) -> Mapping[str, list[tuple[int, str]]]:
-        """Return each distinct source of each function in a file, each with the place of its newest version.
+        """Return each distinct source of each function in a file, each with the index of its newest version.
 
         A file is read once for all its functions, because a group needs many of them.
         """
@@ -122,7 +122,7 @@ def write_earlier_files(folder: Path, files: EarlierFiles) -> None:
 
 
 def read_earlier_files(folder: Path) -> EarlierFiles | None:
-    """Return the earlier files in the folder of a library; None if there are none that can be read."""
+    """Return the earlier files in the folder of a library; None if none can be read."""
     try:
         stored = msgspec.json.decode((folder / HISTORY_FILE).read_bytes(), type=decodable(_Stored))
     except (OSError, msgspec.MsgspecError, RecursionError):

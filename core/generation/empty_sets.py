@@ -1,4 +1,4 @@
-"""Suggestions for a set that stays empty: the same command with other options."""
+"""Suggests how to repeat a command whose set stayed empty, with different options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.core.generation.verdicts import Reason
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Another call that may keep something: options to add to the command, and options to leave out."""
+    """A call that may keep something: options to add to the command, and options to leave out."""
 
     why: str
     """The reason why nothing was kept, in words."""
@@ -75,7 +75,7 @@ def retry_of_empty_set(
     """Return the call that may keep something after no candidate became a task.
 
     `reasons` are the numbers of candidates by outcome, most frequent first; none for a library without
-    candidates, which `candidates` describes. `has_history` says whether the source can have earlier bodies.
+    candidates, which `candidates` describes. `has_history` is true if the source can have earlier bodies.
     None if every option has been tried.
     """
     if not reasons:

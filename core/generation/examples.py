@@ -1,4 +1,4 @@
-"""Judged corruptions as examples for a model: some that readers missed, and some that they saw."""
+"""Selects judged corruptions as examples for a model: some that readers missed, and some that they saw."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TreeOf = Callable[[str], SourceTree]
 """Returns the files of a source, `name==version`. Raises `SourceError`."""
 
 OpenTrees = Callable[[], AbstractContextManager[TreeOf]]
-"""Returns a context that provides a `TreeOf`; the files that it fetched are deleted at the end."""
+"""Returns a context manager that provides a `TreeOf`, and deletes the fetched files at the end."""
 
 
 def hash_of_examples(file: str | None) -> str:
@@ -67,7 +67,7 @@ def _text_of(file: str) -> str:
         return Path(file).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
-            f"{file} can't be read: {error}.", hint="--examples takes a JSON lines file."
+            f"{file} can't be read: {error}.", hint="--examples requires a JSON lines file."
         ) from error
 
 
@@ -118,7 +118,7 @@ def read_judged(text: str, file: str) -> tuple[JudgedCorruption, ...]:
 
 
 def examples_text(judged: Sequence[JudgedCorruption], library: str, tree_of: TreeOf) -> str:
-    """Return up to `EACH` examples of either kind as text, none from `library`; always the same ones.
+    """Return up to `EACH` examples of either kind as text, none from `library`; the choice is deterministic.
 
     Raises `SourceError` if a source can't be fetched, `CorruptionReplayError` if a record does not fit, and
     `UserError` if a kind has no example.

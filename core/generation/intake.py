@@ -35,9 +35,9 @@ LOOK = (
     " command again."
 )
 _PATIENCE = 10.0
-"""The multiple of the limit that a suite may take on a busy machine, where it waits for a processor."""
+"""The factor by which a suite may exceed the limit while it waits for a processor on a busy machine."""
 _GRACE_SECONDS = 30.0
-"""The seconds past the limit after which a run is stopped, so that a suite just above it is still timed."""
+"""How many seconds past the limit a run is stopped, so that a suite just above the limit is still timed."""
 
 
 class NoGood(StrEnum):
@@ -63,7 +63,7 @@ class NoTaskError(NegativeVerdictError):
         super().__init__(message, hint=hint)
         self.reason = reason
         self.remedy = remedy
-        """Arguments with which the suite may be usable; None if none are known."""
+        """Arguments that may make the suite usable; None if none are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def _passed(report: SuiteReport, stable: Collection[str], of: int) -> frozenset[
 def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
     """Raise `NoTaskError` if every run has tests that no other run has.
 
-    Later runs would have unknown tests too.
+    Later runs would also have unknown tests.
     """
     made_again = [sorted(id for id in ids if sum(id in other for other in runs) == 1) for ids in runs]
     if len(runs) < 2 or not all(made_again):
@@ -189,7 +189,7 @@ def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
 
 
 def _agrees(report: SuiteReport, others: list[SuiteReport]) -> bool:
-    """Whether each test of the other runs has the same outcome in this run as in at least one of them.
+    """Return whether each test of the other runs has the same outcome in this run as in at least one of them.
 
     Without other runs, a test must pass and none may fail. False for a run that did not finish or has
     collection errors.
@@ -225,7 +225,7 @@ def _took(report: SuiteReport) -> float:
 def require_usable(report: SuiteReport, max_seconds: float) -> None:
     """Raise `NoTaskError` if a run of the original's suite can't be used.
 
-    It may have taken too long, found no tests, not run all of its files, or not finished.
+    It is unusable if it took too long, found no tests, did not run all of its files, or did not finish.
     """
     tail = f"\n{report.output[-2000:]}" if report.output else ""
     if report.status is RunStatus.TIMED_OUT or _took(report) > max_seconds:
@@ -322,7 +322,7 @@ class CorruptionProof:
     report: SuiteReport
     failing: frozenset[str]
     any_order: bool = False
-    """Whether the failing tests may run first: the original still passes, and they still fail."""
+    """Whether the failing tests may run first, because the original then still passes and they still fail."""
 
     @property
     def passed_corrupted(self) -> frozenset[str]:
@@ -366,10 +366,10 @@ def prove(
 ) -> CorruptionProof:
     """Run the whole suite on the corrupted tree and return the proof that enough tests fail.
 
-    If the test map shows that a failing test can't be affected by the change, the suite is run again: if the
-    test then passes, it failed by chance and doesn't count. Raises `NoTaskError` if the corruption can't
-    become a task, `InfrastructureError` if the suite could not be run, `CodeError` if a target does not fit
-    the tree, and `CancelledError` when stopped.
+    If the test map shows that the change can't affect a failing test, the suite is run again. A test that
+    then passes failed by chance and doesn't count. Raises `NoTaskError` if the corruption can't become a
+    task, `InfrastructureError` if the suite could not be run, `CodeError` if a target does not fit the tree,
+    and `CancelledError` when stopped.
     """
     tree = corrupted_tree(intake.repository.tree, targets)
     request = request_of(intake, tree)
@@ -457,7 +457,7 @@ def request_of(intake: Intake, tree: SourceTree) -> RunRequest:
 
 
 def _can_run_first(in_front: RunRequest, intake: Intake, names: str, runner: Runner, run: RunContext) -> bool:
-    """Return whether the failing tests can run first: the original still passes, and they fail alone too.
+    """Return whether the failing tests can run first: the original still passes, and they also fail alone.
 
     A test may fail only because of what an earlier test left behind; run first, it would pass on the
     corrupted tree (decision 10). They are run in reverse order, because any of them may come first.

@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 class Reach:
-    """Shortest paths on a graph of calls; a `directed` graph is followed from callees to callers."""
+    """Shortest paths on a graph of calls; in a `directed` graph, they lead from callees to callers."""
 
     def __init__(self, edges: Iterable[tuple[str, str]], *, directed: bool) -> None:
         near: dict[str, set[str]] = {}
@@ -84,7 +84,7 @@ class Reach:
     def path(self, start: str, end: str) -> tuple[str, ...]:
         """Return the shortest path from `start` to `end`, including both; empty if there is none.
 
-        If there are several, it is the first in the order of the names.
+        If there are several, the first one in alphabetical order is returned.
         """
         steps = self.steps(end)
         if start not in steps:
@@ -157,7 +157,7 @@ class SourceLibrary:
 
     @cached_property
     def reach(self) -> Reach:
-        """Distances between functions of the library, where each call counts in either direction."""
+        """Distances between functions of the library along calls in either direction."""
         return Reach(self.edges, directed=False)
 
     @cached_property
@@ -283,7 +283,7 @@ class _Folder:
         known = self._read("repository", _Pinned)
         tar = self.folder / "tree.tar"
         if known is not None and tar.is_file():
-            with contextlib.suppress(TaskError):  # a damaged tree is fetched again
+            with contextlib.suppress(TaskError):  # a damaged tree must be fetched again
                 return Repository(known.source, SourceTree.open(tar), known.environment)
         made = make()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -313,7 +313,7 @@ class _Folder:
     def calls(self, make: Callable[[], _Calls], files: Callable[[], Mapping[str, bytes]]) -> _Calls:
         """Return the test map, the calls and the metrics; `make` computes them if they are not stored.
 
-        Metrics that an earlier version did not have are measured on `files`.
+        Metrics missing from an earlier version's file are measured on `files`.
         """
         known = self._read("calls", _Calls)
         if known is not None and not known.has_map:
@@ -430,14 +430,14 @@ def own_files(intake: Intake) -> dict[str, bytes]:
 
 
 def is_function(name: str) -> bool:
-    """Whether a node of a call graph is a function, not the code of a module."""
+    """Return whether a node of a call graph is a function, not the code of a module."""
     return not name.endswith(f"::{MODULE}")
 
 
 def find_learned(libraries: Path, source: Source) -> SourceLibrary | None:
     """Return the library of a source stored below `libraries`; None if there is no complete one.
 
-    If it was learned in several ways (arguments of its suite, backends), the newest complete one is returned.
+    If several exist, with different suite arguments or backends, the newest complete one is returned.
     """
     wanted = (source.kind, source.name, source.revision)
     folders = []

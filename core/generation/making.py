@@ -1,4 +1,4 @@
-"""Writes proven corruptions as task folders: single ones, and the set of a campaign while it grows."""
+"""Writes proven corruptions as task folders, for single tasks and for a campaign's growing set."""
 
 from __future__ import annotations
 
@@ -105,7 +105,11 @@ def write_proven(
         if known := next(folders_of_content(into, content), None):
             return read_task(known)
         salted = mode == Mode.DISCOVERY
-        named = _named(source, content, secret or new_secret()) if salted else _Named(content, source)
+        named = (
+            _task_identity(source, content, secret or new_secret())
+            if salted
+            else _TaskIdentity(content, source)
+        )
         task = Task(
             id=named.id,
             mode=mode,
@@ -146,7 +150,7 @@ def write_proven(
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _TaskIdentity:
     """The id of a task, its source in the public part, and the hidden parts of a salted id."""
 
     id: str
@@ -154,9 +158,9 @@ class _Named:
     seal: Seal | None = None
 
 
-def _named(source: Source, content: str, secret: bytes) -> _Named:
+def _task_identity(source: Source, content: str, secret: bytes) -> _TaskIdentity:
     sealed, public = seal(secret, content, source), public_source(secret, source)
-    return _Named(salted_id(sealed, public), public, sealed)
+    return _TaskIdentity(salted_id(sealed, public), public, sealed)
 
 
 def _add_controls(task: Task, answer: Answer, place: Path, controls_of: ControlsOf) -> None:
@@ -172,7 +176,7 @@ def _add_controls(task: Task, answer: Answer, place: Path, controls_of: Controls
 def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
     """Remove a task's folder from the tasks unless the task is in use; return whether the folder is gone.
 
-    What can't be deleted remains in a temporary folder.
+    Files that can't be deleted remain in a temporary folder.
     """
     if not place.is_dir():
         return True
@@ -180,7 +184,7 @@ def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
         return False
     away = made_in(place.parent, "making") / place.name
     place.rename(away)
-    if in_use(place.name):  # somebody has just begun it
+    if in_use(place.name):  # somebody has just begun an attempt
         away.rename(place)
         away.parent.rmdir()
         return False
@@ -208,8 +212,8 @@ def template_for(
 ) -> str:
     """Return the name of the newest template for a mode and a number of targets.
 
-    `of_class` says whether the bodies in a class were removed. With `refused_costs_attempt`, the text says
-    that a refused submission costs an attempt.
+    `of_class` is true if the bodies in a class were removed. With `refused_costs_attempt`, the text says that
+    a refused submission costs an attempt.
     """
     named = "several" if targets > 1 else mode.value
     if of_class:  # only removal has classes as targets
@@ -302,7 +306,7 @@ def _provenance(library: SourceLibrary, settings: CampaignSettings, kept: Proven
 
 
 InUse = Callable[[str], bool]
-"""Whether the task with an id has been used: such a task is never removed."""
+"""Returns whether the task with an id is in use; such a task is never removed."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The work that a campaign has submitted to its workers and that is not done."""
+"""The unfinished work that a campaign has submitted to its workers."""
 
 from __future__ import annotations
 

@@ -96,11 +96,11 @@ TermsOf = Callable[[str], ModelTerms]
 
 
 SubmissionsOf = Callable[[Source, SourceTree], tuple[FailedSubmissions, Mapping[str, int]]]
-"""Returns the failed submissions for a library's functions, and the number of attempts left out by reason."""
+"""Returns the failed submissions for a library's functions, and the numbers left out, by reason."""
 
 
 def no_submissions(source: Source, tree: SourceTree) -> tuple[FailedSubmissions, Mapping[str, int]]:
-    """Return no submissions, for sets of other faults."""
+    """Return no submissions, for sets with faults from other sources."""
     return FailedSubmissions(), {}
 
 
@@ -110,9 +110,9 @@ class SourceResult:
 
     spec: SourceSpec
     refused: tuple[str, str] | None = None
-    """The code of the reason why no task can be made from the source, and a sentence on it."""
+    """The code of the reason why no task can be made from the source, and an explanation in a sentence."""
     advice: str = ""
-    """Advice for the user on a refused source."""
+    """Advice to the user about a refused source."""
     learning_seconds: float = 0.0
     making_seconds: float = 0.0
     plan: CandidatePlan | None = None
@@ -196,7 +196,7 @@ def generate(
     in_use: InUse = lambda id: False,
     run: RunContext = UNATTENDED,
 ) -> Iterator[SourceResult]:
-    """Make up to `count` tasks of each source, and yield its result; refused sources have results too.
+    """Make up to `count` tasks of each source, and yield its result, even for a refused source.
 
     Tasks are written as soon as they are proven. Until a set is full, better ones may replace them, unless
     they are `in_use`. `control` corruptions of each source are also tried on the whole suite. `terms` returns
@@ -277,7 +277,7 @@ def _learned_with_remedies(
 ) -> Context:
     """Return the context of a source, after adding arguments that its suite turned out to need.
 
-    Only safe remedies are tried, each with a note (decision 138).
+    Only safe remedies are tried, and each is reported in a note (decision 138).
     """
     for _ in range(_MOST_REMEDIES):
         try:
@@ -330,7 +330,7 @@ def _learned(
             repository = library.intake.repository
             found, left_out = submissions(repository.source, repository.tree)
             run.note(f"{spec.source}: {submissions_in_words(found, left_out)}")
-            # Attempts are added and removed, so each call reads them again.
+            # Attempts may have been added or removed, so each call reads them again.
             write_submissions(folder, settings.studies, require_submissions(found, spec.source, left_out))
     intake = library.intake
     passed = f"{len(intake.passed)} of {plural(len(intake.collected), 'test')} pass"
@@ -443,7 +443,7 @@ def generate_one(
 
     The function's body is removed. A `model`, which needs a `function`, corrupts the body instead, and sees
     the `examples` for the library. Raises `NoTaskError` if no task can be made; the model's submissions are
-    kept even then. Raises `SourceError` or `CodeError` if the source or the function can't be found,
+    stored even then. Raises `SourceError` or `CodeError` if the source or the function can't be found,
     `EnvironmentBuildError` if the environment can't be built, `InfrastructureError` if the sandbox fails, and
     `CancelledError` when stopped.
     """

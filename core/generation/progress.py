@@ -77,18 +77,18 @@ class CampaignProgress(RunProgress):
 
 
 _MEASURED = 3
-"""The minimum number of decided candidates, and of accepted ones, for an estimate of the remaining time."""
+"""The minimum numbers of decided and of accepted candidates for an estimate of the remaining time."""
 _WINDOW_S = 10.0
 _IDLE_S = 1.0
 
 
 class CampaignMeter:
-    """Makes the reports on a campaign; their rates are those of the current run."""
+    """Creates the reports on a campaign, with rates measured in the current run."""
 
     def __init__(
         self, source: str, wanted: int, candidates: int, state: StateFile, *, known: int = 0
     ) -> None:
-        """Begin to measure; `known` is the number of candidates that already have a verdict."""
+        """Start measuring; `known` is the number of candidates that already have a verdict."""
         self._report = CampaignProgress(source=source, wanted=wanted, candidates=candidates)
         self._state = state
         self._began = self._reported = time.monotonic()
@@ -122,8 +122,8 @@ class CampaignMeter:
         changes: dict[str, Any] = {"kept": kept, "trials": trials}
         if len(verdicts) != self._tried or kept != self._report.kept:
             self._tried, counts = len(verdicts), Counts([*verdicts])
-            # A waiting verdict counts as left out until the last candidate is decided. In the meantime it
-            # can be a task (decision 92), and a task is not shown as dropped.
+            # A waiting verdict counts as left out until the last candidate is decided. Until then it may have
+            # a task (decision 92), and a candidate with a task is not shown as dropped.
             dropped = Counts([verdict for verdict in verdicts if verdict.key not in present]).reasons
             changes |= {"tried": counts.tried, "dropped": dropped, "corruptions": counts.fates}
         changed = any(getattr(self._report, name) != value for name, value in changes.items())
@@ -175,7 +175,7 @@ _STALE_S = 86400.0
 
 
 class _Line(msgspec.Struct):
-    """The line of one worker."""
+    """The status line of one worker."""
 
     key: str
     """The key of the candidate."""
@@ -210,7 +210,7 @@ class TrialBoard:
         return tuple(replace(line.trial, worker=str(number)) for number, (_, line) in enumerate(shown, 1))
 
     def open(self) -> None:
-        """Start without lines, and remove the folders that killed campaigns left more than a day ago."""
+        """Clear all lines, and remove folders that killed campaigns left behind more than a day ago."""
         shutil.rmtree(self.folder, ignore_errors=True)
         for left in self.folder.parent.glob("*"):
             with contextlib.suppress(OSError):

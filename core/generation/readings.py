@@ -35,9 +35,9 @@ from gistpoint.core.running import RunProgress
 from gistpoint.core.tasks.model import Target
 
 MOST_USELESS = 5
-"""The number of consecutive replies without a usable answer after which a set stops."""
+"""The number of consecutive replies without a usable answer after which the work on a set stops."""
 _OF_THE_PACKET = (ChatProblem.REJECTED, ChatProblem.MALFORMED_REPLY, ChatProblem.CONTEXT_FULL)
-"""Failures that one packet can cause; others would affect every packet."""
+"""Failures that a single packet can cause; other failures would affect every packet."""
 _GOES_ON = "The results so far are kept: run the same command"
 
 
@@ -48,12 +48,12 @@ def read_pool(
     ahead: int,
     state: StateFile,
 ) -> None:
-    """Have the reader read each corruption as often as the settings ask, and store each reading.
+    """Have the reader read each corruption as often as the settings require, and store each reading.
 
     Known readings are not made again. At most `ahead` requests are open at a time. A reply without a usable
-    answer is stored when a later one has an answer, so the next command asks a useless reader again. Raises
-    `EndpointError` if the reader does not answer, is useless or costs too much, after awaiting the open
-    requests, and `CancelledError` when stopped.
+    answer is stored only once a later reply has an answer, so the next command gives a useless reader another
+    chance. Raises `EndpointError` if the reader does not answer, is useless or costs too much, after awaiting
+    the open requests, and `CancelledError` when stopped.
     """
     reading = _PoolReading(context, state)
     waiting = deque(
@@ -87,7 +87,7 @@ class _PoolReading:
     failed: EndpointError | None = None
     """The reason why no more requests are made; None if there is none."""
     useless: list[tuple[str, PacketReading]] = field(default_factory=list)
-    """The latest readings without an answer: unless an answer follows, the reader may be useless."""
+    """The latest consecutive readings without an answer; unless one follows, the reader may be useless."""
 
     def take_from(self, pending: Pending) -> None:
         """Wait a moment for readings, and store those that arrive."""
@@ -174,7 +174,8 @@ class Packets:
         seed = f"{self.seed} {target.name} {number}"
         others = self._fitting(target)
         random.Random(f"untouched {seed}").shuffle(others)
-        # Functions of about the same length come first: the longest or the shortest one would be conspicuous.
+        # Functions of similar length come first, because the longest or the shortest function would be
+        # conspicuous.
         length = target.corrupted.count("\n") + 1
         others.sort(key=lambda other: not length / 2 <= other.end_line - other.start_line + 1 <= 2 * length)
         return Packet.of(item, [other.dedented for other in others[:UNTOUCHED]], number, seed)
@@ -183,7 +184,7 @@ class Packets:
         """Return the functions that reveal nothing about a corruption of the target.
 
         Callers, callees and functions of the same name are left out, and so is the rest of the class if
-        enough other functions remain: they would show what the target should do.
+        enough other functions remain, because they would show what the target should do.
         """
         near = self.library.reach.steps(target.name, 1)
         own = target.qualname.rpartition(".")

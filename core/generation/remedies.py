@@ -26,7 +26,7 @@ _USUAL: dict[str, str] = {
     "numpy": "numpy",
     "pandas": "pandas",
 }
-"""Well-known packages by the module that tests import: only these are installed without asking the user."""
+"""Well-known packages by the module that tests import. Only these are installed without asking the user."""
 _MOST_LEFT_OUT = 0.1
 """The largest share of the tests, or of their files, that is left out without asking the user."""
 _ERRORS = 2
@@ -35,12 +35,12 @@ _ERRORS = 2
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Arguments with which a suite may be usable."""
+    """Arguments that may make a suite usable."""
 
     pytest_args: tuple[str, ...] = ()
     extra_requirements: tuple[str, ...] = ()
     is_safe: bool = False
-    """Whether to try it without asking: it leaves out little, and installs only well-known packages."""
+    """Whether to try it without asking: it leaves out little and installs only well-known packages."""
 
     def __str__(self) -> str:
         """Return the options of the command line that would apply it."""
@@ -54,12 +54,12 @@ def remedy_for_start(output: str) -> Remedy | None:
     """Return a remedy for a run of pytest that could not start; None if the output does not name a cause.
 
     Causes are a package that a `conftest.py` imports, and options whose plugin is not installed. The output
-    of a run decides nothing but what is tried next.
+    of a run decides only what is tried next.
     """
     missing: set[str] = set(_MISSING.findall(output))
     if missing:
         known = sorted(_USUAL.get(name, name) for name in missing)
-        # A package with an unknown name is only proposed (decision 138).
+        # A package that is not well known is only proposed (decision 138).
         return Remedy(extra_requirements=tuple(known), is_safe=missing <= _USUAL.keys())
     if _UNKNOWN_ARGUMENTS.search(output) is not None:
         return Remedy(("-o", "addopts="), is_safe=True)

@@ -1,4 +1,4 @@
-"""Remove-mode targets: a function or class named by the user, or functions picked at random with a seed."""
+"""Finds remove-mode targets: a function or class named by the user, or functions picked with a seed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
 MIN_LINES = 3
-"""The minimum number of lines in a body that is picked at random: shorter ones leave too little to repair."""
+"""The minimum number of lines in a randomly picked body; shorter bodies leave too little to repair."""
 
 
 def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = frozenset()) -> Target:
@@ -50,12 +50,12 @@ def removal_by(target: Target) -> str:
 
 
 def is_class(target: Target) -> bool:
-    """Whether a target is a class."""
+    """Return whether a target is a class."""
     return read_snippet(target.original).definition.kind is DefinitionKind.CLASS
 
 
 def check_named(tree: SourceTree, name: str) -> None:
-    """Check that `name` can name a function, before the test files are known.
+    """Check that `name` can denote a function, before the test files are known.
 
     Raises `CodeError` if the file can't be parsed or does not define the function, and `SourceError` if
     `name` denotes no function, or one of the tests. A bare qualname may denote several functions: it may

@@ -1,4 +1,4 @@
-"""The requests for tasks: a single task from one function, or sets of tasks from sources."""
+"""Requests for tasks: a single task from one function, or sets of tasks from sources."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def least_failing(preset: Preset | None, asked: int | None) -> int:
         return asked or LEAST_FAILING
     if asked not in (None, PAPER_MIN_FAILING):
         raise UserError(
-            f"--preset {preset} needs {PAPER_MIN_FAILING} failing tests, and --min-failing says {asked}.",
+            f"--preset {preset} needs {PAPER_MIN_FAILING} failing tests, but --min-failing is {asked}.",
             hint="Leave one of them out.",
         )
     return PAPER_MIN_FAILING
@@ -49,8 +49,8 @@ def require_paper_suites(preset: Preset | None, sources: Iterable[SourceSpec]) -
     slower = [spec for spec in sources if preset and spec.max_suite_seconds > PAPER_SUITE_SECONDS]
     for spec in slower:
         raise UserError(
-            f"--preset {preset} takes suites of at most {PAPER_SUITE_SECONDS:g} s, and {spec.source} may take"
-            f" {spec.max_suite_seconds:g} s.",
+            f"--preset {preset} allows suites of at most {PAPER_SUITE_SECONDS:g} s, but {spec.source}"
+            f" may take {spec.max_suite_seconds:g} s.",
             hint="Leave out the preset, or --max-suite-seconds (max_suite_seconds in a batch file).",
         )
 
@@ -100,9 +100,9 @@ class NewTask(Request):
 
 MOST_READINGS = 100
 POOL_FOR_A_TASK = 3
-"""The number of faults to prove for each wanted task, so that the least visible ones can be chosen.
+"""The default number of faults to prove per wanted task, from which the least visible are chosen.
 
-It is the default for faults that nobody planted, and for all faults that a model reads blind.
+It applies to faults that nobody planted, and to all faults that a model reads blind.
 """
 
 
@@ -175,19 +175,21 @@ class GenerateTasks(Request):
         count = tasks_wanted(self.count, settings.choice, settings.groups)
         require_paper_suites(self.preset, batch.sources)
         if settings.choice.functions and len(batch.sources) > 1:
-            raise UserError("--functions lists the functions of one source.", hint="Name one source.")
+            raise UserError("--functions applies to a single source.", hint="Name one source.")
         return batch, settings, count
 
     def _settings(self, open_model: OpenModel) -> CampaignSettings:
         self.model.require_model(reads=bool(self.blind.reader))
         if self.blind.readings != BlindReader().readings and not self.blind.reader:
-            raise UserError("--readings needs a model that reads.", hint="Add --reader NAME.")
+            raise UserError("--readings needs a model that reads the corruptions.", hint="Add --reader NAME.")
         if self.studies and self.faults is not FaultSource.ATTEMPTS:
-            raise UserError("--study is for --from attempts.", hint="Add --from attempts, or leave it out.")
+            raise UserError(
+                "--study applies only to --from attempts.", hint="Add --from attempts, or leave it out."
+            )
         choice, groups, model = self.choice.choice(), self._groups(), self.model.model or ""
         if self.max_glance is not None and model:
             raise UserError(
-                "--max-glance is only for corruptions that are made without a model.",
+                "--max-glance applies only to corruptions made without a model.",
                 hint="Leave out one of them.",
             )
         least = least_failing(self.preset, self.min_failing)
@@ -252,6 +254,6 @@ class GenerateTasks(Request):
             text = path.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(
-                f"{path} can't be read: {cause(error)}.", hint="--batch takes a TOML file."
+                f"{path} can't be read: {cause(error)}.", hint="--batch requires a TOML file."
             ) from error
         return read_batch(text, path.name)

@@ -68,19 +68,19 @@ class FaultSource(StrEnum):
 
 
 MOST_FAILING_UNPLANTED = MORE_FAILING[1]
-"""The maximum number of failing tests of a fault that nobody planted, or four times the minimum if more."""
+"""The maximum number of failing tests of an unplanted fault, or four times the minimum if more."""
 LEAST_FAILING = 1
 """The minimum number of failing tests by default (decision 142)."""
 PAPER = "paper"
 """The preset with the Breakpoint paper's thresholds: five failing tests, and a minute for the suite."""
 PAPER_MIN_FAILING, PAPER_SUITE_SECONDS = DEFAULT_MIN_FAILING, 60.0
 PAPER_GROUP = 4
-"""The number of functions that the paper's preset corrupts together, by default within `REACH` calls."""
+"""The number of functions within `REACH` calls that the paper's preset corrupts together by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class CampaignSettings:
-    """The settings that decide the tasks of a campaign, apart from the library and gistpoint's own code.
+    """The settings that determine the tasks of a campaign, besides the library and gistpoint's own code.
 
     Raises `UserError` for settings that contradict each other.
     """
@@ -152,14 +152,14 @@ class CampaignSettings:
             raise UserError(f"--min-failing must be 1 or more, but is {self.min_failing}.")
 
     def _require_fitting_source(self) -> None:
-        """Raise `UserError` for options of earlier faults or of a pool that do not fit the others."""
+        """Raise `UserError` for options of earlier faults or of a pool that conflict with other options."""
         is_single_discovery = not (self.mode.in_groups or self.mode.removes)
         of_one_commit = self.source is FaultSource.HISTORY and self.mode.in_groups
         is_fitting = (is_single_discovery or of_one_commit) and not self.model
         if self.source.is_believed and not is_fitting:
             raise UserError(
                 f"--from {self.source} makes discovery tasks without a model.",
-                hint="Leave out --model, and --mode or add --mode discovery.",
+                hint="Leave out --model, and either leave out --mode or give --mode discovery.",
             )
         if self.rewrite and not is_single_discovery:
             raise UserError(
@@ -173,7 +173,7 @@ class CampaignSettings:
         self._require_fitting_pool(is_single_discovery)
 
     def _require_fitting_pool(self, is_single_discovery: bool) -> None:
-        """Raise `UserError` for a pool, or a reader of a pool, that does not fit the other options."""
+        """Raise `UserError` for a pool, or a reader of a pool, that conflicts with other options."""
         is_ordered = bool(self.choice.plane) or not is_single_discovery
         if self.reader and is_ordered:
             raise UserError(
@@ -236,9 +236,9 @@ class CampaignSettings:
     def file_of_campaign(self, place: Callable[[Mapping[str, Any]], Path]) -> Path:
         """Return the file of a campaign; `place` returns the path of the file for given settings.
 
-        The size of the pool, which by default follows the number of tasks, does not count: a larger pool
-        continues the campaign. A file that an earlier version named by this size is used if it is the only
-        one.
+        The size of the pool, which by default follows the number of tasks, is ignored, so that a larger pool
+        continues the campaign. A file from an earlier version, whose name depends on this size, is used if it
+        is the only one.
         """
         values = self.to_json()
         earlier = place(values)
@@ -249,7 +249,7 @@ class CampaignSettings:
     def deciding(self) -> dict[str, Any]:
         """Return the settings that decide a candidate's verdict, without settings that choose candidates."""
         values = self.to_json()
-        # The limit of the suite decides whether a library is used at all.
+        # The limit of the suite only decides whether a library is used at all.
         for key in (
             *("hard", "choice", "groups", "pool", "classes", "preset", "max_suite_seconds"),
             *("reader", "readings"),
@@ -294,7 +294,7 @@ class BatchError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """A source in the user's words, with the requirements of its suite."""
+    """A source as specified by the user, with the requirements of its suite."""
 
     source: str
     """`name==version`, a folder, or `PATH_OR_URL@COMMIT`."""

@@ -1,4 +1,4 @@
-"""The cost of a set's model and the ends of its conversations, in one file that all workers share."""
+"""Records the cost of a set's model and the ends of its conversations in a file that all workers share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
 from gistpoint.core.logs import AppendLog, LogKind, wait_for
 
 MOST_ALIKE = 5
-"""The number of consecutive functions without a result for the same reason after which a set stops."""
+"""The number of consecutive functions that yield nothing for the same reason before a set stops."""
 _DETAIL_CHARACTERS = 300
 
 
@@ -27,8 +27,8 @@ class SetStoppedError(EndpointError):
     """A set stopped: a cap was reached, or the model is useless. Earlier decisions are kept."""
 
 
-class _Begun(msgspec.Struct, tag="begun", tag_field="type"):
-    """The start of a command's work on the set; what stopped an earlier command no longer counts."""
+class _CommandStart(msgspec.Struct, tag="begun", tag_field="type"):
+    """The start of a command's work on the set; what stopped earlier commands no longer counts."""
 
 
 class _Request(msgspec.Struct, tag="request", tag_field="type"):
@@ -42,7 +42,7 @@ class _Request(msgspec.Struct, tag="request", tag_field="type"):
     done: bool = False
 
 
-class _Ended(msgspec.Struct, tag="ended", tag_field="type"):
+class _EndedConversation(msgspec.Struct, tag="ended", tag_field="type"):
     """A conversation that ended; `fault` is empty if it was useful."""
 
     function: str
@@ -58,7 +58,7 @@ class _Stopped(msgspec.Struct, tag="stopped", tag_field="type"):
 
 
 _SPENDING = LogKind("gistpoint.spending", error=EndpointError)
-_Line = _Begun | _Request | _Ended | _Stopped
+_Line = _CommandStart | _Request | _EndedConversation | _Stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class SetSpending:
         Faults of earlier commands no longer stop the set, but the cost of earlier commands still counts.
         """
         with self._open() as (log, _):
-            _append(log, _Begun())
+            _append(log, _CommandStart())
 
     def spent(self) -> SpentBySet:
         """Return the cost of all commands so far; an unanswered request counts with its estimate."""
@@ -133,7 +133,7 @@ class SetSpending:
     def ended(self, function: str, fault: str, detail: str = "") -> None:
         """Record the end of the conversation about a function, with its `fault` or an empty string."""
         with self._open() as (log, _):
-            _append(log, _Ended(function, fault, detail[:_DETAIL_CHARACTERS]))
+            _append(log, _EndedConversation(function, fault, detail[:_DETAIL_CHARACTERS]))
 
     def stop(self, why: EndpointError) -> None:
         """Record that the command stops."""
@@ -143,12 +143,12 @@ class SetSpending:
     def check(self) -> None:
         """Raise `SetStoppedError` if a worker stopped, or the last five functions failed for one reason."""
         with self._open() as (_, lines):
-            ends: list[_Ended] = []
+            ends: list[_EndedConversation] = []
             stopped: _Stopped | None = None
             for line in lines:
-                if isinstance(line, _Begun):
+                if isinstance(line, _CommandStart):
                     ends, stopped = [], None
-                elif isinstance(line, _Ended):
+                elif isinstance(line, _EndedConversation):
                     ends.append(line)
                 elif isinstance(line, _Stopped):
                     stopped = line

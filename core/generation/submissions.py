@@ -96,9 +96,9 @@ def failed_submissions(
 ) -> list[FailedSubmission]:
     """Return the functions of `library` in the submissions of an attempt that failed the suite.
 
-    A function is left out if the task was made from another version of it: the submitted body would differ
-    from the current one for more reasons than the author's mistake. Empty for an attempt that still runs or
-    that anything but a person or a model drove, and if the answer does not fit the task's tree.
+    A function is left out if the task was made from another version of it: the submitted body would then
+    differ from the current one in more than the author's mistake. The result is empty for an attempt that is
+    still running or was not driven by a person or a model, and if the answer does not fit the task's tree.
     """
     believed = [item for item in state.submissions if _is_believed(state, item)]
     if not believed or not state.ended or not set(state.drivers) <= {PERSON, MODEL}:
@@ -121,11 +121,11 @@ def failed_submissions(
 
 
 def _is_believed(state: AttemptState, submission: Submission) -> bool:
-    """Whether a submission failed the suite, and its author handed it in as right.
+    """Return whether a submission failed the suite, and its author believed it to be right.
 
-    Four kinds of submissions are left out: a pass that was contradicted later, which did not fail; one that
-    was given back, which has no verdict; one that the program handed in at a limit, which was not finished;
-    and a suspicious one, which may be an attempt to deceive.
+    Four kinds of submissions are left out: passes that were contradicted later, which did not fail;
+    submissions that were given back, which have no verdict; those that the program handed in at a limit,
+    which were not finished; and suspicious ones, which may be attempts to deceive.
     """
     call = next((call for call in state.calls if call.call_id == submission.call_id), None)
     failed = submission.status == RunStatus.FINISHED and not submission.solved and bool(submission.failing)
@@ -161,7 +161,7 @@ def _functions_in(
 
 
 def _text_in(index: FileIndex, qualname: str) -> str:
-    """Return the text of a definition; empty if the file does not have it."""
+    """Return the text of a definition; empty if the file does not contain it."""
     try:
         return index.get(qualname).dedented
     except CodeError:
@@ -201,7 +201,7 @@ def write_submissions(folder: Path, studies: tuple[str, ...], found: FailedSubmi
 
 
 def read_submissions(folder: Path, studies: tuple[str, ...] = ()) -> FailedSubmissions:
-    """Return the submissions that `write_submissions` stored; none if there are none that can be read."""
+    """Return the submissions that `write_submissions` stored; empty if none can be read."""
     try:
         stored = msgspec.json.decode(_file_of(folder, studies).read_bytes(), type=decodable(_Stored))
     except (OSError, msgspec.MsgspecError, RecursionError):
@@ -226,7 +226,7 @@ def require_submissions(
 
 
 def submissions_in_words(found: FailedSubmissions, skipped: Mapping[str, int]) -> str:
-    """Return how many failed submissions there are, and how many attempts were left out for which reason."""
+    """Return a summary of the failed submissions, and of the attempts left out for each reason."""
     number = sum(map(len, found.by_function.values()))
     functions = plural(len(found.by_function), "function")
     return f"{plural(number, 'failed submission')} at {functions}.{_left_out(skipped)}"

@@ -48,7 +48,7 @@ class Reason(StrEnum):
     IN_POOL = "in_the_pool_but_not_chosen"
     """Proven, but others of the pool are less visible."""
     NOT_ABOUT_IT = "only_failing_test_does_not_use_it"
-    """The only failing test does not enter the function, so it proves nothing about it."""
+    """The only failing test does not enter the function, so the test proves nothing about it."""
     NO_EARLIER_BODY = "no_earlier_body"
     """No earlier version or failed submission has another body of the function."""
     MISSING_FEATURE = "missing_feature"
@@ -154,7 +154,7 @@ def _confirmable(verdict: CandidateVerdict) -> str:
 
 
 def glance_of(verdict: CandidateVerdict) -> float | None:
-    """Return the mean predicted rate at which readers see the kept corruptions; None if none is predicted."""
+    """Return the mean predicted rate at which readers see the kept corruptions; None without a prediction."""
     parts = () if verdict.kept is None else verdict.kept.provenance.get("parts", ())
     values = [part["glance"]["value"] for part in parts if "glance" in part]
     return mean(values) if values else None
@@ -241,7 +241,7 @@ class Counts:
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     def costs(self, suite_seconds: float) -> dict[str, Any]:
-        """Return the cost of all candidates as a JSON object, whose keys say what is counted.
+        """Return the cost of all candidates as a JSON object, whose keys name the quantities.
 
         The saved seconds are those of the whole suite for each corruption, less the seconds of the probes.
         """

@@ -39,7 +39,7 @@ _MEMBER = re.compile(
 
 
 def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
-    """Pack a task's folder into `archive`; without the answer, submissions can't be scored."""
+    """Pack a task's folder into `archive`. Submissions can't be scored without the answer."""
     names = [*PUBLIC_FILES]
     if with_answer:
         baselines = folder.glob("answer/baselines/*.json")
@@ -49,7 +49,7 @@ def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
 
 
 def pack_files(folder: Path, names: Sequence[str], archive: Path, *, level: int) -> None:
-    """Pack the files `names` of a task's folder into `archive`; `level` is the compression level of zstd.
+    """Pack the files `names` of a task's folder into `archive`, with zstd's compression level `level`.
 
     Raises `OSError` for a file that can't be read or written, or that is too large.
     """
@@ -124,7 +124,7 @@ def adopt(folder: Path) -> None:
 
 
 def _replace_if_other(here: Path, task: Task) -> None:
-    """Replace the task in `here` with `task` of the same id; if they are alike, only add its measurements."""
+    """Replace the task in `here` with `task` of the same id; if both are alike, only add measurements."""
     with contextlib.suppress(TaskError):
         if not compare(read_task(here), task):
             _copy_measured(task.folder, here)
@@ -137,7 +137,7 @@ def _replace_if_other(here: Path, task: Task) -> None:
 def _copy_measured(folder: Path, here: Path) -> None:
     """Copy the controls and baselines of a task from a trusted source to the same task in `here`.
 
-    Those in `here` that this machine made itself are kept.
+    Controls and baselines in `here` that this machine made itself are kept.
     """
     if (folder / CONTROLS_FILE).is_file() and controls_of_here(here) is None:
         shutil.copyfile(folder / CONTROLS_FILE, here / CONTROLS_FILE)
@@ -164,13 +164,13 @@ def _extract(archive: Path, folder: Path) -> None:
         raise TaskError(f"{archive.name} {error}.") from error
     except OSError as error:
         if isinstance(error.filename, str) and Path(error.filename).is_relative_to(folder):
-            error.filename = str(folder.parent)  # the user knows nothing of the hidden folder
+            error.filename = str(folder.parent)  # the user does not know about the hidden folder
             raise
         raise TaskError(f"{archive.name} can't be read: {cause(error)}.") from error
 
 
 def _write(target: Path, source: IO[bytes]) -> None:
-    """Write a file; a write error names the file, and a read error does not."""
+    """Write a file. Errors name the file if writing fails, but not if reading fails."""
     with naming(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         file = target.open("wb")

@@ -1,7 +1,7 @@
-"""Runs in which the harness never started: the submission is not to blame, and is given back.
+"""Handles runs in which the harness never started: the submission is not to blame, and is given back.
 
 A reporter announces its start before any code of the tree is imported. Without that announcement, the tree
-that the solver got is run as well: the submission is excused only if the harness does not start there either
+given to the solver is run as well: the submission is excused only if the harness does not start there either
 (`formats.md`, `harness_failed`).
 """
 
@@ -43,7 +43,7 @@ class ControlledRunner:
     def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
         """Run a suite, and return the report; the status depends on the control if one had to run.
 
-        It is `HARNESS_FAILED` if the control did not start either, and `CANCELLED` if that was stopped.
+        The status is `HARNESS_FAILED` if the control did not start either, and `CANCELLED` if it was stopped.
         """
         report = self.inner.run(request, run=run)
         if report.began or report.status in (RunStatus.CANCELLED, RunStatus.HARNESS_FAILED):
@@ -79,18 +79,18 @@ def check_beginning(began: bool, control: Callable[[], GistTrial]) -> None:
 
 
 def is_given_back(status: RunStatus, given_back: int) -> bool:
-    """Whether a submission with this status is given back after `given_back` earlier ones of the attempt."""
+    """Return whether a submission is given back after `given_back` earlier submissions of the attempt."""
     return status is RunStatus.HARNESS_FAILED and given_back < MOST_GIVEN_BACK
 
 
 def given_back_words(reason: str, given_back: int) -> str:
-    """Return the message about a submission that is given back after `given_back` earlier ones."""
+    """Return the message for a submission that is given back after `given_back` earlier ones."""
     count = f"this is number {given_back + 1} of at most {MOST_GIVEN_BACK} in an attempt"
     return f"{reason} Nothing was scored, and the submission is given back: {count}. {_DO}".lstrip()
 
 
 def charged_message(reason: str) -> str:
-    """Return the message about a submission that is charged because too many were given back."""
+    """Return the message for a submission that is charged because too many were given back."""
     return f"{reason} {_CHARGED}".lstrip()
 
 

@@ -1,4 +1,4 @@
-"""The check of a task: its id and its brief, then the checks of its kind."""
+"""Checks a task: its id and brief, then the checks of its kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gistpoint.core.tasks.model import Answer, Task
 
 
 def check_task(judge: TaskJudge, answer: Answer, *, run: RunContext = UNATTENDED) -> Iterator[CheckFinding]:
-    """Yield the finding of each check as it is made.
+    """Yield each check's finding as soon as it is made.
 
     Raises `TaskError` if the id does not match the content, if the brief can't be rendered, or if the
     controls are damaged, and `CancelledError` when cancelled.

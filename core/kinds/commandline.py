@@ -1,4 +1,4 @@
-"""Tool calls as people type them: `read_function Parser.parse src/parser.py`.
+"""Parses tool calls as people type them: `read_function Parser.parse src/parser.py`.
 
 Arguments come in their declared order, or as `name=value`; a function and its file come in either order, or
 as `src/parser.py::Parser.parse`. The meaning of a line depends on its own form and on what the attempt has
@@ -22,7 +22,7 @@ from gistpoint.core.kinds.registry import all_tools, declared
 from gistpoint.core.tools.declaration import Argument, ArgumentKind, RefusalError, Tool, find_tool
 
 _FREE_TEXT = frozenset({ArgumentKind.CODE, ArgumentKind.PATTERN, ArgumentKind.COMMAND})
-"""Kinds of arguments with any text: `x=1` is a part of it, unless the tool has an argument `x`."""
+"""Kinds of arguments that accept any text: `x=1` is part of the text unless the tool has an argument `x`."""
 _QUOTES = ("'", '"')
 _NAMED = re.compile(r"([A-Za-z_]\w*)=")
 _JOINED = re.compile(r".+?::.+", re.DOTALL)
@@ -30,7 +30,7 @@ _NAME = re.compile(r"(?:[^\W\d]\w*|<locals>)(?:\.(?:[^\W\d]\w*|<locals>))*(?:#\d
 
 
 class QuestionError(RefusalError):
-    """A question about a line that is not a call yet; it may suggest the call that was likely meant."""
+    """A question about a line that is not yet a valid call; it may suggest the call that was likely meant."""
 
     def __init__(self, text: str, tool: str = "", arguments: Mapping[str, str] | None = None) -> None:
         super().__init__(text)
@@ -64,16 +64,16 @@ class _Word:
 def parse(line: str, tools: tuple[Tool, ...], shown: Knowledge | None = None) -> tuple[Tool, dict[str, str]]:
     """Return the tool and its arguments. Raises `QuestionError` for a line that can't be understood.
 
-    `shown` is what the attempt has shown; without it, the declared order decides if nothing else does. Words
-    are split as in a shell. A tool's only argument takes the rest of the line literally if it begins without
-    a quote, so a pattern needs no quotes.
+    `shown` contains what the attempt has shown. Without it, the declared order decides ambiguous cases. Words
+    are split as in a shell. A tool's only argument is the rest of the line, taken literally, if it begins
+    without a quote, so a pattern needs no quotes.
     """
     name, rest = [*line.split(maxsplit=1), "", ""][:2]
     tool = find_tool(tools, name)
     if tool is None:
         raise _unknown_tool(name, rest, tools, shown)
     words = _words(tool, rest.strip())
-    given, others = _named(tool, words)
+    given, others = _named_arguments(tool, words)
     _assign_words(tool, given, others, tools, shown)
     in_order = dict[str, str]()
     for argument in tool.arguments:
@@ -117,7 +117,7 @@ def _text(value: object) -> str:
 
 
 def _is_joined(word: _Word, shown: Knowledge | None) -> bool:
-    """Whether a word is a file and its function: `PATH::QUALNAME`."""
+    """Return whether a word has the form `PATH::QUALNAME`: a file and one of its functions."""
     if _shown_kind(word.text, shown):
         return False
     return _JOINED.fullmatch(word.text) is not None
@@ -137,18 +137,18 @@ def _reads_back(line: str, tool: Tool, arguments: Mapping[str, str]) -> bool:
 def _words(tool: Tool, rest: str) -> list[_Word]:
     takes_the_rest = len(tool.arguments) == 1 and rest != "" and rest[0] not in _QUOTES
     if not takes_the_rest:
-        return _split(rest, tool)
+        return _split_words(rest, tool)
     # The only argument is taken literally, so that a pattern needs no quotes; `name="..."` is still split.
     named = _NAMED.match(rest)
     if named is None:
         return [_Word(rest)]
     value = rest[named.end() :].lstrip()
     if named[1] == tool.arguments[0].name and value.startswith(_QUOTES):
-        return _split(named[0] + value, tool)
+        return _split_words(named[0] + value, tool)
     return [_Word(rest, key=named[1])]
 
 
-def _split(text: str, tool: Tool) -> list[_Word]:
+def _split_words(text: str, tool: Tool) -> list[_Word]:
     """Return the words of a string, split as in a shell. Raises `QuestionError` for an unclosed quote."""
     stream = io.StringIO(text)
     lexer = shlex.shlex(stream, posix=True)
@@ -168,7 +168,7 @@ def _split(text: str, tool: Tool) -> list[_Word]:
     return words
 
 
-def _named(tool: Tool, words: Sequence[_Word]) -> tuple[dict[str, str], list[_Word]]:
+def _named_arguments(tool: Tool, words: Sequence[_Word]) -> tuple[dict[str, str], list[_Word]]:
     """Return the arguments that are given by name, and the other words.
 
     Raises `QuestionError` if an argument is given twice.
@@ -208,7 +208,7 @@ def _assign_words(
             continue
         may_be_misnamed = word.key and argument.kind not in _FREE_TEXT
         if may_be_misnamed and not _shown_kind(word.text, shown):
-            raise _misnamed(tool, word.key, given, words, shown)
+            raise _unknown_name_question(tool, word.key, given, words, shown)
         _require_path(argument, tool, word, tools, shown)
     for argument, word in placed.items():
         given[argument.name] = word.text
@@ -221,7 +221,7 @@ def _of_kind(tool: Tool, kind: ArgumentKind) -> Argument | None:
 
 
 def _function_and_file(tool: Tool) -> tuple[Argument, Argument] | None:
-    """Return the arguments of a tool that takes a function and its file; None for any other tool."""
+    """Return the function and file arguments of a tool that requires both; None for any other tool."""
     function = _of_kind(tool, ArgumentKind.FUNCTION)
     file = _of_kind(tool, ArgumentKind.FILE)
     if function is None or file is None:
@@ -271,7 +271,7 @@ def _require_path(
 def _put_in_order(
     tool: Tool, both: tuple[Argument, Argument], given: dict[str, str], shown: Knowledge | None
 ) -> None:
-    """Put a function and its file in order, by their form or else by the paths that were shown.
+    """Put a function and its file in order, based on their form or on the paths that were shown.
 
     Raises `QuestionError` if it remains unclear which of them is the file; without `shown`, they then stay as
     typed.
@@ -294,7 +294,7 @@ def _put_in_order(
 
 
 def _are_name_and_path(name: str, path: str) -> bool:
-    """Whether `name` looks like the name of a function, and only `path` looks like a path."""
+    """Return whether `name` looks like the name of a function, and only `path` looks like a path."""
     return _looks_like_path(path) and not _looks_like_path(name) and _NAME.fullmatch(name) is not None
 
 
@@ -325,13 +325,13 @@ def _unknown_tool(name: str, rest: str, tools: tuple[Tool, ...], shown: Knowledg
 
 
 def _are_name_and_shown_file(name: str, path: str, shown: Knowledge | None) -> bool:
-    """Whether `path` was shown as a file, and `name` can be a function and was not shown as a path."""
+    """Return whether `path` was shown as a file, and `name` can be a function and was not shown as a path."""
     if _shown_kind(name, shown) or _shown_kind(path, shown) != "file":
         return False
     return _NAME.fullmatch(name) is not None
 
 
-def _misnamed(
+def _unknown_name_question(
     tool: Tool, key: str, given: Mapping[str, str], words: Sequence[_Word], shown: Knowledge | None
 ) -> QuestionError:
     """Return the question about an unknown argument name; it suggests the call that was likely meant."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Answer, Task
 
 MADE_BEFORE = "not known (the task is older)"
-"""The words for a task from a version without controls, whose passes may or may not be confirmable."""
+"""The text for a task made by a version without controls, whose passes may or may not be confirmable."""
 FROM_ELSEWHERE = (
     "This machine did not make these controls, or the answer was changed since, so they are made again before"
     " a pass is confirmed. `gistpoint task control` does it now."
@@ -89,14 +89,14 @@ def confirmation_row(state: AttemptState) -> dict[str, Any]:
 def to_be_confirmed(state: AttemptState) -> Submission | None:
     """Return the pass of an ended attempt that is still to be confirmed; None if there is none.
 
-    Attempts that were played back or simulated have no pass of a solver. A confirmation that failed because
-    of the sandbox is repeated.
+    Replayed and simulated attempts have no pass to confirm, because no solver made them. A confirmation that
+    failed because of the sandbox is repeated.
     """
     was_played = state.header.actor in (REPLAY, SIMULATED)
     if was_played or state.ending is None:
         return None
     found = state.confirmation
-    # A sandbox that failed shows nothing about the pass, so the confirmation is repeated (decision 114).
+    # A failed sandbox says nothing about the pass, so the confirmation is repeated (decision 114).
     failed = found is not None and found.reason is Unconfirmable.SANDBOX
     if failed or standing(state) is Standing.NOT_ASKED:
         return state.passing
@@ -130,10 +130,10 @@ def confirmed_pass(
 
 
 def confirmation_lines(confirmation: Confirmation) -> list[str]:
-    """Return the result of a confirmation in lines.
+    """Return the result of a confirmation as lines of text.
 
-    They include the call that contradicts the pass, and an input outside of the tests on which the answers
-    differ, so the lines can reveal a part of the answer.
+    The lines include the call that contradicts the pass, and an input outside of the tests on which the
+    answers differ, so they can reveal a part of the answer.
     """
     lines = [confirmation.words]
     if confirmation.detail:

@@ -124,7 +124,7 @@ _SEAL = "seal"
 
 
 def content_sha256(task: Task) -> str:
-    """Return the hash by which tasks of the same content are found; empty if it is unknown.
+    """Return the hash that tasks with the same content share; empty if it is unknown.
 
     The hash is the id of an unsalted task. For a salted task, the hash is stored in the answer, and is
     unknown if the answer is missing, damaged or without a hash.
@@ -141,7 +141,7 @@ def content_sha256(task: Task) -> str:
 
 
 def folders_of_content(root: Path, wanted: str) -> Iterator[Path]:
-    """Yield the folders below `root` of the tasks whose content has this hash, each once."""
+    """Yield, once each, the folders below `root` of tasks whose content has this hash."""
     named = root / wanted
     if (named / TASK_FILE).is_file():
         yield named
@@ -158,14 +158,14 @@ def folders_of_content(root: Path, wanted: str) -> Iterator[Path]:
 
 
 def is_salted(task: Task) -> bool:
-    """Whether the id of a task is salted, according to its version."""
+    """Return whether the id of a task is salted, according to its version."""
     return kind_of(task).version(task) == SALTED
 
 
 def target_names(task: Task) -> tuple[str, ...]:
     """Return the corrupted functions of a task as `path::qualname`, reading only the file of the answer.
 
-    They are only used in titles, so the result is empty if there is no answer with names.
+    The names are used only in titles, so the result is empty if no answer contains them.
     """
     try:
         targets = read_document(task.folder / ANSWER_FILE).values.get("targets")
@@ -261,7 +261,7 @@ def add_provenance(task: Task, entries: Mapping[str, Any]) -> None:
 
 
 def put_provenance(task: Task, entries: Mapping[str, Any]) -> None:
-    """Put entries into the provenance in a task's answer, in place of those with the same keys.
+    """Put entries into the provenance in a task's answer, replacing entries with the same keys.
 
     Nothing is written if the provenance already has them. Raises `TaskError` if the answer is missing or
     damaged.
@@ -291,7 +291,7 @@ class _TaskFile:
     """The content of `task.toml`, without its format, its version and the part of its kind."""
 
     canary: str
-    id: Sha256  # it becomes the name of a folder
+    id: Sha256  # the id becomes the name of a folder
     mode: str
     source: Source
     tree: _Tree
@@ -401,7 +401,7 @@ def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
 
 
 def _files_of_module(task: Task, name: str) -> Iterator[str]:
-    """Yield the paths at which a module's file could be, below each folder of the import path."""
+    """Yield the possible paths of a module's file, below each folder of the import path."""
     path = name.replace(".", "/")
     pins = task.environment
     for root in (".", *pins.import_roots, *folders_in(pins.pytest_args)):

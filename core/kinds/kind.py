@@ -40,7 +40,7 @@ class TrialSubject(StrEnum):
     ORIGINAL = "original"
     FIX = "fix"
     REFERENCE = "reference"
-    """The reference gist of a gist task, which is scored."""
+    """The reference gist of a gist task, whose score is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Trial:
     odd: tuple[str, ...] = ()
     """The ids of the tests whose results differ from the task's record."""
     suspicious: tuple[str, ...] = ()
-    """The reasons why a passing fix has to be read."""
+    """The reasons why somebody must read a passing fix."""
     seconds: float = 0.0
     reason: str = ""
     """The reason why the run did not finish; empty if it did."""
@@ -99,7 +99,7 @@ class StartText:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedText:
-    """A part of the tree: its text as solvers get it, and the right text."""
+    """A part of the tree: the text that solvers get, and the correct text."""
 
     name: str
     """The name in the form of `Replacement.name`."""
@@ -130,7 +130,7 @@ class Rejudged:
 
 @dataclass(frozen=True, slots=True)
 class ExportedWork:
-    """The work that a solver with a shell hands in, in another harness."""
+    """The files that a solver with a shell hands in when working in another harness."""
 
     file: str = ""
     """The name of the one file to be written; empty if the repository itself is changed."""
@@ -141,7 +141,7 @@ class ExportedWork:
 
 
 class Runners(Protocol):
-    """The runners that a judge may need; each call may take a while, and may ask for consent."""
+    """The runners that a judge may need. Each call may take a while, and may ask for consent."""
 
     def runner_for(self, task: Task, /) -> Runner:
         """Return a runner of suites for a task. Raises `SandboxUnavailableError` if there is none."""
@@ -222,7 +222,7 @@ class TaskKind(ABC, Generic[J]):
         return mode
 
     def searched(self, mode: str) -> bool:
-        """Whether solvers have to find the functions to be changed, in one of `reported_modes`."""
+        """Return whether solvers of a reported mode have to find the functions to be changed."""
         return False
 
     def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
@@ -230,7 +230,7 @@ class TaskKind(ABC, Generic[J]):
         return {}
 
     def accepts(self, passing: Submission) -> bool:
-        """Whether a submission that passes counts as solved in a study."""
+        """Return whether a submission that passes counts as solved in a study."""
         return True
 
     def read(self, fields: Fields) -> object:
@@ -306,7 +306,7 @@ class TaskKind(ABC, Generic[J]):
         return first.name if first is not None else ""
 
     def asks(self, task: Task) -> str:
-        """Return a task's instruction in a sentence that gives nothing away."""
+        """Return a task's instruction as a sentence that gives nothing away."""
         return f"A task of the mode {task.mode}."
 
     def title(self, task: Task, name: str) -> str:
@@ -364,7 +364,7 @@ class TaskKind(ABC, Generic[J]):
 
         Raises `UserError`, which names the fault in `file`.
         """
-        raise UserError(f"{file}: tasks of this kind take no settings.")
+        raise UserError(f"{file}: tasks of this kind accept no settings.")
 
     def in_profile(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
         """Return the settings `given`, overridden by those of a profile; None if neither sets anything."""
@@ -430,7 +430,7 @@ class TaskKind(ABC, Generic[J]):
         return {}
 
     def simulated(self, task: Task, answer: Answer) -> Scene:
-        """Return the scene of a task for simulated solvers; its `right` is empty if it can't be simulated."""
+        """Return a task's scene for simulated solvers; `right` is empty if the task can't be simulated."""
         from gistpoint.core.kinds.simulation import Scene
 
         return Scene(self, task, answer)

@@ -36,7 +36,7 @@ class Measure:
 
     name: str
     meaning: str
-    """A sentence with the range of the values."""
+    """A sentence that states the range of the values."""
     type: MeasureType = MeasureType.NUMBER
     unit: str = ""
     values: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredAttempt:
-    """The data from which a kind measures an attempt."""
+    """The data from which a kind computes an attempt's measures."""
 
     state: AttemptState
     targets: tuple[str, ...]
@@ -67,7 +67,7 @@ class Analysis:
     function: str
     """The function, such as `gistpoint.core.analysis.rates:solve_rates`: from `StudyData` to `Findings`."""
     needs: str = ""
-    """The data that it needs, in words, with the smallest numbers that suffice."""
+    """The required data in words, including the minimum numbers."""
 
     def run(self, data: Any) -> Any:
         """Run the analysis on a study's `StudyData`, and return its `Findings`."""

@@ -43,7 +43,7 @@ def find_protection(request: RunRequest, passed: frozenset[str], run: Run) -> Pr
 def hold_to_writes(
     request: RunRequest, passed: frozenset[str], watched: SuiteReport, run: Run
 ) -> Protection | SuiteReport:
-    """Return the protection that allows only the changes in the run `watched`.
+    """Return the protection that allows only the changes made in the run `watched`.
 
     If the tests don't pass with it, or if the changes are unknown or too many, the protection allows all
     changes and contains the reason. If the run that tries it is inconclusive (see `is_lost`), the report of
@@ -72,12 +72,12 @@ def hold_to_writes(
 
 
 def holds(report: SuiteReport, passed: Iterable[str]) -> bool:
-    """Whether a run shows that the tests `passed` still pass."""
+    """Return whether a run shows that the tests `passed` still pass."""
     return report.status is RunStatus.FINISHED and report.passed.issuperset(passed)
 
 
 def is_lost(report: SuiteReport) -> bool:
-    """Whether a run is inconclusive because the harness failed, or because it was stopped."""
+    """Return whether a run is inconclusive because the harness failed, or because it was stopped."""
     return report.status in {RunStatus.CANCELLED, *FREE}
 
 

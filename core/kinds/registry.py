@@ -32,7 +32,7 @@ def built_in() -> tuple[TaskKind[Any], ...]:
 
 
 def fault_of_kind(loaded: Any, others: Iterable[TaskKind[Any]] = ()) -> str:
-    """Return in a few words why an object can't be an additional kind; empty if it can.
+    """Return, in a few words, why an object can't be an additional kind; empty if it can.
 
     An additional kind must not replace anything of a built-in kind, or of the `others` that other packages
     have added before: a mode, a tool, a measure or an analysis.
@@ -53,17 +53,17 @@ def fault_of_kind(loaded: Any, others: Iterable[TaskKind[Any]] = ()) -> str:
 
 
 def fault_among_others(loaded: Any) -> str:
-    """Return as `fault_of_kind` does; a kind that an installed package has added before counts too."""
+    """Return what `fault_of_kind` returns, with the kinds that installed packages have added as `others`."""
     added = [kind for kind in all_kinds() if kind not in built_in() and kind is not loaded]
     return fault_of_kind(loaded, added)
 
 
 _SHARED = frozenset(("tool", "measure", "measure of tasks"))
-"""What several kinds may have, if it is the same."""
+"""The attributes that several kinds may share if their values are equal."""
 
 
 def _names_of(kind: TaskKind[Any]) -> dict[str, dict[str, object]]:
-    """Return what a kind adds by its names: its modes, tools, measures and analyses."""
+    """Return the modes, tools, measures and analyses that a kind adds, each by name."""
     return {
         "mode": dict.fromkeys((*kind.modes, *kind.reported_modes), kind),
         "tool": {tool.name: tool for tool in kind.tools},
@@ -98,7 +98,7 @@ def _built_in_modes() -> dict[str, TaskKind[Any]]:
 
 
 def is_built_in(task: Task) -> bool:
-    """Whether the kind of a task is gistpoint's own, so that its code changes only with the version."""
+    """Return whether a task's kind is gistpoint's own, so that its code changes only with the version."""
     kind = kind_of(task)
     return kind is _REPAIR or kind in built_in()
 
@@ -155,7 +155,7 @@ def modes_measuring(measure: str) -> tuple[str, ...]:
 
 
 def is_searched(mode: str) -> bool:
-    """Whether solvers have to find the functions to be changed, in a mode that reports distinguish."""
+    """Return whether solvers have to find the functions to be changed, in a reported mode."""
     reporting = [kind for kind in all_kinds() if mode in kind.reported_modes]
     return bool(reporting) and reporting[-1].searched(mode)
 
@@ -202,6 +202,6 @@ def declared(name: str) -> Tool | None:
 
 
 def submits(name: str) -> bool:
-    """Whether a tool with this name submits."""
+    """Return whether a tool with this name submits."""
     tool = declared(name)
     return tool is not None and tool.submits

@@ -1,4 +1,4 @@
-"""The simulation of a kind of task: calls that look at code, right and wrong submissions, and scripted runs.
+"""The simulation of a kind of task: calls that read code, right and wrong submissions, and scripted runs.
 
 Everything but the clock and the runs is real: calls are answered from the task's own tree, and texts are
 scored by the kind's own rules. The defaults serve a kind whose answer has `expected` parts and whose suite
@@ -63,7 +63,7 @@ class SimulatedTime:
 
 @dataclass
 class ScriptedRunner:
-    """A runner that reports runs of a suite without running anything; `right` determines how they end."""
+    """A runner that reports suite runs without running anything; `right` determines their outcome."""
 
     task: Task
     suite: Baseline
@@ -75,7 +75,7 @@ class ScriptedRunner:
     backend = BACKEND
 
     def next(self, clock: SimulatedTime, *, right: bool, near: float = 0.0) -> None:
-        """Set how the next submission is judged, and the clock that its run advances."""
+        """Set the outcome of the next submission, and the clock that its run advances."""
         self.clock = clock
         self.right = right
         self.near = near
@@ -104,7 +104,7 @@ class ScriptedRunner:
         )
 
     def took(self, seconds: float) -> float:
-        """Let the seconds of a run pass, and return their number."""
+        """Advance the clock by the duration of a run, and return that duration in seconds."""
         if self.clock is not None:
             self.clock.advance(round(seconds * 1000))
         return seconds
@@ -128,7 +128,7 @@ class Simulable(Protocol):
 
 @dataclass(frozen=True)
 class Scene:
-    """A task for simulated solvers: exploratory calls, right and wrong submissions, and its judge."""
+    """A task for simulated solvers: exploratory calls, right and wrong submissions, and the task's judge."""
 
     kind: Simulable
     task: Task
@@ -136,7 +136,7 @@ class Scene:
 
     @property
     def searched(self) -> bool:
-        """Whether solvers have to find what is to be changed; by default the brief names it."""
+        """Whether solvers have to find what is to be changed; by default, the brief names it."""
         return False
 
     @property
@@ -170,14 +170,14 @@ class Scene:
 
     @cached_property
     def functions(self) -> tuple[tuple[str, str], ...]:
-        """The functions with a unique name as path and qualname, those of tests last."""
+        """The functions with unique names, as pairs of path and qualname; test functions come last."""
         found = list[tuple[str, str]]()
         for path in sorted(self.tree.files(".py"), key=lambda path: (self.is_test(path), path)):
             found += [(path, name) for name in _functions_in(path, self.tree.read(path))]
         return tuple(found)
 
     def is_test(self, path: str) -> bool:
-        """Whether a file belongs to the tests."""
+        """Return whether a file belongs to the tests."""
         return is_protected(path, frozenset(self.task.suite.test_files))
 
     @cached_property
@@ -185,7 +185,7 @@ class Scene:
         return {}
 
     def wrong(self, number: int, *, finds: bool) -> tuple[str, str]:
-        """Return the name and text of a failing submission, which differs from the others.
+        """Return the name and text of a failing submission, which differs from earlier ones.
 
         With `finds`, the submission at least targets the part to be changed.
         """
@@ -210,7 +210,7 @@ class Scene:
         return ((tool.name, arguments),)
 
     def look(self, number: int, looks: int, *about: object, finds: bool) -> tuple[str, dict[str, str]]:
-        """Return look `number`, counted from 0, of `looks` at the code: the name of a tool and its arguments.
+        """Return exploratory call `number`, counted from 0, of `looks`: the tool's name and its arguments.
 
         With `finds`, the solver finds the part to be changed; `about` makes the choice reproducible.
         """

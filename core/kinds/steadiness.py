@@ -30,7 +30,7 @@ class TestSteadiness:
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """The baseline's passing tests over the finished runs that made the task, and over finished trials."""
+    """The steadiness of the baseline's passing tests over the finished runs that made the task and trials."""
 
     baseline: Baseline
     original_runs: int
@@ -55,7 +55,7 @@ class Steadiness:
 def steadiness(baseline: Baseline, trials: Iterable[tuple[TrialSubject, Iterable[str]]]) -> Steadiness:
     """Return the steadiness over the runs that made the task and the given `trials`, which have finished.
 
-    Each trial is given by its subject and the ids in which it was not as expected.
+    Each trial consists of its subject and the ids of tests whose results were not as expected.
     """
     odd: dict[TrialSubject, Counter[str]] = {subject: Counter() for subject in TrialSubject}
     runs = Counter({TrialSubject.ORIGINAL: baseline.runs, TrialSubject.CORRUPTED: 1})

@@ -40,8 +40,8 @@ class Circumstances(Protocol):
 def solver_title(task: Task) -> str:
     """Return a task's title for the solver of an attempt that counts.
 
-    It contains the kind, the two words with the digit, and the number of failing tests of a repair, but
-    nothing about the source. The demo's tasks have fixed titles, which are the same for every audience.
+    The title contains the kind, the two words with the digit, and the number of failing tests of a repair,
+    but nothing about the source. The demo's tasks have fixed titles, which are the same for every audience.
     """
     return demo_title(task) or _title_without_source(task)
 
@@ -84,7 +84,7 @@ def titled_id(task: Task) -> str:
 
 
 def searched_words(task: Task, title: str = "") -> str:
-    """Return the text that the filters of lists search: the title shown, the two words and the id.
+    """Return the text that list filters search: the displayed title, the two words and the id.
 
     If `title` is empty, the author's title is used.
     """
@@ -92,7 +92,7 @@ def searched_words(task: Task, title: str = "") -> str:
 
 
 def tasks_called(name: str, tasks: Iterable[Task]) -> list[Task]:
-    """Return the tasks with a name: a title for any audience, or the two words, with or without the digit.
+    """Return the tasks called by a name: a title for any audience, or the two words, digit or not.
 
     Empty if no task has it. Case, spaces and punctuation don't matter, so `tavo-lumen-4` needs no quotes in a
     shell. Titles that name functions of the answer are compared only if nothing else matches, because they

@@ -52,15 +52,15 @@ class Performance:
     turns: int = field(default=0, init=False)
 
     def person(self, after_brief: Callable[[], None] = lambda: None) -> None:
-        """Work as a person, and end the attempt; `after_brief` is called when the brief has been read."""
+        """Work as a person, and end the attempt; `after_brief` is called once the brief has been read."""
         attempt = self.attempt
         course = self.course
         attempt.view(Pane.BRIEF)
-        self._until(course.reading_s)
+        self._advance_to(course.reading_s)
         after_brief()
         first = min(course.wrong_at, default=course.active_s)
         for number in range(course.looks):
-            self._until(
+            self._advance_to(
                 course.reading_s + (0.75 * first - course.reading_s) * (number + 1) / (course.looks + 1)
             )
             attempt.view(Pane.CONSOLE)
@@ -74,10 +74,10 @@ class Performance:
             attempt.suspect(self.scene.right[0][0])
         attempt.view(Pane.EDITOR)
         for at, right, name, text, near in self._submissions():
-            self._until(0.9 * at)
+            self._advance_to(0.9 * at)
             attempt.view(Pane.EDITOR)
             attempt.edit(name, text)
-            self._until(at)
+            self._advance_to(at)
             self._submit(name, text, right=right, near=near)
         self._end()
 
@@ -90,10 +90,10 @@ class Performance:
             len(self.scene.handing_in(name, text)) for _, _, name, text, _ in submissions
         )
         for number in range(course.looks):
-            self._until(course.active_s * (number + 1) / (count + 1))
+            self._advance_to(course.active_s * (number + 1) / (count + 1))
             self._turn(model, *self._look(number))
         for at, right, name, text, near in submissions:
-            self._until(at)
+            self._advance_to(at)
             self.scene.runner.next(self.clock, right=right, near=near)
             for tool, arguments in self.scene.handing_in(name, text):
                 self._turn(model, tool, arguments)
@@ -143,7 +143,7 @@ class Performance:
         self.attempt.call(tool, None, raw=raw, turn=self.turns)
 
     def _rest(self) -> None:
-        """Take the break, and then be idle without pausing the attempt."""
+        """Simulate the break, then idle time without a pause."""
         if self.course.pause_s:
             self.attempt.pause(PauseReason.BREAK)
             self.clock.advance(round(1000 * self.course.pause_s))
@@ -156,7 +156,7 @@ class Performance:
             self.clock.advance(idle_ms - _IDLE_ASKED_MS)
             self.attempt.answer_idle(away=True)
 
-    def _until(self, seconds: float) -> None:
+    def _advance_to(self, seconds: float) -> None:
         """Advance the clock to a moment of active time, in seconds, or to 1 ms before the time limit."""
         limit = self.attempt.state.budgets.time_limit_s
         wanted = round(1000 * seconds)
@@ -169,7 +169,7 @@ class Performance:
         course = self.course
         if attempt.state.ended:
             return
-        self._until(course.active_s)
+        self._advance_to(course.active_s)
         self.scene.runner.next(self.clock, right=False)
         limit = attempt.state.budgets.time_limit_s
         if course.end is EndReason.TIME_CAP and limit is not None:

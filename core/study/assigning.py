@@ -25,9 +25,9 @@ ID_CHARACTERS = 12
 _SEPARATOR = "\x1f"
 _HOUR_MS = 3_600_000
 _ORDERS = 200
-"""The number of orders of a plan's tasks that are compared."""
+"""The number of task orders compared for a plan."""
 _ALL_ORDERS_UP_TO = 8
-"""Up to this many tasks, all distributions of conditions are compared; beyond it, `_ORDERS` of them."""
+"""The number of tasks up to which all distributions of conditions are compared; beyond it, only `_ORDERS`."""
 
 
 def key(*parts: object) -> int:
@@ -45,8 +45,8 @@ def assignment_id(study: str, code: str, task: str, condition: str, position: in
 def live_assignments(ledger: Ledger) -> Iterator[Assignment]:
     """Yield the assignments that count in the balance.
 
-    Assignments that were returned, those of people whose data are erased, and those that a person had not
-    begun before withdrawing are left out.
+    Assignments that were returned, those of people whose data are erased, and those not begun before their
+    person withdrew are left out.
     """
     for person in ledger.people.values():
         for assignment in person.assignments:
@@ -55,14 +55,14 @@ def live_assignments(ledger: Ledger) -> Iterator[Assignment]:
 
 
 def _is_left(person: Person, assignment: Assignment) -> bool:
-    """Return whether a person withdrew and left an assignment: it was not begun, or all data are erased."""
+    """Return whether an assignment is void: its person withdrew before beginning it, or erased all data."""
     if person.withdrawn is None:
         return False
     return person.withdrawn.data == "erase" or assignment.id not in person.begun
 
 
 def late_assignments(study: Study, ledger: Ledger, now_ms: int) -> tuple[Assignment, ...]:
-    """Return the open assignments of people who made no record for longer than the design allows.
+    """Return the open assignments of people without a record for longer than the design allows.
 
     Empty if the design sets no such time (`return_after_hours`).
     """
@@ -152,7 +152,7 @@ class _Planning:
 
         Ties are broken by live attempts in the stratum, then in favour of the library that has the most tasks
         with the fewest attempts, because `per_source` limits how many of its tasks can be assigned at once. A
-        task after which the quotas could not be met is passed over if there is one after which they can.
+        task that would make the quotas impossible is passed over if there is an alternative.
         """
         attempts = Counter(assignment.task for assignment in self._live)
         in_stratum = Counter(assignment.task for assignment in self._in_stratum)
@@ -244,7 +244,7 @@ class _Planning:
     def _shares(
         self, mode: str, number: int, conditions: Sequence[str], used: Mapping[str, int]
     ) -> list[str]:
-        """Return the conditions of a mode's tasks, in equal numbers; the least used take the surplus."""
+        """Return the conditions of a mode's tasks, in equal numbers; the least used get the surplus."""
         live = Counter((self._mode(assignment.task), assignment.condition) for assignment in self._live)
         in_all = Counter(assignment.condition for assignment in self._live)
 
@@ -322,14 +322,14 @@ class _Choice:
         counted = self._keys(task)
         if counted:
             return all(self.of_key[name] < design.quota[name] for name in counted)
-        # A task outside all quotas can only take a place that the quotas leave.
+        # A task outside all quotas can only use a place that the quotas leave free.
         asked = sum(max(0, wanted - self.of_key[name]) for name, wanted in design.quota.items())
         return design.tasks_per_person - len(self.tasks) > asked
 
     def leaves_enough(self, task: str, others: Sequence[str]) -> bool:
         """Return whether the quotas can still be met after a task, given what each library may still supply.
 
-        True, without a check, if there is no `per_source`, or if a task counts in several quotas.
+        Returns True without a check if there is no `per_source`, or if a task counts in several quotas.
         """
         planning = self.planning
         design = self.planning.study.design
@@ -360,7 +360,7 @@ class _Choice:
 
 @dataclass
 class _Supply:
-    """The number of tasks that each library has under each quota name, and how many it may still supply."""
+    """The number of tasks that each library has under each quota name, and how many more it may supply."""
 
     tasks: Counter[tuple[str, str]] = field(default_factory=Counter)
     room: dict[str, int] = field(default_factory=dict)

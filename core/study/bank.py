@@ -35,7 +35,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str
     source: str
-    """Where its items come from, such as a publication."""
+    """The origin of its items, such as a publication."""
     item: tuple[Question, ...]
 
 

@@ -1,7 +1,7 @@
 """The reporting checklist for human baselines of Wei and others (2025), answered from the data.
 
-An answer by the program names its evidence and claims no more than that: where no record shows a fact, the
-item is open and reads Unknown/Unreported until somebody answers it in `study.toml`.
+An answer by the program names its evidence and claims no more than the evidence shows. An item for which no
+record shows the facts is open, and reads Unknown/Unreported until somebody answers it in `study.toml`.
 """
 
 from __future__ import annotations

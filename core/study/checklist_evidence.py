@@ -18,7 +18,7 @@ NO = "No"
 PARTIAL = "Partial"
 NOT_APPLICABLE = "N/A"
 PROMPT = "agent-2"
-"""The system prompt that contains the rules that people read, and nothing else."""
+"""The system prompt that contains only the rules for people."""
 LEAST_SHARED = 3
 """The minimum number of tasks that people and models must both have attempted for a Yes."""
 
@@ -43,7 +43,7 @@ class Estimated:
 
 @dataclass(frozen=True, slots=True)
 class ComparedHashes:
-    """The numbers of tasks that people and models attempted in one condition, by whether a hash is equal."""
+    """The numbers of tasks that people and models attempted in one condition, by whether hashes are equal."""
 
     equal: int
     unequal: int
@@ -53,7 +53,7 @@ class ComparedHashes:
 
     @property
     def all_equal(self) -> bool:
-        """Whether the hash is known and equal for all tasks of people, and for at least `LEAST_SHARED`."""
+        """Whether the hash is known and equal for all tasks of people, at least `LEAST_SHARED` of them."""
         covers_all = self.equal >= max(LEAST_SHARED, self.of_people)
         return covers_all and not self.unequal and not self.unknown
 
@@ -111,7 +111,7 @@ class ChecklistEvidence:
     def power(self) -> StudyOperation | None:
         """The last power analysis before the study was opened, which the pre-registration prints.
 
-        It is the last one of all if none was made before; None if there is none.
+        If none was made before, it is the last power analysis; None if there is none.
         """
         made = [one for one in self.data.ledger.operations if one.kind == StudyOperationKind.POWER]
         return next(reversed(list(filter(self.is_before_opening, made)) or made), None)
@@ -131,7 +131,8 @@ class ChecklistEvidence:
         pairs = [(first, second) for first, second in values.values() if first and second]
         together = [first | second for first, second in pairs]
         unknown = sum("" in hashes for hashes in together)
-        # Equal means a single hash over both sides, because people may also differ among themselves.
+        # An attribute is equal if both sides have one common hash, because people may also differ among
+        # themselves.
         equal = sum(len(hashes) == 1 and "" not in hashes for hashes in together)
         conditions = {row.condition for row in self.models}
         of_people = {(row.task, row.condition) for row in self.people if row.condition in conditions}

@@ -33,7 +33,7 @@ from gistpoint.core.study.soundness import counted_tasks
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An answer with its evidence, both templates with figures in braces, and the figure it depends on."""
+    """An answer and its evidence, both as templates with figures in braces, and the figure it depends on."""
 
     answer: str
     evidence: str
@@ -53,7 +53,7 @@ def _answer(cases: tuple[Case, ...], evidence: ChecklistEvidence) -> EvidencedAn
 
 
 class _Figures(Mapping[str, Any]):
-    """The figures that rules name: those in `FIGURES`, or facts of the study, which are 0 if missing."""
+    """The figures that rules refer to: those in `FIGURES`, or facts of the study, which are 0 if missing."""
 
     def __init__(self, evidence: ChecklistEvidence) -> None:
         self._evidence = evidence
@@ -85,7 +85,7 @@ def _operation(kind: StudyOperationKind, evidence: ChecklistEvidence) -> str:
     return _named(evidence.operation(kind))
 
 
-def _compared(name: str, part: str, evidence: ChecklistEvidence) -> Any:
+def _comparison_part(name: str, part: str, evidence: ChecklistEvidence) -> Any:
     """Return a part of a hash's comparison between people and models: one of its counts, or its words."""
     return getattr(evidence.compared(name), part)
 
@@ -186,7 +186,7 @@ def _estimated_kinds(evidence: ChecklistEvidence) -> str:
 
 
 def _chats(evidence: ChecklistEvidence) -> dict[str, str]:
-    """Return, for each condition with a chat, the name of its model; empty if it is not named."""
+    """Return, for each condition with a chat, the name of its model; empty if it is not declared."""
     chats = (one for one in evidence.data.study.condition if one.assistance is Assistance.CHAT)
     return {one.id: one.chat.model for one in chats}
 
@@ -221,18 +221,18 @@ FIGURES: Mapping[str, Callable[[ChecklistEvidence], Any]] = {
     "attempts_by_task": lambda e: _span(row.task for row in e.people),
     "attempts_by_person": lambda e: _span(row.participant for row in e.people),
     "design": lambda e: e.data.study.design,
-    "briefs": partial(_compared, "brief_sha256", "words"),
-    "briefs_equal": partial(_compared, "brief_sha256", "equal"),
+    "briefs": partial(_comparison_part, "brief_sha256", "words"),
+    "briefs_equal": partial(_comparison_part, "brief_sha256", "equal"),
     "instructions_same": lambda e: e.compared("brief_sha256").all_equal and not e.differing_texts,
     "texts": lambda e: e.differing_texts or "the rules and the system prompt have one template",
-    "tools": partial(_compared, "tools_sha256", "words"),
-    "tools_equal": partial(_compared, "tools_sha256", "equal"),
-    "tools_all_equal": partial(_compared, "tools_sha256", "all_equal"),
+    "tools": partial(_comparison_part, "tools_sha256", "words"),
+    "tools_equal": partial(_comparison_part, "tools_sha256", "equal"),
+    "tools_all_equal": partial(_comparison_part, "tools_sha256", "all_equal"),
     "both_all_equal": lambda e: e.compared("brief_sha256").all_equal and e.compared("tools_sha256").all_equal,
     "tried_out": lambda e: sum(row.role in ("qa", "author") for row in e.data.rows),
     "all_attempts": lambda e: len(e.people) + len(e.models),
     "limited": lambda e: len(e.people) + len(e.models) - len(_unlimited(e)),
-    "budgets": partial(_compared, "tool_use_budget", "words"),
+    "budgets": partial(_comparison_part, "tool_use_budget", "words"),
     "limited_people_alone": lambda e: not e.models and len(_unlimited(e)) < len(e.people),
     "limited_alike": lambda e: not _unlimited(e) and e.compared("tool_use_budget").all_equal,
     "power": lambda e: _named(e.power),
@@ -327,7 +327,7 @@ _BRIEF_HASHES = "hashes of briefs recorded: {brief_hashes}; rules and consent ar
 
 
 def _alike(hashes: str) -> tuple[Case, ...]:
-    """Return the cases for a hash that is equal for all, some or none of the tasks of people and models."""
+    """Return the cases for a hash that is equal for all, some or none of the tasks attempted by both."""
     words = f"hashes of {hashes} {{{hashes}}}"
     return (
         _OF_MODELS,

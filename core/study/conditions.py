@@ -12,12 +12,12 @@ from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Answer, Task
 
 ANY_NUMBER = 9_999
-"""The tool uses and submissions of a condition without limits: more than anybody could use."""
+"""The tool uses and submissions of a condition without limits, which are more than anybody could use."""
 OWN_EDITOR = "external_editor"
 
 
 def settings_under(condition: Condition) -> dict[str, Any]:
-    """Return, by name, the settings that a condition sets; the others remain the task's."""
+    """Return, by name, the settings that a condition sets; other settings remain the task's own."""
     given = {
         "execution": condition.execution,
         "tools": condition.tools,

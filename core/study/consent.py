@@ -33,7 +33,7 @@ def shown_sha256(study: Study) -> str:
 
 
 def item_labels(study: Study) -> list[str]:
-    """Return the items as a participant reads them; required ones are marked."""
+    """Return the items as shown to participants, with required items marked."""
     return [
         f"{item_words(item)}   {NEEDED}" if item.startswith(REQUIRED_ITEM) else item_words(item)
         for item in study.texts.consent_items
@@ -80,8 +80,8 @@ def _chat(study: Study) -> Iterator[str]:
 def consent_copy(study: Study, ticked: Sequence[bool] | None, agreed_ms: int | None, program: str) -> str:
     """Return a copy of the consent to keep: the text, the items, and when it was agreed to.
 
-    `ticked` says whether each item is ticked; None for a copy without an answer. `program` is the version of
-    gistpoint.
+    `ticked` contains whether each item is ticked; None for a copy without an answer. `program` is the version
+    of gistpoint.
     """
     marks = ticked if ticked is not None else [False] * len(study.texts.consent_items)
     items = [
@@ -94,5 +94,5 @@ def consent_copy(study: Study, ticked: Sequence[bool] | None, agreed_ms: int | N
         f"Shown by gistpoint {program}; fingerprint of text and items: {shown_sha256(study)[:16]}"
     )
     text = "\n\n".join((head, consent_words(study), "WHAT YOU AGREE TO\n\n" + "\n".join(items)))
-    # A copy is also read outside of gistpoint, such as with `cat` in a terminal.
+    # A copy may also be read outside of gistpoint, for example with `cat` in a terminal.
     return visible("\n".join(fill(line, _PRINTED_WIDTH) for line in text.splitlines())) + "\n"

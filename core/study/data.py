@@ -42,7 +42,7 @@ class RepairEquivalence:
     inputs: int = 0
     """The number of calls compared."""
     example: str = ""
-    """The smallest call whose results differ, or why nothing could be compared."""
+    """The smallest call whose results differ, or the reason why nothing could be compared."""
 
 
 class MergeDecision(StrEnum):
@@ -87,5 +87,5 @@ class StudyData:
 
     @property
     def counted(self) -> tuple[AttemptRow, ...]:
-        """The rows that analyses use."""
+        """The rows that count in analyses."""
         return tuple(row for row in self.rows if row.counted)

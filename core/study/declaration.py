@@ -112,7 +112,10 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     time_limit_s: Count = 0
     score_budget: Count = 0
     free: bool = False
-    """Whether people use their own editor and any number of runs; never pooled with other conditions."""
+    """Whether people use their own editor and any number of runs.
+
+    Such a condition is never pooled with others.
+    """
     strategy: str = ""
     give_test: bool | None = None
     parameter: bool | None = None
@@ -145,7 +148,7 @@ class BonusFor(StrEnum):
 
     NONE = ""
     TASK = "task"
-    """Each counted task that was ended, however it ended."""
+    """A bonus for each counted task that has ended, whatever its outcome."""
     SOLVED = "solved"
 
 
@@ -195,7 +198,7 @@ class Participants(msgspec.Struct, frozen=True, kw_only=True):
     caps: dict[str, Count] = {}
     """The maximum number of people in each stratum, by the stratum's name."""
     familiar_from: Count = 4
-    """The familiarity rating from which a library's tasks are not assigned to a person."""
+    """The familiarity rating at or above which a library's tasks are not assigned to a person."""
 
 
 class Feedback(StrEnum):
@@ -225,7 +228,7 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 REQUIRED_ITEM, TASKS_ITEM, MODELS_ITEM = "[required]", "[tasks]", "[models]"
-"""The marks at the beginning of an item of consent, which participants do not see."""
+"""The marks at the beginning of consent items, which participants do not see."""
 
 
 def item_words(item: str) -> str:
@@ -256,7 +259,7 @@ class Privacy(msgspec.Struct, frozen=True, kw_only=True):
     """The person or body responsible for the data, as participants read it."""
     legal_basis: str = ""
     chat_recipient: str = ""
-    """The recipient of what the chat of an assisted condition sends, and the recipient's location."""
+    """The recipient of messages in the chat of an assisted condition, and the recipient's location."""
     retention: str = ""
     """How long data are kept, in words; replaces the sentence about `retention_days`."""
     retention_days: Count = 0
@@ -441,7 +444,7 @@ class StudyTask(msgspec.Struct, frozen=True, kw_only=True):
     failing: int = 0
     """The number of tests that fail on the corrupted tree; 0 if unknown."""
     names: tuple[str, ...] = ()
-    """The names that people type, besides the words made from the id."""
+    """The names that people can type, besides the words derived from the id."""
     released: str = ""
     """The month of its source's release, such as 2025-06; empty if unknown."""
     in_history: bool = False

@@ -122,7 +122,7 @@ class AttemptEvidence:
     def protocol_then(self) -> str:
         """The hash of the protocol in force when the attempt began; empty if the study was never opened.
 
-        For an attempt from before the opening, the opening's protocol.
+        For an attempt from before the opening, it is the opening's protocol.
         """
         opened = self.ledger.opened
         amended = [

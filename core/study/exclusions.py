@@ -1,4 +1,4 @@
-"""Words for the codes in `AttemptRow.exclusion`, the reasons why an attempt does not count."""
+"""Describes the codes in `AttemptRow.exclusion`, which are reasons why an attempt does not count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts of a study besides its estimates, and the methods and pre-registration written from them."""
+"""Collects the facts of a study besides its estimates, and writes methods and pre-registrations from them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _CLOCKS = {
 
 
 def declared_facts(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, FactValue]:
-    """Return, by key, the facts known before anybody takes part: those of the declaration and the tasks.
+    """Return, by key, the facts known before anybody takes part, from the declaration and the tasks.
 
-    Training tasks are not among the tasks that are counted.
+    Training tasks are not counted as tasks.
     """
     design = study.design
     people = study.participants
@@ -178,7 +178,7 @@ def _amendment_facts(ledger: Ledger) -> dict[str, FactValue]:
 def _attempt_facts(
     data: StudyData, people: Sequence[AttemptRow], counted: Sequence[AttemptRow]
 ) -> dict[str, FactValue]:
-    """Return the facts of the attempts of `people`, without training, and of the `counted` ones."""
+    """Return the facts about the attempts of `people`, without training, and about the `counted` attempts."""
     excluded = [row for row in people if row.exclusion]
     of_models = [row for row in data.counted if row.solver]
     corrected = [row for row in people if data.ledger.notes(row.attempt).corrections]
@@ -200,7 +200,7 @@ def _attempt_facts(
 
 
 def _corrected_by_reviewers(data: StudyData, people: Iterable[AttemptRow]) -> int:
-    """Return the number of attempts with reviewers' times, which those of organisers would replace."""
+    """Return the number of attempts whose times reviewers, but not organisers, corrected."""
     given: dict[str, list[ReviewerDecision]] = defaultdict(list)
     for decision in data.decisions:
         given[decision.attempt].append(decision)

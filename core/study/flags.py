@@ -1,6 +1,7 @@
-"""Flags of attempts: facts to consider before an attempt counts, each with the events that show it.
+"""Flags attempts: a flag is a fact to consider before an attempt counts, with the events that show it.
 
-A flag changes no number. Flags that the study declares in `exclude_on` exclude; the others inform reviewers.
+A flag changes no number. Flags that the study lists in `exclude_on` exclude attempts; others inform
+reviewers.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ def _idle_share(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     if evidence.by_model or not total:
         return
     if idle / total > evidence.study.quality.flag_idle_share:
-        prompts = _of(evidence, IdlePrompted)
+        prompts = _events_of_kind(evidence, IdlePrompted)
         words = f"{percent_words(idle / total)} of the working time was idle."
         yield from _flag("idle_share", prompts, words, least=0)
 
@@ -187,7 +188,7 @@ def _pairs(events: Iterable[JournalEvent]) -> Iterator[tuple[JournalEvent, Journ
     """Yield pairs of consecutive events of one process; confirmations of passes are left out."""
     before: JournalEvent | None = None
     for event in events:
-        if isinstance(event.data, PassConfirmed):  # after the end, and perhaps on another day
+        if isinstance(event.data, PassConfirmed):  # a confirmation follows the end, perhaps on another day
             continue
         if before is not None and not isinstance(event.data, ProcessStarted):
             yield before, event
@@ -199,15 +200,19 @@ def _drift(before: JournalEvent, now: JournalEvent) -> int:
 
 
 def _crashed(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    yield from _flag("crashed", _of(evidence, Crashed), "The program failed.")
+    yield from _flag("crashed", _events_of_kind(evidence, Crashed), "The program failed.")
 
 
 def _suspicious_names(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     names = evidence.state.suspicious
     ruling = evidence.recorded.accepted
     if names and ruling is None:
-        found = [event for event in _of(evidence, SubmissionRun) if getattr(event.data, "suspicious", ())]
-        found += _of(evidence, PassConfirmed)
+        found = [
+            event
+            for event in _events_of_kind(evidence, SubmissionRun)
+            if getattr(event.data, "suspicious", ())
+        ]
+        found += _events_of_kind(evidence, PassConfirmed)
         words = f"Somebody must read the pass before it counts as solved: {', '.join(names[:5])}."
         yield from _flag("suspicious_names", found, words)
 
@@ -225,7 +230,7 @@ def _large_paste(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _external_editor(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    used = _of(evidence, AffordanceUsed)
+    used = _events_of_kind(evidence, AffordanceUsed)
     found = [event for event in used if getattr(event.data, "kind", "") == "external_editor"]
     yield from _flag("external_editor", found, "The participant used an external editor.")
 
@@ -248,8 +253,8 @@ def _infrastructure_retry(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _low_effort(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    """Yield a flag if the attempt submits, or is given up, before an information call or a message."""
-    answers = [event.data for event in _of(evidence, CallAnswered)]
+    """Yield a flag if the attempt submits, or is given up, before any information call or message."""
+    answers = [event.data for event in _events_of_kind(evidence, CallAnswered)]
     refused = {data.call_id for data in answers if isinstance(data, CallAnswered) and data.refused}
     for event in evidence.recorded.events:
         match event.data:
@@ -308,7 +313,7 @@ def _says_yes(value: object) -> bool:
     return isinstance(answer, str | int | bool) and answer in _YES
 
 
-def _of(evidence: AttemptEvidence, kind: type[EventData]) -> list[JournalEvent]:
+def _events_of_kind(evidence: AttemptEvidence, kind: type[EventData]) -> list[JournalEvent]:
     return [event for event in evidence.recorded.events if isinstance(event.data, kind)]
 
 

@@ -1,7 +1,7 @@
 """The fold of a study's log: people, their assignments, and organisers' decisions on attempts.
 
-The result depends on the set of operations alone, not on their order: of two operations that can't both hold,
-the earlier by time and uuid holds or, where the last one counts, the later.
+The result depends on the set of operations alone, not on their order: if two operations can't both hold, the
+earlier one by time and uuid holds or, for kinds of which the last counts, the later one.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Facts:
-    """The operations in force on one subject, by kind; those of a kind are ordered by time and uuid."""
+    """The operations in force on one subject, by kind; each kind's are ordered by time and uuid."""
 
     by_kind: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
 
@@ -152,7 +152,7 @@ class Person:
 
     @cached_property
     def assignments(self) -> tuple[Assignment, ...]:
-        """The person's assignments by slot and position; of two plans for one slot, the earlier holds."""
+        """The person's assignments by slot and position; if a slot has two plans, the earlier one holds."""
         plans: dict[int, Planned] = {}
         for plan in self.facts.all(Planned):
             if plan.assignments:
@@ -165,7 +165,7 @@ class Person:
 
     @cached_property
     def begun(self) -> Mapping[str, tuple[Begun, ...]]:
-        """The starts of each assignment, by its id; the first counts, later ones are second exposures."""
+        """The starts of each assignment, by its id; the first counts, and later ones are second exposures."""
         found: dict[str, list[Begun]] = defaultdict(list)
         for fact in self.facts.all(Begun):
             found[fact.assignment].append(fact)
@@ -187,9 +187,9 @@ class Person:
         return tuple(one for one in self.assignments if one.id not in self.returned)
 
     def end_of(self, assignment: str) -> Finished | None:
-        """Return the end of an assignment: that of its first attempt, which counts; None if it is open.
+        """Return the end of an assignment, which is the end of its first attempt; None if it is open.
 
-        An assignment that was skipped has an end without an attempt.
+        A skipped assignment has an end without an attempt.
         """
         begun = next(iter(self.begun.get(assignment, ())), None)
         attempt = begun.attempt if begun else ""
@@ -203,15 +203,15 @@ class Person:
 
     @property
     def is_done(self) -> bool:
-        """Whether the person has ended all assignments but the returned ones.
+        """Whether the person has ended all assignments except returned ones.
 
-        False for a person who has withdrawn, or has nothing to end.
+        False for a person who has withdrawn or has no assignments.
         """
         return bool(self.current) and not self.withdrawn and not self.waiting
 
     @property
     def is_complete(self) -> bool:
-        """Whether `is_done`, and no assignment was freed because the person did not continue."""
+        """Whether the person is done and no assignment was freed because the person did not continue."""
         return self.is_done and not any(fact.late for fact in self.returned.values())
 
     def answers(self, questionnaire: str, assignment: str = "") -> Answers | None:
@@ -278,7 +278,7 @@ class Ledger:
     def erased(self) -> Mapping[str, Erased]:
         """The erasures by the hash of the person's code; they also cover copies that turn up later.
 
-        An old copy of the study's folder must bring nobody's data back (decision 84).
+        An old copy of the study's folder must not restore anybody's data (decision 84).
         """
         found = (operation.read(Erased) for operation in self.operations if operation.subject == ERASED)
         return {fact.person_sha256: fact for fact in found if fact is not None}
@@ -367,7 +367,7 @@ class Ledger:
         facts = self._facts(f"attempt:{attempt}")
         out = facts.last(Excluded)
         back = facts.last(Included)
-        # Of an exclusion and an inclusion, the later one holds.
+        # If there is both an exclusion and an inclusion, the later one holds.
         if out is not None and back is not None:
             if (out.utc_ms, out.op) > (back.utc_ms, back.op):
                 back = None

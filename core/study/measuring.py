@@ -161,9 +161,9 @@ def excluded_by_design(exclusion: str) -> bool:
 def reviewers_exclude(decisions: Iterable[ReviewerDecision], rule: DisputeRule) -> bool:
     """Return whether reviewers exclude an attempt.
 
-    They do by majority, by any vote to exclude, or, if the organiser decides disputes, by votes that are all
-    to exclude: a disputed attempt then counts until the organiser excludes it. A reviewer who rejects only
-    the pass thereby votes that the attempt counts, as not solved.
+    Depending on the rule, this requires a majority, any vote to exclude or, if the organiser decides
+    disputes, unanimous votes: a disputed attempt then counts until the organiser excludes it. A reviewer who
+    rejects only the pass thereby votes that the attempt counts, as not solved.
     """
     votes = Counter(review.decision for review in decisions)
     excluding = votes[ReviewDecision.EXCLUDE]
@@ -184,7 +184,7 @@ def _by_design(evidence: AttemptEvidence) -> str:
     if state.ending is not None and state.ending.reason in NO_ROW:
         return state.ending.reason
     if state.mixed:
-        # The attempt is neither a person's nor a model's (decision 79).
+        # A mixed attempt is neither a person's nor a model's (decision 79).
         return "mixed"
     # The role `demo` gives models no advantage in a repair; a gist of the demo shows its score (decision
     # 163).
@@ -197,7 +197,7 @@ def _by_design(evidence: AttemptEvidence) -> str:
 
 
 def _not_assigned(evidence: AttemptEvidence) -> str:
-    """Return why a person's attempt is not a first one at an assignment that counts; empty if it is."""
+    """Return why a person's attempt is not the first at an assignment that counts; empty if it is."""
     person = evidence.person
     header = evidence.header
     if header.study != evidence.study.id or evidence.assignment is None:
@@ -230,7 +230,7 @@ def _censored(evidence: AttemptEvidence, *, solved: bool) -> str:
 
 
 def condition_key(evidence: AttemptEvidence) -> str:
-    """Return the condition's key, in words: attempts are pooled only if their keys are equal.
+    """Return the condition's key in words; attempts are pooled only if their keys are equal.
 
     It contains tool uses, submissions, steps, time limit, names of the tools, template of the brief and help;
     and, after ` | `, a model's settings. The rendered brief is not part of it, because its hash differs
@@ -329,7 +329,7 @@ def _times(evidence: AttemptEvidence, *, solved: bool) -> dict[str, Any]:
     active, primary = milliseconds(spans, ACTIVE), milliseconds(spans, counted, until)
     given = None if evidence.notes.corrections else time_of_reviewers(evidence.recorded.decisions)
     if given is not None:
-        # A reviewer corrects the solver's own time; time spent on waiting is added as recorded.
+        # A reviewer corrects the solver's own time; waiting time is added as recorded.
         waiting = set(counted) - set(ACTIVE)
         active, primary = round(1000 * given), round(1000 * given) + milliseconds(spans, waiting, until)
     submitted = next((s.at_ms for s in evidence.state.submissions if s.counts), None)
@@ -354,7 +354,7 @@ def _times(evidence: AttemptEvidence, *, solved: bool) -> dict[str, Any]:
 
 
 def time_of_reviewers(decisions: Iterable[ReviewerDecision]) -> float | None:
-    """Return the active seconds with which reviewers accept an attempt; None if none corrects it.
+    """Return the active time, in seconds, with which reviewers accept an attempt; None if none corrects it.
 
     Also None if they give different times: then the recorded time counts until an organiser corrects it
     (decision 163).

@@ -1,4 +1,4 @@
-"""The operations of a study's log, each an act of a person or an organiser on a line that never changes."""
+"""The operations of a study's log: acts of people and organisers, each on a line that never changes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class StudyOperation(Operation, frozen=True, omit_defaults=True):
 
 
 ORGANISER = "organiser"
-"""The writer's name for operations on the study rather than on a participant."""
+"""The writer's name in operations on the study rather than on a participant."""
 
 
 def writer_sha8(writer: str) -> str:
@@ -241,8 +241,8 @@ class Withdrawn(Fact, frozen=True, kw_only=True):
 class ResidualAssignment(msgspec.Struct, frozen=True, kw_only=True):
     """An assignment of an erased person, as other people's plans had counted it.
 
-    `since` and `until` are lines of the log, as hash of the writer and number: that of the plan, and those
-    after which the assignment was free again.
+    `since` and `until` are lines of the log, given by a writer's hash and a number: the line of the plan, and
+    the lines after which the assignment was free again.
     """
 
     stratum: str = ""
@@ -276,7 +276,7 @@ class TakenBack(Fact, frozen=True, kw_only=True):
 
 
 class RelabelledSpan(msgspec.Struct, frozen=True, array_like=True):
-    """A span of an attempt's timeline with its new label.
+    """A span of an attempt's timeline, with its new label.
 
     Positions are milliseconds of the monotonic clock from the attempt's start.
     """
@@ -302,7 +302,7 @@ class Excluded(Fact, frozen=True, kw_only=True):
 
 
 class Included(Fact, frozen=True, kw_only=True):
-    """Data of `included`: the reason why an attempt counts although something else excluded it."""
+    """Data of `included`: the reason why an attempt counts despite an exclusion."""
 
     why: str = ""
 

@@ -84,9 +84,9 @@ class StudyStore(Protocol):
         ...
 
     def exclusively(self, act: Callable[[], T]) -> T:
-        """Return the result of `act`, which has all other writers' data while nobody else plans or begins.
+        """Return the result of `act`, which sees all other writers' data while nobody else plans or begins.
 
-        `act` may be called again after what it recorded was undone. Raises `UserError` if the store can't be
+        `act` may be called again after its records were undone. Raises `UserError` if the store can't be
         reached; what `act` recorded is then void.
         """
         ...
@@ -115,7 +115,7 @@ class StudyStore(Protocol):
         ...
 
     def operations_at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
-        """Return the operations that a reader with this basis had read, ordered by time."""
+        """Return the operations covered by this basis, ordered by time."""
         ...
 
     def append(self, operations: Iterable[StudyOperation]) -> int:

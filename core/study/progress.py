@@ -54,36 +54,36 @@ class ActivePerson:
 
 @dataclass(frozen=True, slots=True)
 class PersonWaited:
-    """An enrolled person who has neither begun a task nor left the study, with the stage reached."""
+    """An enrolled person who has neither begun a task nor left the study, and the stage reached."""
 
     code: str
     state: str
-    """`enrolled`, `consented` or `planned`."""
+    """The stage: `enrolled`, `consented` or `planned`."""
     since_ms: int
     """The time of the last record, in milliseconds of UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The pace of a study, over all conditions together because it must reveal no outcome."""
+    """The pace of a study, over all conditions together, so that it reveals no outcome."""
 
     attempts: int = 0
     """The number of counted attempts that have ended."""
     days: float = 0.0
     """The number of days since the study was opened; 0 in the first hour, and if it was never opened."""
     per_day: float | None = None
-    """Ended attempts a day since the opening; None while `days` is 0."""
+    """The number of ended attempts per day since the opening; None while `days` is 0."""
     recent_per_day: float | None = None
-    """Ended attempts a day in the last seven days, or since a later opening; None while `days` is 0."""
+    """Ended attempts per day in the last seven days, or since a later opening; None while `days` is 0."""
     people_per_day: float | None = None
-    """People a day who have completed the study, since the opening; None while `days` is 0."""
+    """The number of people per day who completed the study since the opening; None while `days` is 0."""
     median_min: float | None = None
     """The median of active minutes over ended attempts; None with fewer than three."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCoverage:
-    """A counted task with its counted attempts by condition."""
+    """A counted task, with its counted attempts by condition."""
 
     task: str
     mode: str
@@ -272,8 +272,8 @@ def blinded(row: AttemptRow, quality: Quality) -> AttemptRow:
     """Return a row of a person that is the same whether the attempt was solved or not.
 
     Only the fields that progress needs are kept. Flags that only a pass can have are left out, and an attempt
-    that one of them excludes counts until the study is closed, unless another flag excludes it too: otherwise
-    its absence would show that it was solved.
+    that one of them excludes counts until the study is closed, unless another flag excludes it too.
+    Otherwise, the absence of the attempt would reveal that it was solved.
     """
     flags = tuple(flag for flag in row.flags if flag.flag not in OF_PASSES)
     exclusion = row.exclusion

@@ -22,9 +22,9 @@ NUMBERS = (QuestionKind.NUMBER, QuestionKind.MINUTES, QuestionKind.PERCENT)
 def asked(form: Questionnaire, tasks: Iterable[StudyTask], kind: str = "") -> tuple[Question, ...]:
     """Return the questions of a form; an `each_source` question is replaced by one for each library.
 
-    The id of such a question is followed by a dot and the library's name, as in `source.NAME`. `kind` is
-    the mode of the task about which the form asks, and questions for other modes only are left out; if it is
-    empty, none is left out.
+    The id of such a question is followed by a dot and the library's name, as in `source.NAME`. `kind` is the
+    mode of the task that the form is about; questions for other modes are left out. If it is empty, no
+    question is left out.
     """
     sources = sorted({task.source for task in tasks} - {""})
     found: list[Question] = []
@@ -43,7 +43,7 @@ def wording_sha256(questions: Iterable[Question]) -> str:
     spelled = msgspec.to_builtins(list(questions))
     for question in spelled:
         if not question["modes"]:
-            del question["modes"]  # the wordings of earlier versions keep their hashes
+            del question["modes"]  # so that wordings of earlier versions keep their hashes
     return sha256_of_json(spelled)
 
 
@@ -60,8 +60,9 @@ def _about(question: Question, source: str) -> Question:
 def fault_of(question: Question, value: object) -> str:
     """Return the fault of an answer in a sentence; empty if it fits the question.
 
-    None means "rather not say". A single choice is the text of its option, a multiple choice a list of such
-    texts, a point of a Likert scale its number, counted from 1, and free text a string.
+    None means "rather not say". A single choice is represented by the text of its option, a multiple choice
+    by a list of such texts, a point of a Likert scale by its number, counted from 1, and free text by a
+    string.
     """
     if value is None:
         return "This question needs an answer." if question.required else ""
@@ -95,7 +96,7 @@ def _is_choice_of(options: Collection[str], value: object) -> bool:
 def _fault_of_number(question: Question, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return _NO_NUMBER
-    # Negated so that NaN, which is neither greater nor less, is refused too.
+    # The test is negated so that it also rejects NaN, which is neither greater nor less.
     if not abs(value) <= _GREATEST:
         return _NO_NUMBER
     if question.kind is QuestionKind.LIKERT and not isinstance(value, int):

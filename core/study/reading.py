@@ -24,9 +24,9 @@ FILE = "study.toml"
 TEXTS = "texts"
 FROM_FILE = "file:"
 LARGEST_FILE = 1_000_000
-"""The maximum number of bytes in the declaration, and in each file of `texts`."""
+"""The maximum number of bytes in the declaration, and in each file in `texts`."""
 RULES_FORM = "rules"
-"""The id of the form on keeping the rules, added after each task if no form of the study asks it."""
+"""The id of the form on keeping the rules, added after each task if no form of the study asks about this."""
 _PLACE = re.compile(r"at line \d+, column \d+")
 _CORRECT_IT = "Correct it in study.toml."
 _NOT_TEXTS = frozenset({"solver", "tasks", "format", "id"})
@@ -186,7 +186,7 @@ def _content(path: Path, named: str) -> str:
             raise StudyError(
                 f"{named} does not exist, or is not a file.", hint=f"Write it, or correct {FILE}."
             )
-        with opened_regular(path) as file:  # it may have become a pipe since the check
+        with opened_regular(path) as file:  # the file may have become a pipe since the check
             data = file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "its name can't be used"

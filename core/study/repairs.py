@@ -1,7 +1,7 @@
 """The repair made in an attempt: the functions it replaced, and the change shown to a blind reader.
 
-A solver's repair and the original code of its task have the same type, so that both can be compared on
-inputs, and a reader's queue can mix them without showing which is which.
+A solver's repair and the original code of its task have the same type, so that they can be compared on
+inputs, and mixed in a reader's queue without showing which is which.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class MissingStep:
     later: str
     """The step that was recorded without it, in words."""
     certain: bool
-    """False if machines with different clocks may have recorded the two in another order."""
+    """False if machines with different clocks may have recorded the two steps, so their order is unsure."""
 
 
 def missing_steps(

@@ -2,8 +2,8 @@
 
 A plan counts the attempts at each task, including those of people who are erased later. The erasure keeps
 these counts, because plans must remain derivable: which tasks were assigned, under which conditions and at
-which positions, without the code, times, answers or attempts. Assignments that no plan of others had counted
-are left out.
+which positions, without the code, times, answers or attempts. Assignments that no other person's plan had
+counted are left out.
 """
 
 from __future__ import annotations
@@ -83,18 +83,18 @@ def is_covered(missing: Iterable[str], basis: Mapping[str, int], erased: Iterabl
 def residual_operations(erased: Iterable[Erased], basis: Mapping[str, int]) -> Iterator[StudyOperation]:
     """Yield enrolments and plans of nameless people in place of the erased ones.
 
-    They contain the assignments that a planner that had read the lines of `basis` counted.
+    They contain the assignments counted by a planner that had read the lines of `basis`.
     """
     for number, fact in enumerate(erased):
         counted = [one for one in fact.residue if counted_in(one, basis)]
         if counted:
             enrolled = Enrolled(stratum=counted[0].stratum)
             rows = tuple((f"~{number}-{n}", o.task, o.condition, o.position) for n, o in enumerate(counted))
-            yield _made(number, StudyOperationKind.ENROLLED, enrolled)
-            yield _made(number, StudyOperationKind.PLANNED, Planned(assignments=rows))
+            yield _operation(number, StudyOperationKind.ENROLLED, enrolled)
+            yield _operation(number, StudyOperationKind.PLANNED, Planned(assignments=rows))
 
 
-def _made(number: int, kind: StudyOperationKind, data: Fact) -> StudyOperation:
+def _operation(number: int, kind: StudyOperationKind, data: Fact) -> StudyOperation:
     members = {
         name: value for name, value in msgspec.to_builtins(data).items() if name not in Fact.__struct_fields__
     }

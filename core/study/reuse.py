@@ -1,4 +1,4 @@
-"""Decides whose attempts may become tasks (decision 141) or be read by a model (decision 175)."""
+"""Decides whose attempts may become tasks (decision 141) or may be read by a model (decision 175)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gistpoint.core.study.operations import ERASE
 
 
 def agrees(study: Study, protocol: str, person: Person) -> bool:
-    """Return whether a person lets failed submissions become tasks, and takes part or has finished.
+    """Return whether a person lets failed submissions become tasks, and participates or has finished.
 
     `protocol` is the hash of `study`. The ticks of a consent belong to the items of its own protocol, so a
     consent to another one allows nothing.
@@ -17,7 +17,7 @@ def agrees(study: Study, protocol: str, person: Person) -> bool:
 
 
 def lets_models_read(study: Study, protocol: str, person: Person) -> bool:
-    """Return whether a person lets a model read attempts, and takes part or has finished.
+    """Return whether a person lets a model read attempts, and participates or has finished.
 
     `protocol` is the hash of `study`, as for `agrees`.
     """
@@ -40,8 +40,8 @@ def has_to_go(study: Study, protocol: str, ledger: Ledger, attempt: str) -> bool
     """Return whether a task made from this attempt has to be deleted.
 
     This is the case if its author was erased, wants to be, or has consented to the current protocol without
-    ticking the item. An erased person's log is gone: if anybody was erased, an attempt that nobody in the log
-    has begun is taken to be that person's.
+    ticking the item. An erased person's log is gone. If anybody was erased, an attempt that nobody in the log
+    began is assumed to be that person's.
     """
     for person in ledger.people.values():
         if any(fact.attempt == attempt for facts in person.begun.values() for fact in facts):

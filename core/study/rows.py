@@ -1,4 +1,4 @@
-"""One row for each attempt of a person, model or simulated person; reports are computed from rows.
+"""The rows from which reports are computed: one per attempt of a person, model or simulated person.
 
 Rows are computed each time from the journal and the log, and stored nowhere (decision 81).
 """
@@ -97,9 +97,9 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     measures: dict[str, Any] = {}
     """The known measures of the kind by their names in `TaskKind.measures`."""
     tool_uses: int | None = 0
-    """None if another program's file records no call."""
+    """The number of tool uses; None if another program's file records no call."""
     submissions: int | None = 0
-    """None if another program's file records neither a number nor a call."""
+    """The number of submissions; None if another program's file records neither a number nor a call."""
     tool_use_budget: int | None = None
     submission_budget: int | None = None
     time_limit_s: float | None = None
@@ -160,7 +160,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def by_the_tests(self) -> AttemptRow:
-        """The row with `solved` as the tests alone decide it."""
+        """The row with `solved` decided by the tests alone."""
         return msgspec.structs.replace(self, solved=self.solved or self.by_tests)
 
     @property

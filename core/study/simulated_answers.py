@@ -21,7 +21,7 @@ _WIDEST = 100.0
 
 
 def _kept_options(question: Question) -> list[str]:
-    """Return the options that do not screen out."""
+    """Return the options that do not end the session."""
     return [option for option in question.options if option not in question.screen_out]
 
 
@@ -37,7 +37,7 @@ class AnswersOf:
     course: AttemptCourse | None = None
 
     def to(self, questions: Iterable[Question]) -> dict[str, Any]:
-        """Return answers to the questions, by question id, that screen nobody out if possible."""
+        """Return answers to the questions, by question id, that do not end the session if possible."""
         return {question.id: self._answer(question) for question in questions}
 
     def _answer(self, question: Question) -> Any:

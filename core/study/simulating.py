@@ -11,7 +11,7 @@ distribution function of x is within 0.01 of the logistic one of 1.702 x (Haley 
 solving within the limit is approximately logistic in ability minus difficulty, with slope 1. The parameters
 are thus the true values for estimates on either scale.
 
-Nothing is random: every draw is a function of sha256 over the seed and the names of the thing drawn.
+Nothing is random: every draw is a function of a sha256 over the seed and the names of what is drawn.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     task: float = 1.2
     """The standard deviation of the difficulties of tasks of one mode."""
     slopes: dict[str, float] = msgspec.field(default_factory=lambda: {"code_lines": 0.6, "harmonic_out": 0.4})
-    """Logits of difficulty per standard deviation of a metric; the rest of `task` is the task's own."""
+    """Logits of difficulty per standard deviation of a metric; the rest of `task` differs by task."""
     discovery: float = 1.0
     """Logits by which finding a corrupted function is harder than writing a removed one."""
     gist: float = 0.5
@@ -56,7 +56,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     give_up: float = 0.1
     """The share of attempts that would be given up before the limit, at a time independent of T."""
     limit_minutes: float = 60.0
-    """The minutes after which patience ends where neither the condition nor the task sets a limit."""
+    """The minutes after which patience ends if neither the condition nor the task sets a limit."""
     optimism: float = 0.8
     """The median ratio of the forecast time to this person's median time for this task."""
     leaves: float = 0.05
@@ -186,7 +186,7 @@ class Allowance:
     submissions: int
     limit_s: float | None
     parts: int = 1
-    """The number of submissions that a right answer takes: one per corrupted function."""
+    """The number of submissions required for a correct answer: one per corrupted function."""
 
 
 @dataclass(frozen=True)

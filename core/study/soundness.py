@@ -1,4 +1,4 @@
-"""Checks a declaration beyond its types: names must exist, ids be unique, and scales be usable."""
+"""Checks a declaration beyond its types: names must exist, ids must be unique, and scales must be usable."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UNWRITTEN = "WRITE HERE"
 _LISTED = 30
 """The maximum number of names that a hint lists."""
 PEOPLE_OF_ALL = "people"
-"""The name of all people, under whatever condition, in a primary contrast."""
+"""The name that denotes all people, under any condition, in a primary contrast."""
 CORRECT_CONTRAST = "Correct protocol.primary or protocol.primary_contrast in study.toml."
 STRATEGIES = ("tracing", "reading")
 _STUDY_ID = re.compile(r"[a-z0-9-]{3,40}")
@@ -47,7 +47,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 
 _VOLUNTARY = {TASKS_ITEM: "submissions become tasks", MODELS_ITEM: "a model read attempts"}
-"""The marks of consent items that can't be required, each with the permission that is voluntary."""
+"""The marks of consent items that can't be required, each with the voluntary permission."""
 
 
 def check_declaration(study: Study) -> None:
@@ -246,7 +246,7 @@ def _can_be_answered(question: Question, answer: object) -> bool:
 def faults_with_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> list[str]:
     """Return the faults that `check_declaration` does not find, as sentences with file and key.
 
-    These are the faults with regard to the tasks, and invalid codes of the team.
+    These are faults that concern the tasks, and invalid codes of the team.
     """
     training = training_tasks(study, tasks)
     counted = [task for task in tasks.values() if task.id not in training]
@@ -299,14 +299,14 @@ def _unknown_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> Iterator[str
 
 
 def _shown_task(task: StudyTask) -> str:
-    """Return the id and a name of a task, as a declaration can name it."""
+    """Return the id and a name by which a declaration can refer to a task."""
     return f"{task.id[:12]} ({next(iter(task.names), word_name(task.id))})"
 
 
 def _short_quotas(
     study: Study, tasks: Mapping[str, StudyTask], counted: Sequence[StudyTask]
 ) -> Iterator[str]:
-    """Yield a sentence for each quota that has an unknown name, or asks for more tasks than are `counted`."""
+    """Yield a sentence for each quota that has an unknown name, or requires more tasks than are `counted`."""
     names = {task.mode for task in tasks.values()} | {tag.id for tag in study.tag}
     having = Counter[str]()
     for task in counted:
@@ -322,7 +322,7 @@ def _short_quotas(
 def task_named(name: str, tasks: Mapping[str, StudyTask]) -> str | None:
     """Return the full id of a task by its id, a unique prefix of it, or its name.
 
-    Case, spaces and punctuation of a name don't matter. None if there is none, or several.
+    Case, spaces and punctuation of a name don't matter. The result is None for no task or several.
     """
     if name in tasks:
         return name

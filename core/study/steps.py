@@ -62,7 +62,7 @@ class Situation:
 
 
 class RefusalReason(StrEnum):
-    """The reason why a session can't continue."""
+    """A reason why a session can't continue."""
 
     UNKNOWN_CODE = "unknown_code"
     ERASED = "erased"
@@ -118,7 +118,7 @@ class FormStep:
 
 @dataclass(frozen=True)
 class ScreenOutStep:
-    """The end of the session because of an answer; recorded as `screened_out`, without showing anything."""
+    """The end of the session because of an answer; recorded as `screened_out`, without any display."""
 
     item: str
     """The column of the answer, such as `before.editor`."""
@@ -131,7 +131,7 @@ class RulesStep:
 
 @dataclass(frozen=True)
 class PlanStep:
-    """The assignment of tasks to the person; recorded as `planned`, without showing anything."""
+    """The assignment of tasks to the person; recorded as `planned`, without any display."""
 
     assignments: tuple[Assignment, ...]
     protocol: str
@@ -170,7 +170,7 @@ class AttemptStep:
 
 @dataclass(frozen=True)
 class FinishStep:
-    """The publication of an attempt's ended journal; recorded as `finished`, without showing anything."""
+    """The publication of an attempt's ended journal; recorded as `finished`, without any display."""
 
     assignment: Assignment
     attempt: str
@@ -198,7 +198,7 @@ class SittingLimit(StrEnum):
 
 @dataclass(frozen=True)
 class SittingOverStep:
-    """The end of a sitting while tasks are left; recorded as `sitting` with the state `ended`."""
+    """The end of a sitting while tasks remain; recorded as `sitting` with the state `ended`."""
 
     limit: SittingLimit
     done: int
@@ -207,7 +207,7 @@ class SittingOverStep:
 
 @dataclass(frozen=True)
 class DoneStep:
-    """The debrief, and the code once more, for a person who has finished the study."""
+    """The debrief and the code again, for a person who has finished the study."""
 
     done: int
     of: int
@@ -254,13 +254,13 @@ def next_step(
 def required_steps(
     study: Study, tasks: Mapping[str, StudyTask], ledger: Ledger, person: Person, situation: Situation
 ) -> Iterator[Step]:
-    """Yield the steps that a person must take before the next task is planned or begins."""
+    """Yield the steps that a person must take before their next task is planned or begun."""
     return _Session(study, tasks, ledger, person, situation).required()
 
 
 @dataclass(frozen=True)
 class _AssignedTask:
-    """An assignment in order, with the start that counts and the end, if any."""
+    """An assignment in the person's order, with the start that counts and the end, if any."""
 
     assignment: Assignment
     number: int
@@ -305,7 +305,7 @@ class _Session:
         yield from self._after_tasks()
         yield from self._sitting()
 
-    # Whether the session can continue at all
+    # Reasons why the session can't continue
 
     def _refused(self) -> Iterator[Step]:
         code = self.person.code
@@ -356,13 +356,13 @@ class _Session:
         yield from self._upgraded()
 
     def _upgraded(self) -> Iterator[Step]:
-        """Yield a refusal unless this version is in force, as attempts could differ (decision 166)."""
+        """Yield a refusal unless this version is in force, because attempts could differ (decision 166)."""
         here, in_force = self.situation.version, self.ledger.version
         if here and in_force and here != in_force:
             yield _refusal(
                 RefusalReason.VERSION_CHANGED,
-                f"This study runs with gistpoint {in_force}, and this is gistpoint {here}: attempts of both"
-                " would not be alike.",
+                f"This study uses gistpoint {in_force}, but this is gistpoint {here}: attempts made"
+                " with the two versions would not be comparable.",
                 f"Install the other version (pip install gistpoint=={in_force}). The organiser can put this"
                 " version into force with `gistpoint study amend`.",
             )
@@ -381,7 +381,7 @@ class _Session:
             yield ConsentStep(again=True, changes=changes, text_changed=self._reads_otherwise(consent))
 
     def _reads_otherwise(self, consent: Consented) -> bool:
-        """Return whether the text or the items differ from what a person agreed to.
+        """Return whether the text or the items differ from those to which a person agreed.
 
         Older records contain only the hash of the text.
         """
@@ -392,7 +392,7 @@ class _Session:
     def _is_outdated(self, consent: Consented) -> bool:
         """Return whether the protocol has changed since a consent.
 
-        A consent of an earlier version names no protocol, so its time is compared with that of the last
+        A consent of an earlier version names no protocol, so its time is compared with the time of the last
         amendment.
         """
         if consent.protocol:
@@ -564,7 +564,7 @@ class _Session:
             yield _refusal(
                 RefusalReason.ELSEWHERE, words, "If you can't, ask the organiser to return the task."
             )
-        # Training tasks ask too: nobody should meet these questions for the first time where they count.
+        # Training tasks ask too: nobody should see these questions for the first time after a counted task.
         forms = self._forms(Moment.AFTER_BRIEF, assigned.assignment.id, assigned.assignment.task)
         yield AttemptStep(
             assigned.assignment,

@@ -38,7 +38,7 @@ from gistpoint.core.tools.declaration import Revealed
 
 @dataclass(frozen=True, slots=True)
 class TimelineSpan:
-    """A span of the timeline with its activity; `at_pane` is that of work in the focused pane."""
+    """A span of the timeline with its activity; `at_pane` is the activity of work in the focused pane."""
 
     from_ms: int
     to_ms: int
@@ -92,7 +92,7 @@ class AttemptTimeline:
         return self.spans[-1].to_ms if self.spans else 0
 
     def corrected(self, corrections: Iterable[TimesCorrected]) -> tuple[TimelineSpan, ...]:
-        """Return the spans as re-labelled by corrections; where two overlap, the later one holds.
+        """Return the spans as re-labelled by corrections; if two overlap, the later one holds.
 
         `work` turns idle and paused time into work in the pane that had the focus, and leaves other time
         unchanged.
@@ -220,20 +220,20 @@ class _Walk:
         self.firsts.setdefault(what, TimelineMoment(event.seq, self._at_ms, self.state.clock.active))
 
     def _touch(self, name: str, event: JournalEvent) -> None:
-        found = {target for target in self.targets if _within(target, name)}
+        found = {target for target in self.targets if _lies_within(target, name)}
         if found:
             self.touched |= found
             self._first(FirstTime.TOUCH, event)
 
 
-def _within(target: str, name: str) -> bool:
+def _lies_within(target: str, name: str) -> bool:
     """Return whether a function is the named definition, or lies in the named definition or file."""
     return target == name or target.startswith((f"{name}.", f"{name}::"))
 
 
 def _shows(revealed: Revealed, target: str) -> bool:
     return target.partition("::")[0] in revealed.files or any(
-        _within(target, name) for name in revealed.sources
+        _lies_within(target, name) for name in revealed.sources
     )
 
 

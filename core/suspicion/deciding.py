@@ -28,13 +28,13 @@ from gistpoint.core.suspicion.meaning import Meaning
 from gistpoint.core.suspicion.names import DECIDING_METHODS, is_special
 
 _PRIVATE = re.compile(r"_[A-Za-z]\w*?__\w*[^_\W]_?")
-"""A private name as other code has to write it: `_UserList__cast`."""
+"""The mangled form of a private name, which code outside its class has to write: `_UserList__cast`."""
 _MODULES = (collections, collections.abc, fractions, ipaddress, numbers, pathlib, statistics, uuid)
-"""The pure modules that have classes written in Python whose objects can be compared."""
+"""The pure modules with classes that are written in Python and have comparable objects."""
 _JUDGING = re.compile(r"assert\w*")
-"""The names of functions that judge their arguments, such as `assertEqual` and `assert_allclose`."""
+"""The names of functions that check their arguments, such as `assertEqual` and `assert_allclose`."""
 _SPACES = frozenset({"types.SimpleNamespace"})
-"""Classes whose objects get the keywords of a call as attributes."""
+"""Classes whose constructors store keyword arguments as attributes."""
 _DEEPEST = 20
 
 
@@ -54,7 +54,7 @@ def bindings_that_decide_comparisons(
                 yield f".{name}, which decides comparisons, is replaced"
             case ast.Call(func=function, keywords=[*given]) if _SPACES & set(meaning.paths(function)):
                 yield from (
-                    f"{item.arg}, which decides comparisons, of a new object"
+                    f"{item.arg}, which decides comparisons, set on a new object"
                     for item in given
                     if item.arg is not None and decides(item.arg)
                 )
@@ -67,15 +67,15 @@ def bindings_that_decide_comparisons(
 def _of_class(meaning: Meaning, node: ast.ClassDef, decides: Callable[[str], bool]) -> Iterator[str]:
     """Yield a description of each member of a new class that decides a comparison by its name.
 
-    It does if methods of an imported base class compare by it, if it is another class's private name, or if
-    `decides` is true for it.
+    A member does so if methods of an imported base class compare by it, if its name is private to another
+    class, or if `decides` is true for its name.
     """
     known = frozenset().union(*map(deciding_names, _bases_of(meaning, node, _DEEPEST)))
     for name in sorted(names_bound_in(node.body, into_definitions=False)):
         is_private = name.startswith("__") and not is_special(name)
         mangled = f"_{node.name.lstrip('_')}{name}" if is_private else name
         if mangled in known or _PRIVATE.fullmatch(name) or decides(name):
-            yield f"{name}, which decides comparisons, of a new class"
+            yield f"{name}, which decides comparisons, defined in a new class"
 
 
 def _bases_of(meaning: Meaning, node: ast.ClassDef, depth: int) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _bases_of(meaning: Meaning, node: ast.ClassDef, depth: int) -> Iterator[str]
 
 @functools.cache
 def deciding_names(path: str) -> frozenset[str]:
-    """Return the members of a class of the standard library by which its own methods compare objects.
+    """Return the members of a standard-library class that its own methods use to compare objects.
 
     The result is empty for a class that is written in C, or is not one of the pure modules.
     """
@@ -136,7 +136,7 @@ class ComparedNames(NamedTuple):
 
 
 def compared_by(tree: ast.AST) -> ComparedNames:
-    """Return the names that decide the comparisons of a module's classes, and those that only hold data."""
+    """Return the names that decide the comparisons of a module's classes, and those of mere data."""
     compared: set[str] = set()
     members: set[str] = set()
     stored: set[str] = set()
@@ -151,7 +151,7 @@ def compared_by(tree: ast.AST) -> ComparedNames:
 
 
 def _members(statement: ast.stmt) -> Iterator[str]:
-    """Yield the methods and constants that a statement of a class defines: not fields, which hold data."""
+    """Yield the names of the methods and constants that a statement in a class defines, but not of fields."""
     match statement:
         case ast.FunctionDef(name=name):
             yield name

@@ -49,7 +49,7 @@ def _annotations_of_parameters(arguments: ast.arguments) -> list[ast.expr | None
 
 
 def is_plain_annotation(part: ast.AST) -> bool:
-    """Whether a node of an annotation only names a type."""
+    """Return whether a node of an annotation only names a type."""
     return isinstance(part, _PLAIN)
 
 
@@ -94,7 +94,7 @@ def _own_expressions(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _running(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield the expressions that run when an expression is evaluated; of a lambda, only its defaults run."""
+    """Yield the expressions that run when an expression is evaluated; for a lambda, only its defaults."""
     stack: list[ast.AST] = [node]
     while stack:
         inner = stack.pop()

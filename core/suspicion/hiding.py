@@ -21,8 +21,8 @@ _PUSHES = ("push", "push_async_exit")
 def hidden_checks(meaning: Meaning, nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield a description of each place in a piece of code that could hide a failed assertion.
 
-    These are handlers that catch assertions and raise nothing, or that catch most exceptions of the caller of
-    a generator; jumps out of a `finally`; and methods and functions that end a `with` block.
+    Such places are handlers that catch assertions and raise nothing, or that catch most exceptions raised by
+    a generator's caller; jumps out of a `finally`; and methods and functions that end a `with` block.
     """
     known = list(nodes)
     has_stack = any(_may_be_stack(node) and _STACKS & set(meaning.paths(node)) for node in known)
@@ -42,31 +42,31 @@ def hidden_checks(meaning: Meaning, nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _may_be_stack(node: ast.AST) -> TypeGuard[ast.Name | ast.Attribute]:
-    """Whether a node may name an ExitStack: following each attribute of a long chain would take too long."""
+    """Return whether a node may name an `ExitStack`."""
     return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and node.attr.endswith("ExitStack"))
 
 
 def _exit_that_answers(member: ast.stmt) -> str:
-    """Return a description of an `__exit__` that may end its block; empty for any other member of a class."""
+    """Return a description of an `__exit__` that may suppress an exception; empty for any other member."""
     match member:
         case ast.FunctionDef(name=name, body=body) | ast.AsyncFunctionDef(name=name, body=body) if (
-            name in _EXITS and any(map(_may_be_true, _own(body)))
+            name in _EXITS and any(map(_may_be_true, _own_nodes(body)))
         ):
-            return f"{name} of a new class that ends a block"
+            return f"{name} in a new class that can suppress exceptions"
     return ""
 
 
 def _caught(meaning: Meaning, node: ast.Try) -> Iterator[str]:
-    if has_any((ast.Return, ast.Break, ast.Continue), _own(node.finalbody)):
-        yield "a finally that is left by a jump"
+    if has_any((ast.Return, ast.Break, ast.Continue), _own_nodes(node.finalbody)):
+        yield "a jump out of a finally block"
     for handler in node.handlers:
         kinds = [handler.type] if handler.type is not None else []
         catches_all = not kinds or _is_one_of(meaning, kinds, _ALL)
         # In a context manager, the assertions of its block fail at the `yield`.
         catches_from_test = _yields(node.body) and _is_one_of(meaning, kinds, _MOST)
-        raises = has_any(ast.Raise, _own(handler.body))
+        raises = has_any(ast.Raise, _own_nodes(handler.body))
         if (catches_all or catches_from_test) and not raises:
-            yield "an except that catches failed assertions"
+            yield "an except clause that catches failed assertions"
 
 
 def _suppressed(meaning: Meaning, node: ast.expr, broad: frozenset[str]) -> Iterator[str]:
@@ -74,11 +74,11 @@ def _suppressed(meaning: Meaning, node: ast.expr, broad: frozenset[str]) -> Iter
         return
     is_unclear = has_any(ast.Starred, node.args)
     if is_unclear or _is_one_of(meaning, node.args, broad):
-        yield "a suppress of failed assertions"
+        yield "a suppress call that hides failed assertions"
 
 
 def _is_one_of(meaning: Meaning, kinds: Iterable[ast.expr], paths: frozenset[str]) -> bool:
-    """Whether one of the expressions names one of the classes, directly or by a local name."""
+    """Return whether one of the expressions names one of the classes, directly or by a local name."""
     nodes = list(chain.from_iterable(map(ast.walk, kinds)))
     names = list(only(ast.Name, nodes))
     attributes = list(only(ast.Attribute, nodes))
@@ -87,8 +87,8 @@ def _is_one_of(meaning: Meaning, kinds: Iterable[ast.expr], paths: frozenset[str
     return any(not paths.isdisjoint(meaning.paths(part)) for part in (*names, *attributes, *values))
 
 
-def _own(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the nodes of some statements, without those of functions and classes inside them."""
+def _own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the nodes of statements, except nodes of functions and classes inside them."""
     waiting = list(body)
     while waiting:
         node = waiting.pop()
@@ -98,11 +98,11 @@ def _own(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _yields(body: list[ast.stmt]) -> bool:
-    return has_any((ast.Yield, ast.YieldFrom), _own(body))
+    return has_any((ast.Yield, ast.YieldFrom), _own_nodes(body))
 
 
 def _may_be_true(node: ast.AST) -> bool:
-    """Whether a node returns something other than a literal None or False."""
+    """Return whether a node returns something other than a literal None or False."""
     if not isinstance(node, ast.Return) or node.value is None:
         return False
     return not (isinstance(node.value, ast.Constant) and not node.value.value)

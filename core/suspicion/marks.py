@@ -35,7 +35,7 @@ _SHOWING_CLASS = (
     ast.BinOp,
     ast.ClassDef,
 )
-"""Nodes that may contain a value's class, because none of them passes the class itself on."""
+"""Nodes in which a value's class is harmless, because none of them passes the class itself on."""
 _GETTING = names.ATTRIBUTE_BUILTINS | {
     "operator.attrgetter",
     "operator.methodcaller",
@@ -47,16 +47,16 @@ _MODULES = names.IMPORTABLE | names.ONLY_BY_ORIGINAL
 _NAMES_PARTS = ("__slots__", "__match_args__")
 _CHECKS_OF_CLASS = frozenset({"builtins.isinstance", "builtins.issubclass"})
 _SEARCHES = ("get", "index", "count")
-"""Methods that only look for their first argument."""
+"""Methods that only search a container for their first argument."""
 _CLASS_CALL = 3
-"""The number of arguments with which `type` makes a class: its name, its bases and its namespace."""
+"""The number of arguments with which `type` creates a class: its name, its bases and its namespace."""
 _SHOWN = 60
 """The maximum length, in characters, of the code quoted in a mark."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class SuspicionMark:
-    """A reason to read a submission, in words, and its kind if any mark of this kind excuses it."""
+    """A reason to read a submission, in words, and its kind if any mark of the same kind excuses it."""
 
     text: str
     kind: str = ""
@@ -89,7 +89,7 @@ class _Piece:
         self.roots = list(roots)
         self.nodes = [node for root in self.roots for node in ast.walk(root)]
         self.above = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
-        # No code reads a docstring, unless the piece asks for one: then a name could be hidden there.
+        # No code reads a docstring, unless the piece reads `__doc__`: then a name could be hidden there.
         reads_docstrings = any(getattr(node, "attr", "") == "__doc__" for node in self.nodes)
         self.unread = set() if reads_docstrings else set(_docstrings(self.nodes))
 
@@ -97,7 +97,7 @@ class _Piece:
         """Yield the marks of all nodes; the same mark may be yielded several times."""
         for node in self.nodes:
             yield from self._of_node(node)
-            # The definition itself was there before: only the code inside it defines something new.
+            # The definition itself is not new, so only the code inside it can define something new.
             if node not in self.roots:
                 yield from self._defined(node)
         for root in self.roots:
@@ -111,7 +111,7 @@ class _Piece:
             return
         # A class that is passed on could make another one, whose objects equal anything (decision 115).
         if not self._is_harmless_class(node):
-            yield SuspicionMark("a class handed on")
+            yield SuspicionMark("a class passed on as a value")
 
     def _constant(self, node: ast.Constant) -> _Marks:
         if isinstance(node.value, str) and node not in self.unread:
@@ -159,12 +159,12 @@ class _Piece:
         if self._is_called(node):
             return
         if node.attr in names.SETTERS:
-            yield SuspicionMark(f"{node.attr} handed on")
+            yield SuspicionMark(f"{node.attr} passed on as a value")
         if node.attr in names.FORMATTERS:
             yield from self._template(node.value)
 
     def _is_part_of_path(self, node: ast.Attribute) -> bool:
-        """Whether a longer chain of attributes, which is read separately, begins with this one."""
+        """Return whether a longer chain of attributes, which is read separately, begins with this one."""
         above = self.above.get(node)
         return isinstance(above, ast.Attribute) and bool(self.meaning.paths(above))
 
@@ -182,7 +182,7 @@ class _Piece:
             yield SuspicionMark(f".{name}")
 
     def _text(self, node: ast.AST, text: str) -> _Marks:
-        """Yield marks for a written name that lets other code get an attribute or make a class."""
+        """Yield marks for a name in a string with which other code can get an attribute or create a class."""
         yield from map(SuspicionMark, names.REACHING.intersection(_WORD.findall(text)))
         if text in names.DECIDING_METHODS and not self._is_look_up(self.above.get(node)):
             yield SuspicionMark(f"{text} as a name")
@@ -221,7 +221,7 @@ class _Piece:
 
     def _standard(self, path: str, short: str, *, whole: bool) -> _Marks:
         root, *rest = path.split(".")
-        # From the longest path: a pure function counts even if its module is not pure as a whole.
+        # The longest path comes first: a function can be pure even if its module is not pure as a whole.
         for end in range(len(rest) + 1, 0, -1):
             if names.is_pure(".".join([root, *rest][:end])):
                 yield from self._parts(rest[end - 1 :])
@@ -235,7 +235,7 @@ class _Piece:
         yield SuspicionMark(short, "" if alone else root)
 
     def _excused(self, path: str, root: str) -> bool:
-        """Whether the library's own use of a path excuses it (decision 115)."""
+        """Return whether the library's own use of a path excuses it (decision 115)."""
         if root in names.ONLY_BY_ORIGINAL:
             return False
         if root in names.GUARDED and path not in names.FROM_LIBRARY | {root}:
@@ -253,35 +253,35 @@ class _Piece:
         """Yield marks for using, as a value, a module or a built-in that gets attributes by name."""
         is_called, is_tested = self._is_called(node), self._is_tested(node)
         if self._is_module(path) and not is_tested:
-            yield SuspicionMark(f"{path} handed on")
+            yield SuspicionMark(f"{path} passed on as a value")
         elif path in _GETTING and not is_called:
-            yield SuspicionMark(f"{path.removeprefix('builtins.')} handed on")
+            yield SuspicionMark(f"{path.removeprefix('builtins.')} passed on as a value")
         elif path == "builtins.type":
             is_harmless = is_called or is_tested or self._is_checked(node)
             if not is_harmless:
-                yield SuspicionMark("type handed on")
+                yield SuspicionMark("type passed on as a value")
         elif path.startswith("builtins.type."):
-            yield SuspicionMark("a class made by type")
+            yield SuspicionMark("a class created with type")
 
     def _is_module(self, path: str) -> bool:
         is_known = path in _MODULES or path in self.meaning.modules
         return is_known or self.library.is_module(path)
 
     def _is_tested(self, node: ast.expr) -> bool:
-        """Whether a value is only compared, used as a condition, or given to a lookup by name."""
+        """Return whether a value is only compared, used as a condition, or given to a lookup by name."""
         above = self.above.get(node)
         if isinstance(above, ast.Call):
             return above.args[:1] == [node] and self._is_look_up(above)
         return isinstance(above, ast.Compare | ast.If | ast.UnaryOp)
 
     def _is_look_up(self, node: ast.AST | None) -> bool:
-        """Whether a node calls `hasattr`, `getattr` or another built-in that takes a name."""
+        """Return whether a node calls `hasattr`, `getattr` or another built-in that takes a name."""
         return isinstance(node, ast.Call) and not names.LOOKUP_BUILTINS.isdisjoint(
             self.meaning.paths(node.func)
         )
 
     def _is_checked(self, node: ast.AST) -> bool:
-        """Whether a class is only compared, as by `isinstance`, or is a part of an annotation."""
+        """Return whether a class is only compared, as by `isinstance`, or is a part of an annotation."""
         above = self.above.get(node)
         if isinstance(above, ast.Tuple):
             node, above = above, self.above.get(above)
@@ -305,7 +305,7 @@ class _Piece:
         if "functools.wraps" in paths and not self._is_plain_wraps(node):
             yield SuspicionMark("functools.wraps")
         if self._makes_class(node, paths):
-            yield SuspicionMark("a class made by type")
+            yield SuspicionMark("a class created with type")
         # `stacklevel` reaches a frame; the frame that a warning names is only shown.
         keywords = {item.arg for item in node.keywords}
         if "stacklevel" in keywords and "warnings.warn" not in paths:
@@ -314,7 +314,7 @@ class _Piece:
             yield from self._method(node, node.func, paths)
 
     def _makes_class(self, node: ast.Call, paths: frozenset[str]) -> bool:
-        """Whether a call of `type`, or of a value's class, makes or might make a class."""
+        """Return whether a call of `type`, or of a value's class, creates or might create a class."""
         is_unclear = _has_star(node)
         only_asks = len(node.args) == 1 and not node.keywords and not is_unclear
         if "builtins.type" in paths and not only_asks:
@@ -337,7 +337,7 @@ class _Piece:
         texts = self.meaning.texts(node.args[1]) if names_attribute else None
         # A lookup by a string needs a literal (decision 115): a computed string could be any name.
         if texts is None:
-            yield SuspicionMark(f"{getter} by a name that is made up")
+            yield SuspicionMark(f"{getter} with a computed name")
             return
         mark_one = self._got_attribute if getter == "getattr" else self._stored
         for text in texts:
@@ -353,9 +353,7 @@ class _Piece:
     def _attributes_named(self, arguments: list[ast.expr]) -> _Marks:
         for texts in map(self.meaning.texts, arguments):
             if texts is None:
-                yield SuspicionMark(
-                    "attrgetter by a name that is made up", "getattr by a name that is made up"
-                )
+                yield SuspicionMark("attrgetter with a computed name", "getattr with a computed name")
                 continue
             for text in texts:
                 yield from self._parts(text.split("."))
@@ -369,7 +367,7 @@ class _Piece:
         names_attribute = before_value > 0 and not _has_star(node)
         texts = self.meaning.texts(node.args[before_value - 1]) if names_attribute else None
         if texts is None:
-            yield SuspicionMark(f"{function.attr} by a name that is made up")
+            yield SuspicionMark(f"{function.attr} with a computed name")
             return
         match function.value:
             case ast.Call(func=ast.Name(id="super"), args=[_, owner]):
@@ -380,15 +378,15 @@ class _Piece:
             yield from self._stored(owner, text)
 
     def _template(self, node: ast.expr) -> _Marks:
-        """Yield marks for a string whose `format` can get attributes that a reader does not see."""
+        """Yield marks for a string whose `format` can get attributes that are not visible in the code."""
         texts = self.meaning.texts(node)
         if texts is None:
-            yield SuspicionMark("format by a string that is made up")
+            yield SuspicionMark("format with a computed string")
         for text in texts or ():
             yield from self._parts(_formatted(text))
 
     def _is_plain_wraps(self, node: ast.Call) -> bool:
-        """Whether `wraps(f)` decorates a function, or is called with a function of this module."""
+        """Return whether `wraps(f)` decorates a function, or is called with a function of this module."""
         has_one_argument = len(node.args) == 1 and not node.keywords
         return has_one_argument and not _has_star(node) and self._decorates(node)
 
@@ -432,10 +430,10 @@ class _Piece:
     # Definitions, which may decide comparisons
 
     def _defined(self, node: ast.AST) -> _Marks:
-        """Yield marks for a method that decides what an object equals, or what it seems to be."""
+        """Yield marks for a method that decides what an object equals, or which class it seems to have."""
         for name in bound_names(node):
             if names.is_special(name) and name not in names.DEFINABLE:
-                yield SuspicionMark(f"{name} of a new class")
+                yield SuspicionMark(f"{name} defined in a new class")
             if name in _NAMES_PARTS:
                 yield from self._named_parts(node, name)
 
@@ -445,7 +443,7 @@ class _Piece:
         listed = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
         texts = list(map(self.meaning.texts, listed))
         if None in texts or not isinstance(above, ast.Assign | ast.AnnAssign):
-            yield SuspicionMark(f"{name} by names that are made up")
+            yield SuspicionMark(f"{name} with computed names")
         for text in chain.from_iterable(filter(None, texts)):
             if name == "__slots__":
                 yield from self._stored(ast.Constant(None), text)
@@ -453,18 +451,18 @@ class _Piece:
                 yield from self._attribute(text)
 
     def _class(self, node: ast.ClassDef) -> _Marks:
-        # `**keywords`, whose name is None, may contain a metaclass.
+        # Unpacked keywords, whose name is None, may contain a metaclass.
         keywords = {item.arg for item in node.keywords}
         if not keywords.isdisjoint(("metaclass", None)):
             yield SuspicionMark("a metaclass")
         for base in node.bases:
             if not _is_named_class(base) or self.meaning.is_class_of_value(base):
-                yield SuspicionMark("a class derived from a value's own")
+                yield SuspicionMark("a class derived from the class of a value")
             if "builtins.type" in self.meaning.paths(base):
                 yield SuspicionMark("a class derived from type")
 
     def _is_harmless_class(self, node: ast.expr) -> bool:
-        """Whether a value's class is only compared, shown, called, stored or read for usual attributes."""
+        """Return whether a value's class is only compared, shown, called, stored or read for attributes."""
         match self.above.get(node):
             case ast.Attribute(attr=name):  # `type(x).__name__`
                 return name in names.OF_CLASSES or not names.is_special(name)
@@ -495,10 +493,10 @@ class _Piece:
     def _matched(self, node: ast.MatchClass) -> _Marks:
         yield from self._parts(node.kwd_attrs)
         if node.patterns and isinstance(node.cls, ast.Name) and self._is_made_up(node.cls):
-            yield SuspicionMark("a pattern of a class that is made up")
+            yield SuspicionMark("a pattern with a computed class")
 
     def _is_made_up(self, name: ast.Name) -> bool:
-        """Whether a local name may be bound to something other than a definition or an import."""
+        """Return whether a local name may be bound to something other than a definition or an import."""
         if not self.meaning.is_local(name):
             return False
         return not all(binding.is_clear for binding in self.meaning.bindings(name))
@@ -512,10 +510,10 @@ class _Piece:
         for annotation in annotations_of(node):
             for part in parts_of_annotation(annotation):
                 if not is_plain_annotation(part) or self._is_local_value(part):
-                    yield SuspicionMark(f"an annotation that runs: {ast.unparse(annotation)[:_SHOWN]}")
+                    yield SuspicionMark(f"an annotation that runs code: {ast.unparse(annotation)[:_SHOWN]}")
 
     def _is_local_value(self, part: ast.AST) -> bool:
-        """Whether a part of an annotation is a local name that may mean something other than a class."""
+        """Return whether a part of an annotation is a local name that may mean something besides a class."""
         # Names in an annotation that is written as a string have no scope.
         if not isinstance(part, ast.Name) or part not in self.meaning.scopes:
             return False
@@ -549,7 +547,7 @@ _READERS: Mapping[type[ast.AST], Callable[[_Piece, Any], _Marks]] = {
 
 
 def _is_named_class(base: ast.expr) -> bool:
-    """Whether a base class is written as a name, or made by a call that shows its arguments."""
+    """Return whether a base class is written as a name, or created by a call without unpacked arguments."""
     return isinstance(base, _NAMED_CLASS) or (isinstance(base, ast.Call) and not _has_star(base))
 
 
@@ -558,7 +556,7 @@ def _is_stored(node: ast.expr) -> bool:
 
 
 def _has_star(node: ast.Call) -> bool:
-    """Whether a call unpacks arguments with `*` or `**`."""
+    """Return whether a call unpacks arguments with `*` or `**`."""
     return has_any(ast.Starred, node.args) or any(item.arg is None for item in node.keywords)
 
 

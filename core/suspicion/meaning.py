@@ -15,16 +15,16 @@ from gistpoint.core.suspicion.names import FOUND_MODULES, STANDARD, USUAL_NAMES
 _BUILTINS = frozenset(dir(builtins))
 _LISTED = (ast.List, ast.Set, ast.Tuple)
 _REACHED = ("builtins", "gc", "os", "sys")
-"""Modules that are recognised at any place of a chain of attributes, whatever it begins with."""
+"""Modules that are recognised at any place in a chain of attributes, whatever it begins with."""
 _OWN_PATHS = ("os.path", "posix.path")
 """Paths whose last part has the name of a module, but does not mean that module."""
 _DEEPEST = 20
-"""The maximum number of bindings that are followed from one name to the next."""
+"""The maximum number of bindings to follow from name to name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A binding of a name to something imported, an expression or a definition; unknown if all are unset."""
+    """A binding of a name to an import, an expression or a definition; unknown if no field is set."""
 
     path: str = ""
     value: ast.expr | None = None
@@ -48,7 +48,7 @@ class Meaning:
         self.scopes: dict[ast.AST, NameScope] = dict(self.nodes)
         self.modules: set[str] = set()
         self._bindings: dict[tuple[NameScope, str], list[Binding]] = defaultdict(list)
-        given = {id(target): values for node, _ in self.nodes for target, values in _given(node)}
+        given = {id(target): values for node, _ in self.nodes for target, values in _assigned_targets(node)}
         for node, scope in self.nodes:
             for name, binding in _bound(node, given):
                 self._bindings[scope.of(name) or scope, name].append(binding)
@@ -66,11 +66,11 @@ class Meaning:
         return scope and scope.of(name.id)
 
     def is_unbound(self, name: ast.Name) -> bool:
-        """Whether no scope binds a name: it is a built-in, or comes from `import *`."""
+        """Return whether no scope binds a name: it is a built-in, or comes from `import *`."""
         return name in self.scopes and self.scopes[name].of(name.id) is None
 
     def is_local(self, name: ast.Name) -> bool:
-        """Whether a function or a class binds a name, not the module."""
+        """Return whether a function or a class binds a name, not the module."""
         scope = self._binding_scope(name)
         return scope is not None and scope.parent is not None
 
@@ -88,7 +88,7 @@ class Meaning:
         found = self._named(node) if isinstance(node, ast.Name) else ()
         if found:
             return tuple(canonical(".".join([path, *attributes])) for path in found)
-        # Whatever the object is, an attribute with the name of such a module is taken for that module.
+        # Whatever the object is, an attribute with the name of such a module counts as that module.
         names = [name.lstrip("_") for name in attributes]
         place = next((place for place, name in enumerate(names) if name in _REACHED), None)
         return () if place is None else (canonical(".".join([names[place], *attributes[place + 1 :]])),)
@@ -134,7 +134,7 @@ class Meaning:
         return []
 
     def is_class_of_value(self, node: ast.expr, depth: int = _DEEPEST) -> bool:
-        """Whether an expression is `type(x)` or `x.__class__`, or a name that may be bound to one."""
+        """Return whether an expression is `type(x)` or `x.__class__`, or a name that may be bound to one."""
         match node:
             case ast.Attribute(attr="__class__"):
                 return True
@@ -150,7 +150,7 @@ class Meaning:
 
 
 def canonical(path: str) -> str:
-    """Return a path from the last module in it: `sys.modules` for `collections._sys.modules`."""
+    """Return the end of a path, from its last module: `sys.modules` for `collections._sys.modules`."""
     parts = path.split(".")
     for place in range(len(parts) - 1, 0, -1):
         name = parts[place].lstrip("_")
@@ -161,8 +161,8 @@ def canonical(path: str) -> str:
     return ".".join([USUAL_NAMES.get(parts[0], parts[0]), *parts[1:]])
 
 
-def _given(node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
-    """Yield the targets that a node assigns to, each with the expressions whose value it may get."""
+def _assigned_targets(node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
+    """Yield the targets that a node assigns to, each with the expressions whose value the target may get."""
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
@@ -181,7 +181,7 @@ def _given(node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
 
 
 def _given_each(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
-    """Yield the parts of a target with the parts of the value that they get: `a, b = 1, 2`."""
+    """Yield the parts of a target, each with the part of the value assigned to it, as in `a, b = 1, 2`."""
     if not isinstance(target, _LISTED) or not isinstance(value, _LISTED):
         return
     if len(target.elts) == len(value.elts):
@@ -214,5 +214,5 @@ def _bound_module(item: ast.alias) -> tuple[str, Binding]:
 
 
 def imported_path(node: ast.ImportFrom, name: str) -> str:
-    """Return the path of a name that is imported from a module, with a dot per level: `.other.name`."""
+    """Return the path of a name imported from a module, with one leading dot per level: `.other.name`."""
     return "." * node.level + ".".join(part for part in (node.module, name) if part)

@@ -1,9 +1,9 @@
 """The names in a submission that are allowed, and those that are reasons to read it.
 
 Pure names are always allowed: the functions, classes and constants of the standard library that open no file,
-run no text and get no attribute by a computed name. Any other name is a reason, unless the original or the
-corrupted function uses it too, which excuses it; for most modules, the library's own use excuses it as well.
-`marks.py` applies these lists. It also checks the calls of `getattr`, `attrgetter`, `methodcaller` and
+run no string as code and get no attribute by a computed name. Any other name is a reason, unless the original
+or the corrupted function uses it too, which excuses it; for most modules, the library's own use excuses it as
+well. `marks.py` applies these lists. It also checks the calls of `getattr`, `attrgetter`, `methodcaller` and
 `format`, which are pure only if the name in them is written out (decision 115).
 """
 
@@ -36,7 +36,7 @@ import uuid
 
 
 def _listed(*lines: str) -> frozenset[str]:
-    """Return the words of these lines."""
+    """Return the whitespace-separated names in the lines."""
     return frozenset(" ".join(lines).split())
 
 
@@ -128,7 +128,7 @@ _PURE_NAMES = {
     "xml.sax.saxutils": "escape quoteattr unescape",
     "zoneinfo": "ZoneInfo ZoneInfoNotFoundError",
 }
-_PATHS = (  # of `os.path`: they may ask about files, but open none
+_PATHS = (  # functions of `os.path`, which may look up files but open none
     "abspath altsep basename commonpath commonprefix curdir dirname exists expanduser extsep isabs isdir"
     " isfile join normcase normpath pardir pathsep relpath sep split splitdrive splitext"
 )
@@ -202,7 +202,7 @@ EXCUSED_TOGETHER = {
     ),
     "ending": frozenset({"builtins.SystemExit", "builtins.exit", "builtins.quit", "sys.exit"}),
 }
-"""Names that are reasons, by kind.
+"""Names that are reasons to read a submission, by kind.
 
 If the original function uses one name of a kind, all names of that kind are excused. The library's own use
 excuses none.
@@ -221,7 +221,7 @@ ONLY_BY_ORIGINAL = _listed(
 The library's own use excuses none of them.
 """
 GUARDED = frozenset({"logging", "warnings"})
-"""Modules of which the library's own use excuses only the names in `FROM_LIBRARY`."""
+"""Modules from which the library's own use excuses only the names in `FROM_LIBRARY`."""
 FROM_LIBRARY = frozenset(
     {"logging.getLogger", "logging.DEBUG", "logging.INFO", "logging.WARNING", "logging.ERROR"}
 )
@@ -239,7 +239,7 @@ REACHING = _listed(
     "pythonapi setLogRecordFactory setprofile settrace stack_info subprocess_exec subprocess_shell",
     "tb_frame unraisablehook walk_stack walk_tb",
 )
-"""Attributes that lead to frames, code, namespaces or all objects.
+"""Attributes that give access to frames, code, namespaces or all objects.
 
 Only the original or the corrupted function excuses them.
 """
@@ -249,9 +249,9 @@ FILE_METHODS = _listed(
 )
 """Methods that read or change files, marked on any object."""
 SETTERS = frozenset({"__delattr__", "__setattr__"})
-"""Methods that change an attribute by its name."""
+"""Methods that change an attribute given by name."""
 ATTRIBUTE_BUILTINS = frozenset({"builtins.delattr", "builtins.getattr", "builtins.setattr"})
-"""Built-ins that get or change an attribute by its name."""
+"""Built-ins that get or change an attribute given by name."""
 LOOKUP_BUILTINS = ATTRIBUTE_BUILTINS | {"builtins.hasattr"}
 """Built-ins that take the name of an attribute."""
 FORMATTERS = frozenset({"format", "format_map"})
@@ -262,7 +262,7 @@ DEFINABLE = _listed(
     "__name__ __next__ __post_init__ __qualname__ __repr__ __reversed__ __setitem__ __slots__ __str__",
     "__version__",
 )
-"""Special names that new code may define: none decides a comparison or what an object seems to be."""
+"""Special names that new code may define, because none affects comparisons or an object's apparent type."""
 SETTABLE = _listed(
     "__cause__ __context__ __doc__ __module__ __name__ __notes__ __qualname__ __suppress_context__",
     "__traceback__ __wrapped__",
@@ -278,11 +278,11 @@ DECIDING_METHODS = _listed(
 COMPARISONS = _listed(
     "__bool__ __contains__ __eq__ __ge__ __gt__ __instancecheck__ __le__ __lt__ __ne__ __subclasscheck__"
 )
-"""Methods that compare or check an object directly: replacing a correct one is a reason."""
+"""Methods that compare or check an object directly; replacing a correct one is a reason for a mark."""
 OF_CLASSES = frozenset({"__doc__", "__module__", "__mro__", "__name__", "__qualname__"})
 """Special attributes of a value's class that a submission may read."""
 SHOWING = _listed("callable format hash id isinstance issubclass print repr str super")
-"""Built-ins to which a value's class may be passed: they do not return it."""
+"""Built-ins that may get a value's class as an argument, because they do not return it."""
 HARMLESS_CALLS = _listed(
     "builtins.bytes builtins.dict builtins.float builtins.frozenset builtins.int builtins.list",
     "builtins.object builtins.range builtins.set builtins.slice builtins.str builtins.tuple builtins.type",
@@ -396,11 +396,11 @@ USUAL_NAMES = {
 _NAMED_LIKE_MODULES = frozenset(
     {"bisect.bisect", "datetime.datetime", "datetime.time", "unicodedata.decimal"}
 )
-"""Functions and classes of pure modules that have the name of a module of the standard library."""
+"""Functions and classes of pure modules that share the name of a standard-library module."""
 
 
 def is_special(name: str) -> bool:
-    """Whether a name is one of those that Python itself looks up, such as `__eq__`."""
+    """Return whether Python itself looks up a name, such as `__eq__`."""
     return name.startswith("__") and name.endswith("__")
 
 
@@ -415,7 +415,7 @@ def kind_of(path: str) -> str:
 
 
 def is_pure(path: str) -> bool:
-    """Whether a path names a pure function, class or constant of the standard library."""
+    """Return whether a path names a pure function, class or constant of the standard library."""
     if path in PURE:
         return True
     module, _, name = path.rpartition(".")

@@ -31,7 +31,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 def marks(
     given: SourceTree, submitted: SourceTree, original: SourceTree, test_files: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return the reasons to read a submission before its pass counts, sorted; empty if there are none.
+    """Return the sorted reasons to read a submission before its pass counts; empty if there are none.
 
     `given` is the corrupted tree, `original` the correct one: a mark that a definition has in either of them
     is not a reason in the submission. In a new file, all code counts; a file that is not Python, or does not
@@ -63,9 +63,9 @@ def _dotted_prefixes(text: str) -> Iterator[str]:
 
 
 def submitted_spans(given: SourceTree, submitted: SourceTree) -> tuple[tuple[str, int, int], ...]:
-    """Return the lines of the pieces of code in which a submission differs from `given`, the corrupted tree.
+    """Return the spans of the pieces of code in which a submission differs from `given`, the corrupted tree.
 
-    Each span has its path, and its first and last line in the submitted file, counted from 1.
+    Each span consists of a path and the first and last line in the submitted file, counted from 1.
     """
     spans: list[tuple[str, int, int]] = []
     for path in _python_files(submitted):
@@ -89,12 +89,12 @@ class _Allowed:
     tests: _Tests
 
     def decides(self, name: str) -> bool:
-        """Whether comparisons of the library, or assertions of the tests, call a method with this name."""
+        """Return whether the library's comparisons or its tests' assertions call a method with this name."""
         return self.library.compares_by(name) or name in self.tests.judging
 
 
 class _File:
-    """A module in pieces by name: its functions, and its other code under the name of the class around it."""
+    """A module, divided into named pieces: its functions, and other code under the name of its class."""
 
     def __init__(self, source: bytes) -> None:
         # A file that does not parse can't run, so it can't gain a pass either.
@@ -123,13 +123,13 @@ class _File:
 
     @cached_property
     def own(self) -> frozenset[str]:
-        """The attributes that the module defines: by setting them, in a class body, or as a keyword."""
+        """The attributes that the module defines by assignment, in a class body, or as a keyword."""
         return frozenset(chain.from_iterable(map(_own_names, ast.walk(self.tree))))
 
     def marks(self, name: str, allowed: _Allowed) -> set[SuspicionMark]:
         try:
             pieces = self.pieces.get(name, ())
-            # The definition itself was there before: only the code inside it defines something new.
+            # The definition itself is not new, so only the code inside it can define new attributes.
             inside = [node for piece in pieces for node in ast.walk(piece) if node not in pieces]
             found = map(
                 SuspicionMark,
@@ -143,7 +143,7 @@ class _File:
             return {SuspicionMark("code that is nested too deeply to be followed")}
 
     def is_same(self, name: str, other: _File) -> bool:
-        """Whether a piece is the same in both files, apart from layout."""
+        """Return whether a piece is the same in both files, apart from layout."""
         nodes, other_nodes = self.pieces.get(name, []), other.pieces.get(name, [])
         return len(nodes) == len(other_nodes) and all(map(same_tree, nodes, other_nodes))
 
@@ -184,14 +184,14 @@ class _Tests:
 def _new_marks(
     path: str, now: _File, given: _File, original: _File, tests: _Tests, allowed: _Allowed
 ) -> set[SuspicionMark]:
-    """Return the marks of a file's changed pieces that the other versions of the pieces do not have."""
+    """Return the marks that a file's changed pieces have and their other versions do not have."""
     found: set[SuspicionMark] = set()
     for name in now.changed(given):
         found |= _not_excused(name, now.marks(name, allowed), (given, original), allowed)
         is_new = name not in given.pieces and name not in original.pieces
         if is_new and "." in name:
             found |= _new_operator(name)
-        # Code that was correct needed no repair: changing what judges the tests is a reason in itself.
+        # Correct code needs no repair, so changing code that judges the tests is itself a reason.
         if name in given.pieces and given.is_same(name, original):
             found.update(_for_the_tests(path, name, given, tests))
     return found
@@ -212,7 +212,9 @@ def _not_excused(
 def _new_operator(name: str) -> set[SuspicionMark]:
     """Return the mark for a new method that can decide the result of a comparison; empty for any other."""
     method = name.rpartition(".")[2].partition("#")[0]
-    return {SuspicionMark(f"{method} of a class that had none")} if method in DECIDING_METHODS else set()
+    return (
+        {SuspicionMark(f"{method} added to a class that had none")} if method in DECIDING_METHODS else set()
+    )
 
 
 def _for_the_tests(path: str, name: str, given: _File, tests: _Tests) -> Iterator[SuspicionMark]:
@@ -278,15 +280,15 @@ def _pieces(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.AST]]:
                     yield f"{prefix}{name}", node
                 yield from _pieces(statement.body, f"{prefix}{name}.")
             case _:
-                yield from ((outer, part) for part in _parts(statement))
+                yield from ((outer, part) for part in _evaluated_parts(statement))
                 for block in _blocks(statement):
                     yield from _pieces(block, prefix)
 
 
-def _parts(statement: ast.stmt) -> Iterator[ast.AST]:
+def _evaluated_parts(statement: ast.stmt) -> Iterator[ast.AST]:
     """Yield a simple statement itself, and the expressions that a compound statement evaluates.
 
-    The expressions of `except` and `case` are among them: they run like any other code.
+    These include the expressions of `except` and `case`, which run like any other code.
     """
     if not _blocks(statement):
         yield statement

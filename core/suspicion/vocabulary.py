@@ -24,7 +24,7 @@ class _FileWords:
         self.names: set[str] = set()
         self.paths: set[str] = set()
         for node, _ in meaning.nodes:
-            self.names.update(_named(node, meaning))
+            self.names.update(_used_name(node, meaning))
             self.paths.update(_used(node, meaning))
 
 
@@ -45,20 +45,20 @@ class LibraryWords:
         return {path: self._tree.read(path) for path in paths}
 
     def names(self, name: str) -> bool:
-        """Whether the library has an attribute, a definition, a variable or a keyword with this name."""
+        """Return whether the library has an attribute, definition, variable or keyword with this name."""
         if name not in self._names:
             self._names[name] = self._any_file(name, lambda words: name in words.names)
         return self._names[name]
 
     def uses(self, path: str) -> bool:
-        """Whether the library uses or imports exactly this path: `logging.getLogger`, `numpy`."""
+        """Return whether the library uses or imports exactly this path: `logging.getLogger`, `numpy`."""
         if path not in self._paths:
             word = path.rpartition(".")[2]
             self._paths[path] = self._any_file(word, lambda words: path in words.paths)
         return self._paths[path]
 
     def compares_by(self, name: str) -> bool:
-        """Whether comparisons of the library's classes ask for a member of a class with this name.
+        """Return whether comparisons of the library's classes use a member with this name.
 
         A name that the library sets as an attribute holds data, which any code may set.
         """
@@ -72,7 +72,7 @@ class LibraryWords:
         return self._compared[name]
 
     def is_module(self, path: str) -> bool:
-        """Whether a path, which may be relative, names a module of the tree."""
+        """Return whether a path, which may be relative, names a module of the tree."""
         place = path.lstrip(".").replace(".", "/")
         if not place:
             return False
@@ -80,13 +80,13 @@ class LibraryWords:
         return any(f"/{file}".endswith(ends) for file in self._tree.files(".py"))
 
     def _any_file(self, word: str, holds: Callable[[_FileWords], bool]) -> bool:
-        """Whether a condition holds for a file that contains a word."""
+        """Return whether a condition holds for any file that contains the word."""
         return any(map(holds, self._files_with(word.encode("utf-8", "surrogatepass"))))
 
     def _files_with(self, word: bytes) -> Iterator[_FileWords]:
         """Yield the parsed names and paths of each file whose source contains a word."""
         # Files without the word are not parsed (decision 115): a library may have thousands of files, and a
-        # submission asks for few words.
+        # submission uses few words.
         for path, source in self._sources.items():
             if word not in source:
                 continue
@@ -95,7 +95,7 @@ class LibraryWords:
             yield self._read[path]
 
 
-def _named(node: ast.AST, meaning: Meaning) -> Iterator[str]:
+def _used_name(node: ast.AST, meaning: Meaning) -> Iterator[str]:
     """Yield the name that a node uses as an attribute or a keyword, defines or assigns to.
 
     Attributes of modules of the standard library are left out.

@@ -55,9 +55,9 @@ _SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-Z`{])")
 
 
 def in_a_shell(template: str) -> str:
-    """Return a template for a solver with a shell: sentences on tools and budgets are replaced.
+    """Return a template for a solver with a shell: its sentences on tools and budgets are replaced.
 
-    It has two more fields: `place` for the location of the repository, and `hand_in` for what is judged.
+    It has two more fields: `place`, the location of the repository, and `hand_in`, what is judged.
     """
     if "\n## Budgets\n" in template:
         return _with_a_shell_section(template)

@@ -16,7 +16,10 @@ class Budgets:
     time_limit_s: int | None = None
     """The limit in seconds on the active clock; None for no limit."""
     scores: int | None = 0
-    """The number of uses of `score_gist`, None for any; set for attempts, from the task's gist settings."""
+    """The number of permitted uses of `score_gist`; None for no limit.
+
+    Attempts set it from the task's gist settings.
+    """
 
     @classmethod
     def of(cls, tool_uses: int, submissions: int | None = None, time_limit_s: int | None = None) -> Budgets:
@@ -40,10 +43,10 @@ class Remaining:
     tool_uses: int
     submissions: int
     scores: int | None = 0
-    """The number of remaining uses of `score_gist`; None for any."""
+    """The number of remaining uses of `score_gist`; None for no limit."""
 
     def spend(self, *, tool_uses: int = 0, submissions: int = 0, scores: int = 0) -> Remaining:
-        """Return the budgets that are left after spending; none falls below 0."""
+        """Return the budgets that remain after spending these amounts; none falls below 0."""
         left = None if self.scores is None else max(0, self.scores - scores)
         return Remaining(max(0, self.tool_uses - tool_uses), max(0, self.submissions - submissions), left)
 

@@ -17,11 +17,11 @@ _SHOWN = 80
 
 
 class TaskConflictError(TaskError):
-    """A task with the same id and different conditions is already present."""
+    """Raised if a task with the same id and different conditions is already present."""
 
 
 def conditions_of(task: Task, of_kind: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the conditions of a task by part and key; `of_kind` is the part of its kind."""
+    """Return the conditions of a task by part and key; `of_kind` is the part specific to its kind."""
     brief, suite, pins = task.brief, task.suite, task.environment
     return {
         "budgets": asdict(task.budgets),
@@ -71,7 +71,7 @@ def require_same_conditions(
 
 
 def kept_differences(known: Task, other: Task) -> tuple[str, ...]:
-    """Return the keys outside of the conditions in which two tasks differ: measurements and wordings."""
+    """Return the keys outside of the conditions in which two tasks differ: in measurements and wording."""
     found = _differing(_measured(known), _measured(other))
     return tuple(key for key, _, _ in found)
 

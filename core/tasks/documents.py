@@ -20,10 +20,10 @@ from gistpoint.core.tasks.protection import Protection, protection_document, rea
 TASK_FILE = "task.toml"
 ANSWER_FILE = "answer/answer.json"
 PROTECTIONS_FILE = "answer/protections.json"
-"""This machine's findings about the protection of a task's tree; never in an archive."""
+"""The file with this machine's findings about the protection of a task's tree, which no archive contains."""
 ANSWER, _BASELINE, _PROTECTIONS = "gistpoint.answer", "gistpoint.baseline", "gistpoint.protections"
 ANSWER_VERSION = 1
-"""The version of the answer and of its baselines."""
+"""The version of the answer's and the baselines' formats."""
 FORMATS = {FORMAT: VERSION, **dict.fromkeys((ANSWER, _BASELINE, _PROTECTIONS), ANSWER_VERSION)}
 """The newest version of each format."""
 
@@ -35,7 +35,7 @@ Version 2 only adds `environment.image`, and version 3 `salt_sha256`.
 
 
 def upgraded(document: dict[str, Any], file: str) -> dict[str, Any]:
-    """Return `document` in the form of the current version.
+    """Return a document in the current version's format.
 
     The key `version` keeps the file's value, because a task's id depends on it. Raises `TaskError` if the
     format or the version is missing or not known.
@@ -71,9 +71,9 @@ def write_baseline(folder: Path, baseline: Baseline) -> None:
 
 
 def write_protection(folder: Path, backend: str, found: Protection) -> None:
-    """Store a protection found on this machine, for a task whose baselines have none that counts.
+    """Store a protection found on this machine, for a task without a valid protection in its baselines.
 
-    It is in a separate file that is never passed on, because baselines from elsewhere must remain unchanged.
+    The file is separate and never shared, because baselines from other machines must remain unchanged.
     """
     path = folder / PROTECTIONS_FILE
     known = {name: protection_document(kept) for name, kept in protections_of(folder).items()}
@@ -83,9 +83,9 @@ def write_protection(folder: Path, backend: str, found: Protection) -> None:
 
 
 def protections_of(folder: Path, basis: str | None = None) -> Mapping[str, Protection]:
-    """Return the protections that this machine found and kept, by backend; empty if there are none.
+    """Return the protections that this machine found and stored, by backend; empty if there are none.
 
-    `basis` is that of the task (`basis_of`) if it is known.
+    `basis` is the task's (see `basis_of`) if known.
     """
     try:
         fields = read_document(folder / PROTECTIONS_FILE)
@@ -98,9 +98,9 @@ def protections_of(folder: Path, basis: str | None = None) -> Mapping[str, Prote
 def basis_of(folder: Path, answer: Mapping[str, Any] | None = None) -> str | None:
     """Return a hash of the parts of a task on which its measurements depend; None if they can't be read.
 
-    Besides the id, it covers what the id does not: the source of the original functions, and how the tests
-    are run. What was measured here counts only for this basis (decision 158). `answer` has the values of the
-    answer's document if it has been read.
+    It covers the id, and also the source of the original functions and the way in which the tests are run,
+    which the id does not cover. Measurements made here count only for this basis (decision 158). `answer` has
+    the values of the answer's document if it has been read.
     """
     try:
         public = read_document(folder / TASK_FILE).values
@@ -119,7 +119,7 @@ def json_text(document: Mapping[str, Any]) -> str:
 
 
 def read_document(path: Path) -> Fields:
-    """Return the contents of a task's file, in the form of the current version.
+    """Return the contents of a task's file, in the current version's format.
 
     Raises `TaskError`, which names the file, if it is missing, can't be read, contains no table, or has an
     unknown format or version.

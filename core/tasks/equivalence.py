@@ -1,4 +1,4 @@
-"""The report on whether a repair is equivalent to the original beyond the tests, and its tester."""
+"""Reports on whether a repair is equivalent to the original beyond the tests, and their interface."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Equivalence(StrEnum):
     """The verdict on two versions of a function."""
 
     EQUIVALENT = "equivalent"
-    """No difference on any input tried."""
+    """No input tried showed a difference."""
     DIFFERS = "differs"
     NOT_COMPARABLE = "not_comparable"
     """No input allowed a comparison."""
@@ -48,12 +48,12 @@ class EquivalenceReport:
     varied: int = 0
     """The number of varied inputs that were compared.
 
-    The original answers them, or refuses them with its own `raise` although the repair answers.
+    The original either answers such an input, or rejects it with its own `raise` although the repair answers.
     """
     recorded_differing: int = 0
     varied_differing: int = 0
     passed_over: int = 0
-    """The number of calls and inputs not compared: not kept, not repeatable, late or unstable."""
+    """The number of calls and inputs not compared: they were not kept, not repeatable, late or unstable."""
     example: DifferingCall | None = None
     """The smallest difference found; None if there is none."""
     reason: str = ""

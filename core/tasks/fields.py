@@ -1,4 +1,4 @@
-"""Converts parsed documents into records with declared members; errors name the file and the key.
+"""Converts parsed documents into records with declared members, and names file and key in errors.
 
 The records declare the types and limits of their members, so that no reader repeats them (decision 73).
 """
@@ -37,7 +37,7 @@ _TYPES: dict[str, tuple[type, str]] = {
     "array": (list, "a list"),
     "object": (dict, "a table"),
 }
-"""The Python type of a parsed value and its name in messages, by msgspec's name of the type."""
+"""The Python type of a parsed value and the type's name in messages, by msgspec's name for it."""
 
 
 class Fields:
@@ -54,7 +54,7 @@ class Fields:
     ) -> None:
         """Give access to `values`; faults in them are raised as `error`.
 
-        `is_complete` says that this version has read the same values before, and found no member missing.
+        `is_complete` is true if this version has read the same values before and found no missing member.
         """
         self.values = values
         self.file = file
@@ -83,8 +83,8 @@ class Fields:
         """Return the whole table as a record.
 
         A member with a default is required too, unless the default is None or `optional` names the member (as
-        in `brief.test`): the meaning of a file must not depend on a later default. Raises the error for a
-        fault.
+        in `brief.test`), because the meaning of a file must not depend on a later default. Raises the error
+        for a fault.
         """
         return self._decoded(self.values, kind, self.key, optional)
 
@@ -109,7 +109,7 @@ class Fields:
                     Fields(item, self.file, key, error=self.error)._only_declared(structs[0])
 
     def table(self, key: str) -> Fields:
-        """Return the table under `key`."""
+        """Return the nested table under `key`."""
         return self._part(self.get(key, dict[str, Any]), self.name(key))
 
     def tables(self, key: str) -> list[Fields]:
@@ -121,7 +121,7 @@ class Fields:
         return Fields(values, self.file, key, error=self.error, is_complete=self.is_complete)
 
     def only(self, known: Collection[str]) -> None:
-        """Raise the error for an unknown key, with the nearest known one."""
+        """Raise the error for the first unknown key, and suggest the most similar known key."""
         if strange := sorted(set(self.values).difference(known)):
             listed = f"known are {', '.join(sorted(known))}.{did_you_mean(strange[0], known)}"
             raise self.error(f"{self.file}: the key {self.name(strange[0])[:120]!r} is not known; {listed}")
@@ -170,7 +170,7 @@ def structs_in(annotation: Any) -> Iterator[type[msgspec.Struct]]:
 
 
 def _absent(written: object, given: Any, key: str = "") -> Iterator[str]:
-    """Yield the keys of members other than None that are in the written record but not in the given one."""
+    """Yield the keys of members with values in the written record that the given one does not have."""
     if isinstance(written, dict):
         for name, value in written.items():
             if name not in given:
@@ -194,7 +194,7 @@ def _sentence(message: str, value: Any, key: str) -> str:
     expected = _EXPECTED.match(fault)
     wanted = expected["type"] if expected else ""
     kind, words = _TYPES.get(wanted, (object, "a number"))
-    path, value = _place(path, value, kind)
+    path, value = _fault_at(path, value, kind)
     if fault.startswith("Object missing required field"):
         path = f"{path}.{fault.split('`')[1]}"
         return f"the key {f'{key}{path}'.strip('.')!r} is missing."
@@ -212,10 +212,10 @@ def _sentence(message: str, value: Any, key: str) -> str:
     return f"the key {named} must be {words}."
 
 
-def _place(path: str, value: Any, kind: type) -> tuple[str, Any]:
+def _fault_at(path: str, value: Any, kind: type) -> tuple[str, Any]:
     """Return the path to a fault and the value there.
 
-    msgspec leaves out the key of a mapping; this path includes it.
+    Unlike msgspec's path, this one includes the keys of mappings.
     """
     named = ""
     for part in _PART.findall(path):

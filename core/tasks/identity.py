@@ -1,4 +1,4 @@
-"""A task's id, derived from its content alone: equal corruptions of equal trees have equal content.
+"""A task's id, derived from its content alone. Equal corruptions of equal trees have equal content.
 
 It never depends on times, briefs, metrics, budgets or baselines, or on a hash of an original function. The id
 is the hash of the content, unless that would confirm a guess at the corrupted function: then it also covers a
@@ -34,10 +34,11 @@ def task_id(
     image: ImagePins | None = None,
     version: int | None = None,
 ) -> str:
-    """Return the hexadecimal sha256 of the task's content; `of_kind` is the part of its kind.
+    """Return the hexadecimal sha256 of the task's content; `of_kind` is the part specific to its kind.
 
-    It is the id of a task without a salt, and the `content_sha256` of one with a salt. The digest of an image
-    replaces the lock. `version` is that of the task without its salt, by default from `version_of`.
+    The hash is the id of a task without a salt, and the `content_sha256` of a task with a salt. The digest of
+    an image replaces the lock. `version` is the version of the task without its salt, by default from
+    `version_of`.
     """
     content: dict[str, Any] = {
         "version": version_of(image) if version is None else version,
@@ -62,7 +63,10 @@ def hash_of_ids(ids: Iterable[str]) -> str:
 
 
 def new_secret() -> bytes:
-    """Return a random secret for deriving salts; with it, an id would confirm a guess (decision 124)."""
+    """Return a random secret for deriving salts.
+
+    Anyone who knows it can use an id to confirm a guess (decision 124).
+    """
     import secrets  # not needed before the first paint (decision 37)
 
     return secrets.token_bytes(SECRET_BYTES)
@@ -85,7 +89,7 @@ def public_source(secret: bytes, source: Source) -> Source:
 
 
 def salted_id(sealed: Seal, source: Source) -> str:
-    """Return the id of a task with a salt; `source` is the public one."""
+    """Return the id of a task with a salt; `source` is the public source."""
     return sha256_of_json(
         {
             "version": SALTED,

@@ -1,4 +1,4 @@
-"""The findings of a task's check, and the search for leaks, shared by all kinds."""
+"""The outcomes of a task's checks, and the search for leaks, shared by all kinds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gistpoint.core.trees import SourceTree
 
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
-    """The outcome of one check; an incomplete one is `reduced`, which is not a failure."""
+    """The outcome of one check; an incomplete check is `reduced`, which is not a failure."""
 
     name: str
     passed: bool
@@ -30,7 +30,7 @@ _CACHES = frozenset({"__pycache__", ".hypothesis", ".pytest_cache", ".mypy_cache
 _LINKS = (".egg-link", ".pth")
 _MAX_TEXT = 4 * 1024 * 1024
 _LEAST_CHARACTERS = 60
-"""The minimum length, in characters, of removed lines that prove a copy; shorter ones are too common."""
+"""The minimum length, in characters, of removed lines that prove a copy; shorter lines are too common."""
 
 
 def leaks_of(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _copies(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
 def telling_lines(target: Target) -> str:
     """Return the longest run of original lines missing from the corrupted text.
 
-    Whitespace is collapsed; empty if the run is too short.
+    Whitespace is collapsed. The result is empty if the run is too short.
     """
     corrupted = {line.strip() for line in target.corrupted.splitlines()}
     best, run = "", [""]

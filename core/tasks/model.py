@@ -16,7 +16,7 @@ from gistpoint.core.tasks.fields import Count, Positive, Sha256
 from gistpoint.core.tasks.protection import Protection
 
 Limit = Annotated[int, Meta(ge=0, le=10_000_000)]
-"""A limit of a tool. Its bound, which no honest task reaches, protects memory and the screen."""
+"""A limit of a tool. The upper bound, which no honest task reaches, protects memory and the screen."""
 LONGEST_SUITE_S = 7 * 86_400
 FORMAT = "gistpoint.task"
 VERSION = 3
@@ -83,7 +83,7 @@ class ToolLimits:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The author's decisions that change the question or its scoring."""
+    """The author's rules that change the task for solvers, or its scoring."""
 
     refused_costs_attempt: bool = False
     tell_count: bool = False
@@ -92,7 +92,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failing test with pytest's text of the failure; empty if only the id is shown."""
+    """A failing test with pytest's failure text, which is empty if only the id is shown."""
 
     id: str
     text: str = ""
@@ -100,7 +100,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The tests that count; their ids are in the answer's baselines."""
+    """The suite's tests that count; their ids are in the answer's baselines."""
 
     tests: Count
     ids_sha256: Sha256
@@ -190,14 +190,14 @@ class Baseline:
     environment: str
     runs: Positive
     collected: frozenset[str]
-    """The ids collected and not deselected; every run must have exactly these."""
+    """The ids collected and not deselected; every run must have exactly these ids."""
     passed: frozenset[str]
     """B: the ids that passed in every run of the original."""
     passed_corrupted: frozenset[str]
     """The ids that pass on the corrupted tree."""
     seconds: float = 0.0
     any_order: bool = False
-    """Whether the original also passes with F0 first; only then may a run begin with F0."""
+    """Whether the original also passes if the tests in F0 run first; only then may a run begin with them."""
     protections: Mapping[str, Protection] = field(default_factory=dict)
     """The protection of the tree in a run, by the backend that determined it."""
 

@@ -27,7 +27,7 @@ _TWO_WORDS = re.compile(
     f"(?:.*[=,])?(?:[{_CONSONANTS}][{_VOWELS}]){{2}}-(?:[{_CONSONANTS}][{_VOWELS}]){{2}}[{_ENDINGS}]",
     re.IGNORECASE,
 )
-"""The two words without their digit, which an option such as `--for P01=` may precede."""
+"""A word name without its digit, possibly after an option such as `--for P01=`."""
 
 
 @lru_cache(maxsize=10_000)

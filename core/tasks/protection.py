@@ -1,4 +1,4 @@
-"""The parts of its tree that code under test may change, as stored in baselines and libraries."""
+"""The parts of its tree that code under test may change, as baselines and libraries store them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_PIECES = 200
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """The parts of a tree that a suite, and so code under test, may change.
+    """The parts of a tree that a suite, and therefore the code under test, may change.
 
     `writable` is None if that can't be enforced.
     """
@@ -26,7 +26,7 @@ class Protection:
 
     @property
     def words(self) -> str:
-        """The allowed changes, as a clause; with the reason if the protection can't be enforced."""
+        """The allowed changes as a clause, including the reason if the protection can't be enforced."""
         if self.writable is None:
             return f"the code under test can change its tree: {self.reason}"
         places = [*(f"{folder}/" for folder in self.writable.folders), *self.writable.paths]

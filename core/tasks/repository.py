@@ -21,7 +21,7 @@ class Repository:
     tree: SourceTree
     environment: EnvironmentPins
     installed: Mapping[str, str] = field(default_factory=dict)
-    """The paths of top-level names importable from the environment itself; empty for a locked one.
+    """The paths of top-level names importable from the environment itself; empty for a locked environment.
 
     An environment made from a lock never contains the repository.
     """

@@ -13,7 +13,7 @@ from enum import StrEnum
 from gistpoint.core.tasks.brief import template_text
 
 RULES = "rules-2"
-"""The name of the newest rules. The wording never changes: new rules get a new name."""
+"""The name of the newest rules. Their wording never changes: new rules get a new name."""
 
 
 class Face(StrEnum):
@@ -74,6 +74,6 @@ def rules_text(face: Face, name: str = RULES) -> str:
 
 
 def not_allowed(face: Face, name: str = RULES) -> str:
-    """Return only the rules' paragraph on what is not allowed, for a place without room for all the rules."""
+    """Return only the rules' paragraph on what is not allowed, for places too small for all the rules."""
     rules = rules_text(face, name)
     return rules.partition("NOT ALLOWED\n\n")[2].partition("\n")[0]

@@ -39,9 +39,9 @@ _LONGEST_PATH = 4096
 def patched(tree: SourceTree, patch: str) -> dict[str, bytes | None]:
     """Return the files changed by a unified diff, by path; None for a removed file.
 
-    Renamed and copied files are those of the tree, whatever else the patch changes, as in Git. Raises
-    `DiffError` if the patch does not apply to the tree, is binary, names a path that is too long, or is not a
-    unified diff.
+    As in Git, renamed and copied files start from the tree's contents, whatever else the patch changes.
+    Raises `DiffError` if the patch does not apply to the tree, is binary, names a path that is too long, or
+    is not a unified diff.
     """
     diffs = parse(patch)
     left = {diff.old_path for diff in diffs if diff.old_path != diff.new_path and not diff.copied}
@@ -62,12 +62,12 @@ def patched(tree: SourceTree, patch: str) -> dict[str, bytes | None]:
 
 
 def _is_moved(diff: FileDiff) -> bool:
-    """Whether a file gets the contents of another one, which was renamed or copied."""
+    """Return whether a file gets the contents of another file by a rename or copy."""
     return diff.old_path is not None and diff.new_path not in (None, diff.old_path)
 
 
 def _changed(diff: FileDiff, after: str, *, keeps_old: bool) -> dict[str, bytes | None]:
-    """Return the old file as removed, unless it is kept, and the new one with its text."""
+    """Return a file diff's changes: the old file as removed, unless it is kept, and the new file's text."""
     removed: dict[str, bytes | None] = {} if diff.old_path is None or keeps_old else {diff.old_path: None}
     return removed | ({} if diff.new_path is None else {diff.new_path: _bytes(after, diff.new_path)})
 
@@ -82,7 +82,7 @@ def _require_usable(diff: FileDiff) -> None:
 def _text_before(
     tree: SourceTree, diff: FileDiff, found: Mapping[str, bytes | None], added: Collection[str]
 ) -> str:
-    """Return the text to which a diff applies; that of a moved file is the tree's, as in Git."""
+    """Return the text to which a diff applies; for a moved file, the text in the tree, as in Git."""
     old = diff.old_path
     if old is None:
         return ""

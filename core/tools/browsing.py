@@ -46,7 +46,7 @@ def tree_path(raw: str) -> str:
 def existing_file(context: ToolContext, raw: str) -> str:
     """Return the path of a file in the tree.
 
-    Raises `RefusalError`, which names what the path refers to, if that is not a file.
+    Raises `RefusalError` if the path does not refer to a file, and names what it does refer to.
     """
     path = tree_path(raw)
     if context.tree.is_file(path):
@@ -64,7 +64,7 @@ def existing_file(context: ToolContext, raw: str) -> str:
 def existing_folder(context: ToolContext, raw: str) -> str:
     """Return the path of a folder in the tree.
 
-    Raises `RefusalError`, which names what the path refers to, if that is not a folder.
+    Raises `RefusalError` if the path does not refer to a folder, and names what it does refer to.
     """
     path = tree_path(raw)
     if context.tree.is_directory(path):
@@ -118,7 +118,7 @@ def _indexed(path: str, source: bytes) -> FileIndex:
 
 
 def listing(definitions: Iterable[Definition]) -> list[str]:
-    """Return one line per definition, with its lines, name and kind, and the beginning of its docstring."""
+    """Return one line per definition, with its span, name, kind, and the beginning of its docstring."""
     lines = []
     for definition in definitions:
         summary = " ".join((definition.docstring or "").split())

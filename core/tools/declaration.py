@@ -44,7 +44,7 @@ May raise `RefusalError`.
 
 
 class ArgumentKind(StrEnum):
-    """The kind of an argument's content, which decides its completion and editor, not its transport."""
+    """The kind of an argument's content, which decides its completion and editor but not its transport."""
 
     FOLDER = "folder"
     FILE = "file"
@@ -58,7 +58,7 @@ class ArgumentKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument of a tool; all are strings."""
+    """An argument of a tool."""
 
     name: str
     kind: ArgumentKind
@@ -81,9 +81,9 @@ class Revealed(msgspec.Struct, frozen=True, omit_defaults=True):
     sources: tuple[str, ...] = ()
     """The functions whose source was shown, as `path::qualname`."""
     span: tuple[int, int] | None = None
-    """The offset and the length, within the text, of the file's or function's source; None without one.
+    """The offset and length of the file's or function's source within the text; None if it has none.
 
-    It makes it unnecessary to find the source in the answer by its wording, which may change (decision 64).
+    Readers need not search the answer for the source by its wording, which may change (decision 64).
     """
     traced: tuple[tuple[str, int, str], ...] = ()
     """The functions that a command ran, as (path, line, qualified name), in the order of first call."""
@@ -107,7 +107,7 @@ class Replacement:
         return f"{self.path}::{self.qualname}" if self.qualname else self.path
 
     def on(self, tree: SourceTree) -> SourceTree:
-        """Return the tree with the definition replaced. Raises `CodeError` if that is impossible."""
+        """Return the tree with the definition replaced. Raises `CodeError` if the code can't replace it."""
         return with_definition(tree, self.path, self.qualname, self.code)
 
 
@@ -128,7 +128,7 @@ class RefusalError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Everything that a tool may use."""
+    """The data and services that a tool may use."""
 
     tree: SourceTree
     limits: ToolLimits
@@ -153,7 +153,7 @@ class Tool:
     activity: Activity
     step: Step
     run: Callable[[ToolContext, Mapping[str, str]], ToolOutput] | None
-    """Answers a call; None if the harness does that itself, such as for text that it already has."""
+    """Answers a call; None if the harness answers it, for example with text that it already has."""
     runs_code: bool = False
     """Whether a call may run code in the sandbox, so it can take long and be cancelled."""
     runs_gist: bool = False
@@ -161,7 +161,7 @@ class Tool:
     rewrite: Rewrite | None = None
     """Returns the new text of the gist; None for a tool that does not write the gist."""
     replaces_text: bool = False
-    """Whether a call writes the whole gist, so unsaved typing is dropped, not saved."""
+    """Whether a call writes the whole gist, so unsaved edits are discarded."""
 
     @property
     def submits(self) -> bool:
@@ -174,7 +174,7 @@ class Tool:
         return self.rewrite is not None
 
     def takes(self, kind: ArgumentKind) -> bool:
-        """Return whether an argument of a kind is declared."""
+        """Return whether the tool declares an argument of this kind."""
         return any(argument.kind is kind for argument in self.arguments)
 
     def value(self, kind: ArgumentKind, arguments: Mapping[str, Any]) -> str | None:
@@ -241,12 +241,12 @@ class BoundCall:
 
 
 def find_tool(tools: Iterable[Tool], name: str) -> Tool | None:
-    """Return the tool with a name; None if there is none."""
+    """Return the tool with this name; None if there is none."""
     return next((tool for tool in tools if tool.name == name), None)
 
 
 def named(tools: tuple[Tool, ...], name: str) -> Tool:
-    """Return the tool with a name. Raises `RefusalError`, which lists the tools, if there is none."""
+    """Return the tool with this name. Raises `RefusalError`, which lists the tools, if there is none."""
     tool = find_tool(tools, name)
     if tool is None:
         raise RefusalError(

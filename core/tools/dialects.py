@@ -9,12 +9,12 @@ from gistpoint.core.tools.declaration import Activity, Tool
 
 
 def openai_tool(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a declaration (`Tool.json_schema`) in the form for chat completions."""
+    """Return a declaration (`Tool.json_schema`) in the format of the Chat Completions API."""
     return {"type": "function", "function": dict(schema)}
 
 
 def anthropic_tool(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a declaration (`Tool.json_schema`) in the form for Anthropic's Messages."""
+    """Return a declaration (`Tool.json_schema`) in the format of Anthropic's Messages API."""
     return {
         "name": schema["name"],
         "description": schema["description"],
@@ -23,7 +23,7 @@ def anthropic_tool(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def gemini_tool(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a declaration (`Tool.json_schema`) as a function declaration of Gemini."""
+    """Return a declaration (`Tool.json_schema`) as a Gemini function declaration."""
     return {
         "name": schema["name"],
         "description": schema["description"],
@@ -32,7 +32,7 @@ def gemini_tool(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mcp_tool(tool: Tool) -> dict[str, Any]:
-    """Return the declaration in MCP's form (revision 2025-06-18, `Tool`).
+    """Return the declaration in MCP's format (revision 2025-06-18, `Tool`).
 
     The hints are facts: tools that view or search change nothing, and no tool reaches beyond the task's
     workspace or destroys data irrecoverably.

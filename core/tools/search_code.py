@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Files as pairs of path and text, sorted by path, with LF newlines; and paths of undecodable files."""
+    """Pairs of path and text, sorted by path, with LF newlines, and the paths of undecodable files."""
 
     texts: tuple[tuple[str, str], ...]
     undecodable: tuple[str, ...]
@@ -84,8 +84,8 @@ _SIMPLE_ESCAPES = frozenset("sSwWdDbBAZtnrfv")
 def required_literals(pattern: str) -> tuple[str, ...]:
     """Return the strings of at least two characters that every match of `pattern` contains, longest first.
 
-    Only text outside of groups is considered. Empty if none is known, as for a pattern with alternatives or
-    flags outside of groups.
+    Only text outside of groups is considered. The result is empty if no such string is known, as for a
+    pattern with alternatives or flags outside groups.
     """
     runs, run, depth, at = [""], "", 0, 0
     while at < len(pattern):
@@ -107,7 +107,7 @@ def required_literals(pattern: str) -> tuple[str, ...]:
 
 
 def _token_at(pattern: str, at: int) -> tuple[bool, str, int, int]:
-    """Return whether the token at `at` is literal, its text, its size and its change of nesting.
+    """Return whether the token at `at` is literal, its text, its size, and how it changes the nesting depth.
 
     The size is 0 if it is unknown.
     """
@@ -133,7 +133,7 @@ def _token_at(pattern: str, at: int) -> tuple[bool, str, int, int]:
 
 MAX_PATTERN_CHARACTERS = 1_000
 MAX_REPEATED_CHARACTERS = 100_000
-"""The maximum length of a pattern times its repetition counts, which `regex` expands without a limit."""
+"""The maximum length of a pattern times its repetition counts, which `regex` expands without any limit."""
 _LITERAL = re.compile(r"[^\\.^$*+?{}\[\]|()\n]+")
 _LEAST_REQUIRED = 3
 _LONG_LINE = 1_000

@@ -52,7 +52,7 @@ class AgentModel(Request):
     model: str = ""
     base_url: str = ""
     api: ChatApi | None = None
-    """The server's API; None for that of the user's settings."""
+    """The server's API; None for the API in the user's settings."""
     temperature: float | None = None
     top_p: Share | None = None
     seed: Natural | None = None
@@ -65,7 +65,7 @@ class AgentModel(Request):
 
     @property
     def samples(self) -> bool:
-        """Whether the sampling or the length of replies is chosen."""
+        """Whether the user has set the sampling or the length of replies."""
         given = (self.temperature, self.top_p, self.seed, self.effort, self.thinking_tokens)
         return any(value is not None for value in (*given, self.max_output_tokens))
 
@@ -94,7 +94,7 @@ class BeginAgentRun(Request):
 
     tasks: Annotated[tuple[str, ...], LOCAL] = ()
     demo: bool = False
-    """Whether `tasks` are names of the demo's tasks; if there are none, all of the demo's tasks are meant."""
+    """Whether `tasks` are names of the demo's tasks; if it is empty, all of the demo's tasks are used."""
     name: str | None = None
     model: AgentModel = AgentModel()
     condition: AgentCondition = AgentCondition()
@@ -115,7 +115,7 @@ class AgentPace(Request):
     tokens_per_minute: Count | None = None
     """The maximum number of tokens, sent and received, in any minute; None for the user's settings."""
     no_stream: bool = False
-    """Whether replies are requested whole, although the server may send them in pieces."""
+    """Whether to request whole replies even if the server can stream them."""
 
     @property
     def requests(self) -> RequestPace:
@@ -136,7 +136,7 @@ class AgentPace(Request):
     def require_here(self, settings: RunSettings) -> None:
         """Raise `UserError` if a scaffold is to work on a cluster."""
         if self.cluster is not None and settings.scaffold is not None:
-            raise UserError("A scaffold works on this machine only.", hint="Leave --cluster out.")
+            raise UserError("A scaffold runs only on this machine.", hint="Leave --cluster out.")
 
     def require_price(self, settings: RunSettings) -> None:
         """Raise `UserError` if the cost is limited but can't be computed."""
@@ -199,7 +199,7 @@ def _chosen(services: Services, request: BeginAgentRun) -> tuple[Scaffold | None
     if request.condition.setting == "static":
         raise UserError("A scaffold needs tools.", hint="Leave --setting static out.")
     if model.api:
-        raise UserError("A scaffold has its own way to its model.", hint="Leave --api out.")
+        raise UserError("A scaffold connects to its model in its own way.", hint="Leave --api out.")
     if request.condition.calls == "text":
         raise UserError("A scaffold has its own form of calls.", hint="Leave --calls out.")
     seated = services.scaffold(model.scaffold, model.model, model.base_url)
@@ -224,18 +224,20 @@ def _tasks(services: Services, request: BeginAgentRun) -> TaskSet:
 
 
 def _require_text_calls(condition: AgentCondition, solver: AgentSolver) -> None:
-    """Raise `UserError` if calls as text are requested for a run that can't have them."""
+    """Raise `UserError` if calls as text are requested for a run that does not support them."""
     if condition.calls != "text":
         return
     if condition.setting == "static":
-        raise UserError("The static setting has no calls, so they can't be text.", hint="Leave out --calls.")
+        raise UserError(
+            "The static setting makes no calls, so calls can't be written as text.", hint="Leave out --calls."
+        )
     if condition.system == "agent-1":
         raise UserError(
             "The prompt agent-1 has no form for calls as text.", hint="Use --system agent-2 or none."
         )
     if not solver.host:
         raise UserError(
-            "A built-in solver writes no text, so its calls can't be text.", hint="Leave out --calls."
+            "A built-in solver writes no text, so it can't write calls as text.", hint="Leave out --calls."
         )
 
 
@@ -255,7 +257,7 @@ def _settings(
         thinking_tokens=model.thinking_tokens,
     )
     is_relayed = scaffold is not None and scaffold.identity.relayed
-    # Requests to Anthropic's API always have a limit, and a scaffold's own program decides for itself.
+    # Requests to Anthropic's API always have a limit, and a scaffold's own program makes its own decisions.
     if costs_limited and solver.host and solver.api != "anthropic" and not is_relayed:
         sampling = limited(sampling, model.context)
         if model.max_output_tokens is None:
@@ -284,12 +286,12 @@ def _settings(
 
 
 def _require_room(sampling: Sampling, context: int) -> None:
-    """Raise `UserError` if a reply of the default maximum length would take more than half of the context."""
+    """Raise `UserError` if a reply of the default maximum length would fill more than half of the context."""
     longest = sampling.max_output_tokens or 0
     if 2 * longest > context:
         raise UserError(
-            f"Under --max-cost, room is kept for replies of {longest} tokens, more than half of a context of"
-            f" {context}.",
+            f"With --max-cost, replies may have up to {longest} tokens, which is more than half of a"
+            f" context of {context}.",
             hint="Give --max-output-tokens, fewer --thinking-tokens, or a larger --context.",
         )
 
@@ -306,7 +308,7 @@ def begin_run(services: Services, plan: PlannedRun, pace: AgentPace) -> tuple[Ag
 
     Raises `UserError` if the cost is limited but can't be computed, or if a cluster can't do this work,
     `EndpointError` if the package of chat endpoints is not installed, and `AgentRunError` if the name is
-    invalid, or if the run has other settings, can't be read or is in use by another process.
+    invalid, or if the run has different settings, can't be read or is in use by another process.
     """
     pace.require_price(plan.settings)
     pace.require_here(plan.settings)
@@ -350,7 +352,7 @@ def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) ->
 
 
 def ports_without_model(services: Services, settings: RunSettings) -> AgentPorts:
-    """Return the ports of a run for work without a model; a request to one raises `EndpointError`."""
+    """Return the ports of a run for work without a model; requests to a model raise `EndpointError`."""
     return _ports(services, settings, _no_model)
 
 

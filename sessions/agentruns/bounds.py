@@ -1,4 +1,4 @@
-"""Limits shared by a run's attempts: on test runs, on the cost, and on requests before one is accepted."""
+"""Limits shared by a run's attempts: on test runs, on cost, and on requests until one is accepted."""
 
 from __future__ import annotations
 
@@ -140,15 +140,15 @@ class Purse:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def spent(self, job: str, usd: float | None, reserved_usd: float = 0.0) -> None:
-        """Record the cost so far of a job's attempt, and what remains reserved for its requests."""
+        """Record the cost so far of a job's attempt, and the amount still reserved for its requests."""
         with self._lock:
             self._spent[job] = usd or 0.0
             self._asked[job] = reserved_usd
 
     def may_ask(self, job: str, usd: float | None) -> bool:
-        """Reserve the possible cost of a job's requests, in place of what was reserved for them.
+        """Reserve the possible cost of a job's requests, replacing the earlier reservation.
 
-        If that would exceed the limit, return False, and leave the reservation as it was.
+        If that would exceed the limit, return False and leave the reservation unchanged.
         """
         with self._lock:
             wanted, before = usd or 0.0, self._asked.get(job, 0.0)

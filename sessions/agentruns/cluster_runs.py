@@ -50,8 +50,8 @@ TOO_LARGE, FAILED, NOBODY = "too_large", "failed", "no_worker"
 def work_tools(isolation: IsolationChoice, *, base_url: str = "", tests_at_once: int = 0) -> WorkTools:
     """Return the settings for the workers.
 
-    Consent that was given earlier is for this machine only, and is not sent. Raises `UserError` if
-    `base_url` has a name, a password or a query, which may be secret.
+    Consent given earlier applies only to this machine and is not sent. Raises `UserError` if `base_url` has a
+    name, a password or a query, which may be secret.
     """
     parts = urlsplit(base_url)
     if parts.username or parts.password or parts.query:
@@ -109,7 +109,7 @@ class ClusterRunner:
         self.states: dict[str, AttemptState] = {}
         """The states of the attempts that this process has accepted, by job key."""
         self.stopped_by = ""
-        """Why the whole run stopped, as a sentence; empty if it was not stopped."""
+        """The reason why the whole run stopped, as a sentence; empty if it was not stopped."""
 
     @property
     def interrupted(self) -> bool:

@@ -42,9 +42,9 @@ from gistpoint.sessions.tasks import TaskStore
 ServicesFactory = Callable[[IsolationChoice, bool], Services]
 """Makes the services of a machine without a user; the second argument permits code without isolation."""
 MOST_TASKS = 1_000
-"""The maximum number of tasks that a worker keeps of those that were sent to it."""
+"""The maximum number of received tasks that a worker stores."""
 _making = Lock()
-"""Locked while services, ports or tasks that the jobs of a process share are made."""
+"""Held while services, ports or tasks that the jobs of a process share are created."""
 
 
 class WorkTools(msgspec.Struct, frozen=True, kw_only=True):

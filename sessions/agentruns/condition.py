@@ -23,14 +23,14 @@ _HANDLED = frozenset(
 
 
 def _is_chosen(value: object) -> bool:
-    """Whether a setting was chosen; 0 is a choice, such as a temperature."""
+    """Return whether a setting was chosen; 0 is a choice, such as a temperature."""
     return value is not None and value is not False and value not in ("", {}, [])
 
 
 def condition_facts(settings: RunSettings) -> Mapping[str, str]:
-    """Return the settings of a run that were chosen, each as a name and a value in words.
+    """Return the chosen settings of a run, each as a name and a value in words.
 
-    All other settings have their names in `run.toml`, with spaces in place of underscores.
+    Settings without special words have their names in `run.toml`, with spaces in place of underscores.
     """
     agent = settings.agent
     facts = {"setting": _setting(agent.setting), "budgets": _budgets(settings)}

@@ -71,7 +71,7 @@ def ask_for(folder: Path, by: str) -> PendingRequest:
 def asker_of(folder: Path) -> str | None:
     """Return the pseudonym of the person who requests control, which may be empty; None if nobody does.
 
-    It has to be fast, because it is called between the steps of every attempt.
+    This must be fast, because it is called between the steps of every attempt.
     """
     if not is_held(folder / CONTROL):
         return None
@@ -79,7 +79,7 @@ def asker_of(folder: Path) -> str | None:
         with (folder / CONTROL).open("rb") as file:
             return _pseudonym(file.read(_MOST_BYTES))
     except OSError:
-        return None  # it has just been withdrawn
+        return None  # the request has just been withdrawn
 
 
 def _pseudonym(data: bytes) -> str:
@@ -90,14 +90,14 @@ def _pseudonym(data: bytes) -> str:
 
 
 def has_person(state: AttemptState) -> bool:
-    """Whether a person has control of a model's attempt that has not ended."""
+    """Return whether a person has control of a model's attempt that has not ended."""
     return not state.ended and state.header.actor == MODEL and state.driver == PERSON
 
 
 def run_to_take_from(state: AttemptState, runs: AgentRunStore, *, live: bool) -> AgentRun:
     """Return the run whose attempt a person may take over, or resume after a takeover.
 
-    `live` says whether a process has the journal open. Raises `AttemptError` if the attempt has ended, if it
+    `live` is true if a process has the journal open. Raises `AttemptError` if the attempt has ended, if it
     was not made by a model in a run, was made by a scaffold or consists of a single reply, if its run can't
     be opened, and, for a live attempt, if a person already has it open or if the process that has it open is
     not working on the run.

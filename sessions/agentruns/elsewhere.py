@@ -1,8 +1,8 @@
 """Jobs of a run on another machine: the order to that machine, its result, and the checks of the result.
 
 The other machine handles the job as a run of one job in a separate folder. The result is the attempt's
-journal. Before it is stored under the id in the order, it has to be complete, belong to this job, task and
-settings, continue the journal that was sent, and end as the result states (decision 105).
+journal. It is stored under the id in the order only if it is complete, belongs to this job, task and
+settings, continues the journal that was sent, and ends as the result states (decision 105).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def carried_out(
     """Do a job on the machine that received it, and return the result; the attempt is inside `folder`.
 
     `check_stop` is called several times a second, and may stop the runner. Raises `StoppedWorkError` if
-    anything other than `check_stop` stopped it, such as a sandbox that does not work.
+    anything other than `check_stop` stopped the runner, such as a broken sandbox.
     """
     attempts = AttemptStore(folder / "attempts", ports.clock, __version__)
     run = AgentRunStore(folder / "runs").open_or_create(

@@ -21,9 +21,9 @@ class EndpointTimes:
     """How long an attempt waited for replies and for permission to send requests, in milliseconds."""
 
     waited_ms: int = 0
-    """The time spent waiting to send a request, after a failed one or because of a limit."""
+    """The time spent waiting to send a request, after a failed request or because of a limit."""
     _ended_ms: int = 0
-    """The model's time in the processes before the present one: each process has its own clock."""
+    """The model's time in the processes before the present one, because each process has its own clock."""
     _replies: list[tuple[int, int]] = field(default_factory=list)
     """The times of each request and its reply in the present process."""
     _waits_since: int | None = None

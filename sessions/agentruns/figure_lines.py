@@ -70,8 +70,8 @@ def summary_lines(totals: RunFigures, run: str) -> Mapping[str, str]:
         )
     if totals.unread_calls:
         lines["calls as text"] = (
-            f"in the replies of {plural(totals.unread_calls, 'attempt')}, which the server did not take for"
-            " calls. `gistpoint agent run --calls text` reads them, in a separate run"
+            f"in the replies of {plural(totals.unread_calls, 'attempt')}, which the server did not recognise"
+            " as calls. `gistpoint agent run --calls text` reads them, in a separate run"
         )
     if totals.calls_per_attempt is not None and totals.submissions_per_attempt is not None:
         lines["per attempt"] = (

@@ -56,10 +56,10 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     result: str = ""
     """`solved`, `solved, to be read` or `not solved`; empty if the attempt has not ended."""
     reason: str = ""
-    """Why the attempt ended or the job halted, with any code: `gave_up: declined`."""
+    """The reason why the attempt ended or the job halted, with any code: `gave_up: declined`."""
     message: str = ""
     mixed: bool = False
-    """Whether a person had control for a time; such attempts are in no rate."""
+    """Whether a person had control for a time; such attempts are excluded from all rates."""
     score: float | None = None
     """The score of the last submission; None without one."""
     calls: int | None = None
@@ -80,9 +80,9 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The number of tokens, mostly estimated, in requests without a reply, even if they were sent again."""
     lost_usd: float | None = None
     lost_s: float = 0.0
-    """How long the requests without a reply were under way."""
+    """The time for which requests without a reply were under way."""
     abandoned_s: float = 0.0
-    """How long earlier attempts of the job took that a scaffold could not continue."""
+    """The duration of the job's earlier attempts that a scaffold could not continue."""
     wall_s: float | None = None
     """The time from the attempt's first event to its last, except between two processes; None if unknown."""
     model_s: float | None = None
@@ -107,14 +107,14 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     in_rates: bool = False
     """Whether the job is in the rates."""
     solved_at_worst: int | None = None
-    """1 if the job counts as solved, 0 if not or if its outcome is missing; None if it needs no attempt."""
+    """1 if the job counts as solved, 0 if not or if its outcome is missing; None if no attempt is needed."""
     solved_at_best: int | None = None
-    """1 if the job counts as solved or its outcome is missing, 0 if not; None if it needs no attempt.
+    """1 if the job counts as solved or its outcome is missing, 0 if not; None if no attempt is needed.
 
     The means of these two columns are the bounds of the rate.
     """
     unread_calls: bool = False
-    """Whether a reply without a call contains one as text."""
+    """Whether a reply without a call contains the text of a call."""
 
     @property
     def tokens(self) -> int | None:
@@ -145,7 +145,7 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def passes(self) -> bool:
-        """Whether the job is solved, or may be once its pass is read."""
+        """Whether the job is solved, or may be solved once its pass is reviewed."""
         return self.solved or self.result == AttemptResult.TO_BE_READ
 
 
@@ -161,17 +161,17 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     refused: int
     """The number of jobs that ended without an attempt."""
     never_called: int
-    """The number of attempts that were given up without a call, perhaps because the server supports none."""
+    """The number of attempts given up without a call, possibly because the server supports no calls."""
     halted: int
     excluded: dict[str, int]
-    """The number of excluded jobs for each problem; they are in no rate."""
+    """The number of excluded jobs for each problem; they are excluded from all rates."""
     missing: int
-    """The number of jobs whose outcomes are not known, which the bounds of the rates cover."""
+    """The number of jobs with unknown outcomes, which the bounds of the rates cover."""
     solved: Rate | None
     solved_bounds: OutcomeBounds | None
     """The bounds of `solved`; None, like the other bounds, if no outcome is missing."""
     to_be_read: int
-    """The number of further passes, on which a reviewer has to rule."""
+    """The number of additional passes that await a reviewer's ruling."""
     solved_with_unread: Rate | None
     solved_with_unread_bounds: OutcomeBounds | None
     repeats: RepeatFigures | None
@@ -196,18 +196,18 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     retried: int
     """The number of times that requests were sent again before they were answered."""
     lost_s: float = 0.0
-    """How long requests without a reply were under way."""
+    """The time for which requests without a reply were under way."""
     abandoned_s: float = 0.0
-    """How long attempts took that scaffolds could not continue, in addition to `wall_s`."""
+    """The duration of attempts that scaffolds could not continue, in addition to `wall_s`."""
     by_tests: Rate | None = None
     """The rate by the tests alone, before any review or confirmation, as in the Breakpoint paper."""
     by_tests_bounds: OutcomeBounds | None = None
     confirmation: dict[str, int] = {}
     """The number of passes for each result of confirming."""
     unread_calls: int = 0
-    """The number of attempts, given up or without any call, in which a reply contains a call as text."""
+    """The number of attempts, given up or without any call, in which a reply contains the text of a call."""
     misdated: int = 0
-    """The number of attempts whose dates come from a wrong clock."""
+    """The number of attempts whose dates were recorded by a wrong clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +285,7 @@ def _bounded(row: AttemptFigures) -> AttemptFigures:
 
 
 def job_figures(state: JobState) -> AttemptFigures:
-    """Return the row of a job, without the values that only its attempt's journal contains."""
+    """Return the row of a job, without values that only its attempt's journal contains."""
     settled = state.settled
     return AttemptFigures(
         task=state.job.task,
@@ -377,7 +377,7 @@ def with_attempt(row: AttemptFigures, summary: AttemptSummary, times: EndpointTi
 
 @dataclass(frozen=True)
 class _Sums:
-    """Sums over the rows of a run, or over those in its rates; missing values are 0."""
+    """Sums over all rows of a run, or over those in its rates; missing values count as 0."""
 
     rows: Sequence[AttemptFigures]
 

@@ -33,7 +33,7 @@ class JournalFollower:
         self.state = AttemptState()
         self.times = EndpointTimes()
         self.problem = ""
-        """Why the attempt can't be followed any further, as a sentence; empty if it can."""
+        """The reason why the attempt can't be followed any further, as a sentence; empty if it can."""
 
     @property
     def live(self) -> bool:
@@ -43,7 +43,7 @@ class JournalFollower:
     def poll(self) -> bool:
         """Read the new complete lines; return whether there were any.
 
-        If the journal can't be read, `problem` is set, and nothing is read from then on.
+        If the journal can't be read, `problem` is set, and nothing more is read.
         """
         if self.problem:
             return False
@@ -84,14 +84,17 @@ class JournalFollower:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FollowedJob:
-    """A job with the entry of its attempt in a list. It is the same object until one of them changes."""
+    """A job with the entry of its attempt in a list.
+
+    The object stays the same until the job or the attempt changes.
+    """
 
     job: JobState
     shown: ShownAttempt = NOT_BEGUN
     figures: AttemptFigures = field(default_factory=lambda: AttemptFigures(task="", repeat=0, status=""))
     """The row of the job in the figures of the run."""
     settled: bool = False
-    """Whether the attempt has ended and no confirmation is expected, so its journal stays as it is."""
+    """Whether the attempt has ended and no confirmation is expected, so that its journal stays unchanged."""
 
 
 class RunFollower:
@@ -111,7 +114,7 @@ class RunFollower:
         """The size and the time of change of the file of jobs when it was last read."""
 
     def poll(self) -> Sequence[FollowedJob]:
-        """Return the jobs with their attempts as they are now.
+        """Return the current state of the jobs and their attempts.
 
         Raises `AgentRunError` if the run can't be read.
         """
@@ -130,7 +133,7 @@ class RunFollower:
         return found.st_size, found.st_mtime_ns
 
     def _followed(self, key: str, job: JobState) -> FollowedJob:
-        """Return a job as it is now: the same object as before if nothing has changed."""
+        """Return the current state of a job: the same object as before if nothing has changed."""
         before = self._jobs.get(key)
         if before is not None and before.job.attempt != job.attempt:
             before = None
@@ -152,7 +155,7 @@ class RunFollower:
 
 
 def _polled(job: JobState, before: FollowedJob | None, follower: JournalFollower) -> FollowedJob:
-    """Return a job as of now: from its journal if that is new or has grown, otherwise from `before`."""
+    """Return the current state of a job, from its journal if new or grown, otherwise from `before`."""
     has_grown = follower.poll()
     if before is None or has_grown:
         return _of_journal(job, follower)
@@ -160,7 +163,7 @@ def _polled(job: JobState, before: FollowedJob | None, follower: JournalFollower
 
 
 def _at_rest(followed: FollowedJob, follower: JournalFollower) -> bool:
-    """Whether nothing is likely to be written to the journal soon."""
+    """Return whether nothing is likely to be written to the journal soon."""
     return followed.shown.ending is not None or (
         followed.job.status is JobStatus.HALTED and not follower.live
     )
@@ -187,7 +190,7 @@ def _after_job(before: FollowedJob, job: JobState) -> FollowedJob:
         status=kept.status if ended else own.status,
         reason=kept.reason if ended else own.reason,
         message=own.message,
-        # The attempt's own losses were added to those that the job had at that time.
+        # The attempt's own losses were added to the job's losses at that time.
         lost_tokens=kept.lost_tokens + own.lost_tokens - earlier.lost_tokens,
         lost_usd=kept.lost_usd if own.lost_usd == earlier.lost_usd else _grown(kept, own, earlier),
         lost_s=own.lost_s,

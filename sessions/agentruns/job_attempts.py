@@ -1,4 +1,4 @@
-"""The attempts of a run's jobs: the condition in their headers, and which attempt belongs to which job."""
+"""The attempts of a run's jobs: the condition in their headers, and the assignment of attempts to jobs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def solver_of(run: AgentRun, job: AgentJob) -> dict[str, Any]:
 
 
 def unrecorded_attempts(run: AgentRun, attempts: Path) -> list[JobOperation]:
-    """Return operations for attempts that were begun but, since their process died, not recorded."""
+    """Return operations for attempts that were begun but not recorded because their process died."""
     queued = {state.job.key: state.abandoned for state in run.left if not state.attempt}
     earliest = new_attempt_id(run.document.created_utc_ms)[:TIME_CHARACTERS]
     found: list[JobOperation] = []
@@ -64,5 +64,5 @@ def _solver(first: JournalEvent | None) -> Mapping[str, Any]:
 
 
 def is_of_job(first: JournalEvent | None, job: AgentJob) -> bool:
-    """Whether a journal with this first event belongs to a job's attempt."""
+    """Return whether a journal with this first event belongs to a job's attempt."""
     return _solver(first).get("job") == job.key

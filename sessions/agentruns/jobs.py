@@ -14,9 +14,9 @@ import msgspec
 HANDED_OVER = "handed_over"
 """The problem of a halted job whose attempt a person has taken over."""
 EXCLUDED = "excluded"
-"""The outcome of a decision that keeps a job out of every rate."""
+"""The outcome of a decision that excludes a job from all rates."""
 STOPPED, QUEUED = "stopped", "queued"
-"""The obstacles of jobs without a problem: the process was stopped or died, or the job was never begun."""
+"""The obstacles for jobs without a problem: the process was stopped or died, or the job was never begun."""
 
 
 class AgentJob(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class JobHalted(_Operation, frozen=True, tag="halted", kw_only=True):
 
 
 class JobEnded(_Operation, frozen=True, tag="ended", kw_only=True):
-    """Records that the job is done; without an attempt, `reason` is why none is possible."""
+    """Records that the job is done; without an attempt, `reason` explains why none is possible."""
 
     reason: str
     message: str = ""
@@ -62,8 +62,8 @@ class JobEnded(_Operation, frozen=True, tag="ended", kw_only=True):
 class JobAsked(_Operation, frozen=True, tag="asked", kw_only=True):
     """Records that a request is about to be sent, so that its cost is known if the process dies.
 
-    It is over once the journal contains its turn, or after a loss, a halt or an end of the job. If it brings
-    no reply, it is recorded again without tokens (decision 210).
+    The request is over once the journal contains its turn, or after a loss, a halt or an end of the job. If
+    it gets no reply, it is recorded again without tokens (decision 210).
     """
 
     turn: int
@@ -85,17 +85,17 @@ class JobAsked(_Operation, frozen=True, tag="asked", kw_only=True):
 class JobLost(_Operation, frozen=True, tag="lost", kw_only=True):
     """Records paid replies that are in no journal, because requests failed; `tokens` is an estimate.
 
-    With `abandoned`, the loss is that of an attempt that a scaffold can't continue, so the job has none.
+    With `abandoned`, the loss is an attempt that a scaffold can't continue, so the job has no attempt.
     """
 
     tokens: int = 0
     cost_usd: float | None = None
     seconds: float = 0.0
-    """How long these requests were under way."""
+    """The time for which these requests were under way."""
     abandoned: str = ""
     """The id of the attempt that was abandoned; empty for the loss of requests."""
     abandoned_s: float = 0.0
-    """How long that attempt took."""
+    """The duration of that attempt."""
 
 
 class JobSettled(_Operation, frozen=True, tag="settled", kw_only=True):
@@ -141,7 +141,7 @@ class JobStatus(StrEnum):
     HALTED = "halted"
     ENDED = "ended"
     EXCLUDED = "excluded"
-    """The job was excluded by a decision: it is not continued, and is in no rate."""
+    """The job was excluded by a decision: it is not continued, and is excluded from all rates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +152,17 @@ class JobState:
     status: JobStatus = JobStatus.QUEUED
     attempt: str = ""
     problem: str = ""
-    """Why the job halted or ended."""
+    """The reason why the job halted or ended."""
     message: str = ""
     lost_tokens: int = 0
     lost_usd: float | None = None
     """The cost of replies that are in no journal, in US dollars; None if it is unknown or there are none."""
     lost_s: float = 0.0
-    """How long the requests without a reply were under way."""
+    """The time for which the requests without a reply were under way."""
     abandoned: tuple[str, ...] = ()
     """The ids of earlier attempts that a scaffold could not continue."""
     abandoned_s: float = 0.0
-    """How long these attempts took."""
+    """The duration of these attempts."""
     asked: JobAsked | None = None
     """The last request, unless its loss or the job's halt or end was recorded after it."""
     relayed: tuple[JobAsked, ...] = ()

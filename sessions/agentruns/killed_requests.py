@@ -36,7 +36,7 @@ def killed_requests(job: JobState, state: AttemptState, events: Sequence[Journal
     """Return the loss of the requests that a dead process had announced; None if none was lost.
 
     `state` and `events` are those of the job's attempt. A request was answered if the journal contains its
-    turn; the usage of those that failed before it is then there too, but not their time. If the attempt waits
+    turn, which also records the usage, but not the time, of failed requests before it. If the attempt waits
     for the endpoint, gistpoint's own request was not sent.
     """
     last = [*job.relayed[-1:], *([job.asked] if job.asked is not None else ())]
@@ -79,7 +79,7 @@ def _under_way_ms(unanswered: Sequence[JobAsked], events: Sequence[JournalEvent]
     while last and events[last - 1].mono_ms > sent_ms and not isinstance(events[last - 1].data, ModelTurn):
         last -= 1
     before, after = events[:last], events[last:]
-    # Time of earlier requests that was excluded since then must not be taken off this one's.
+    # Time of earlier requests that was excluded since then must not be subtracted from this request's time.
     excluded = sum(
         event.data.thinking_ms
         for event in after
@@ -93,8 +93,8 @@ def _under_way_ms(unanswered: Sequence[JobAsked], events: Sequence[JournalEvent]
 def unanswered_ms(events: Sequence[JournalEvent]) -> int:
     """Return the milliseconds of thinking in a journal after the last event of the attempt itself.
 
-    If the process died, they passed with a request that brought no reply, so they are not the model's time.
-    Heartbeats, and starts of processes that then died as well, say nothing about the attempt.
+    If the process died, they were spent on a request that got no reply, so they are not the model's time.
+    Heartbeats, and starts of processes that then died as well, are not events of the attempt itself.
     """
     before = len(events)
     while before and isinstance(events[before - 1].data, Heartbeat | ProcessStarted):
@@ -105,6 +105,6 @@ def unanswered_ms(events: Sequence[JournalEvent]) -> int:
 
 
 def sum_of(costs: Iterable[float | None]) -> float | None:
-    """Return the sum of the costs that are known; None if none is."""
+    """Return the sum of the known costs; None if none is known."""
     known = [cost for cost in costs if cost is not None]
     return fsum(known) if known else None

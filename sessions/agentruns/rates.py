@@ -1,8 +1,8 @@
-"""Rates over the jobs of a run, with bounds for what they would be if every outcome were known.
+"""Rates over the jobs of a run, with bounds on the rates if every outcome were known.
 
-An outcome is missing while a job is left or halted, and permanently if the job was excluded, if a person had
-control, or if its journal can't be read. No assumption about these outcomes can be tested, so each rate has
-bounds: its value if all of them were failures, and if all were successes. These are Manski's bounds for
+An outcome is missing while a job is waiting or halted, and permanently if the job was excluded, if a person
+had control, or if its journal can't be read. No assumption about these outcomes can be tested, so each rate
+has bounds: its value if all of them were failures, and if all were successes. These are Manski's bounds for
 missing outcomes, American Economic Review 80(2), 1990 (decision 150).
 """
 
@@ -61,8 +61,8 @@ class Rate(msgspec.Struct, frozen=True):
 def rate(count: float, of: int) -> Rate | None:
     """Return the rate `count` / `of`; None if `of` is 0.
 
-    For a mean of shares, one per task, the interval is that of as many binary results: too wide rather
-    than too narrow. Repeats of a task do not make it narrower, since they are not independent.
+    For a mean of shares, one per task, the interval is that of as many binary results, which errs on the wide
+    side. Repeats of a task do not make it narrower, since they are not independent.
     """
     if of == 0:
         return None
@@ -80,7 +80,7 @@ class OutcomeBounds(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """Both bounds: `if all others had failed: 3 of 6, if all had solved: 5 of 6`."""
+        """Both bounds in words: `if all others had failed: 3 of 6, if all had solved: 5 of 6`."""
         return (
             f"if all others had failed: {_number(self.failed)} of {self.of}, if all had solved:"
             f" {_number(self.solved)} of {self.of}"
@@ -88,7 +88,7 @@ class OutcomeBounds(msgspec.Struct, frozen=True):
 
     @property
     def short_words(self) -> str:
-        """Both bounds, where there is little room: `3 to 5 of 6 with the others`."""
+        """Both bounds in few words: `3 to 5 of 6 with the others`."""
         return f"{_number(self.failed)} to {_number(self.solved)} of {self.of} with the others"
 
 
@@ -110,7 +110,7 @@ class RepeatFigures(msgspec.Struct, frozen=True, kw_only=True):
     tasks: int
     """The number of tasks with all repeats; only these are in the rates."""
     incomplete: int
-    """The number of tasks that need an attempt and do not have all repeats."""
+    """The number of tasks that require an attempt and do not have all repeats."""
     pass_at_1: Rate | None
     """None, like the other rates, if no task has all repeats."""
     pass_at_k: Rate | None
@@ -126,8 +126,8 @@ class RepeatFigures(msgspec.Struct, frozen=True, kw_only=True):
 def repeats_of(rows: Sequence[OutcomeRow]) -> RepeatFigures | None:
     """Return the rates over tasks; None if no task has more than one job.
 
-    The bounds also use the known outcomes of tasks without all repeats. Repeats that were never queued are
-    missing, and jobs that need no attempt, because the task does not fit the settings, are not.
+    The bounds also use the known outcomes of tasks without all repeats. Repeats that were never queued count
+    as missing, unlike jobs that require no attempt because the task does not fit the settings.
     """
     by_task: dict[str, list[OutcomeRow]] = {}
     for row in rows:
@@ -169,7 +169,7 @@ def _needs_an_attempt(jobs: Iterable[OutcomeRow]) -> bool:
 
 
 def _completed(known: Iterable[Sequence[bool]], k: int, *, solved: bool) -> list[list[bool]]:
-    """Return `k` outcomes for each task, with `solved` in place of each missing one."""
+    """Return `k` outcomes for each task, with `solved` in place of missing ones."""
     return [[*outcomes, *[solved] * (k - len(outcomes))] for outcomes in known]
 
 

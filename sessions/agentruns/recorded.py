@@ -1,4 +1,4 @@
-"""The demo's recorded attempt of a model, stored as a run that the other commands open (decision 151)."""
+"""The demo's recorded attempt of a model, stored as a run that other commands can open (decision 151)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def open_recorded_run(locations: Locations, version: str) -> AgentRun:
 
 
 def _adopt(locations: Locations, attempt_id: str, data: bytes, version: str) -> None:
-    """Store the journal, marked as one from another machine, without notifying any listener."""
+    """Store the journal, marked as coming from another machine, without notifying any listener."""
     if (locations.attempts / attempt_id).is_dir():
         return
     AttemptStore(locations.attempts, SystemTime(), version).adopt(attempt_id, data)

@@ -25,9 +25,9 @@ from gistpoint.sessions.exports.html.marking import code_lines, text_lines
 from gistpoint.sessions.exports.html.skeleton import content_hash, line, packaged, page_head
 
 LONGEST = 40_000
-"""The maximum number of characters in a string on the page; the end of a longer one is left out."""
+"""The maximum number of characters in a string on the page; longer strings are cut."""
 LARGE, LONGEST_IN_LARGE = 24_000_000, 2_000
-"""The length of a page after which strings are cut earlier, and the new maximum length, in characters."""
+"""The length of a page above which strings are cut sooner, and their new maximum length, in characters."""
 _LINE = 300
 """The maximum number of characters in a line."""
 _BAR = 1_000

@@ -1,7 +1,7 @@
 """Carries out a run of a model: its jobs run in threads of one process and can be stopped and resumed.
 
-To resume a run is to do the jobs that have not ended: those not begun, those that halted for a reason other
-than the solver, and those whose process died. Attempts that were begun are continued (decision 75).
+Resuming a run means doing the jobs that have not ended: jobs not begun, jobs that halted for a reason other
+than the solver, and jobs whose process died. Attempts that were begun are continued (decision 75).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ GRACE_S = 10.0
 _BEAT_S = 5.0
 _TICK_S = 0.1
 _INTERRUPTED = "The scaffold was interrupted and can't continue."
-"""The text of an interrupted scaffold's end; older journals have it without the code."""
+"""The text of an interrupted scaffold's end; older journals contain it without the code."""
 _TAKEN = "A person has taken it over and has not given it back yet."
 _LAST_S = 5.0
 """The seconds that cancelled jobs may take to close their journals."""
@@ -78,7 +78,7 @@ class AgentPorts:
     as_given: Callable[[Task], Task] = lambda task: task
     """Returns the task with the settings of this run."""
     role: Callable[[Task, Role], Role] = lambda task, role: role
-    """Returns the role of an attempt at a task: the requested one, but no baseline at the public demo."""
+    """Returns the role of an attempt at a task: the requested one, but never baseline at the public demo."""
     scaffold: Scaffold | None = None
     """The scaffold that works on the attempts; None for gistpoint's own loop."""
     serve_tools: ToolServer = serves_nothing
@@ -157,7 +157,7 @@ class AgentRunner:
         """The last known states of the attempts that were open in this process, by job key."""
         self._bug: Exception | None = None
         self.stopped_by = ""
-        """Why the whole run stopped, as a sentence; empty if it was not stopped."""
+        """The reason why the whole run stopped, as a sentence; empty if it was not stopped."""
         self.interrupted = False
         """Whether Ctrl+C was pressed."""
 
@@ -194,7 +194,7 @@ class AgentRunner:
                 self._stopped_at = time.monotonic()
 
     def cancel(self) -> None:
-        """Stop at once: requests are abandoned, and a submission whose tests are running is still counted."""
+        """Stop at once: requests are abandoned, but a submission whose tests are running still counts."""
         self.stop()
         self._cancel.cancel()
 
@@ -230,14 +230,14 @@ class AgentRunner:
         tick()
 
     def _obey(self) -> None:
-        """Stop if another program has asked for it, and cancel what still runs after `grace_s` seconds."""
+        """Stop if another program has requested it, and cancel what still runs after `grace_s` seconds."""
         if self.run.stop_asked:
             self.stop("It was asked to stop.")
         if self._stopped_at is not None and time.monotonic() > self._stopped_at + self._grace_s:
             self.cancel()
 
     def _beat(self) -> None:
-        """Write a heartbeat into each attempt whose tool is running; the loop does so during a reply."""
+        """Write a heartbeat into each attempt whose tool is running; during replies, the loop does this."""
         if time.monotonic() < self._beat_at:
             return
         self._beat_at = time.monotonic() + _BEAT_S
@@ -277,7 +277,7 @@ class AgentRunner:
                     self._busy.discard(state.job.key)
 
     def _next(self) -> JobState | None:
-        """Return the next remaining job, or else one whose attempt was given back; None if none is left."""
+        """Return the next remaining job, or else one whose attempt was handed back; None if none is left."""
         with self._lock:
             state = next(self._todo, None) or next(filter(self._given_back, self.run.left), None)
             if state is not None:
@@ -354,14 +354,15 @@ class AgentRunner:
     def _ended_interrupted(self, job: AgentJob, opened: OpenAttempt) -> bool:
         """End an attempt that a scaffold left unfinished, so that another can begin; return whether it did.
 
-        A scaffold keeps its conversation in its own process, so no other can continue it (decision 153).
+        A scaffold keeps its conversation in its own process, so no other process can continue it (decision
+        153).
         """
         attempt = opened.attempt
         attempt.finish_pending(run=RunContext(self._cancel))
         if not attempt.state.ended and attempt.state.turns:
             attempt.end(EndReason.INFRASTRUCTURE, _INTERRUPTED, code=SCAFFOLD_INTERRUPTED)
         state = attempt.state
-        # The process that ended it may have died before it recorded the loss in the run.
+        # The process that ended the attempt may have died before it recorded the loss in the run.
         if not _is_interruption(state.ending):
             return False
         opened.close()
@@ -416,7 +417,7 @@ class AgentRunner:
                 self._lost(job, end)
                 asker = asker_of(asked.folder) if end.reason is TerminationReason.STOPPED else None
                 if asker is not None:
-                    with suppress(AttemptError):  # it has reached its time limit
+                    with suppress(AttemptError):  # the attempt has reached its time limit
                         attempt.hand_over(PERSON, by=asker)
                 # If none of these is true, the request to stop was withdrawn, and the work continues.
                 elif end.reason is not TerminationReason.STOPPED or self.stopping or asked.failed():
@@ -454,7 +455,7 @@ class AgentRunner:
             self.note(lost)
 
     def _conclude(self, job: AgentJob, state: AttemptState, end: WorkEnd | None, *, failed: bool) -> None:
-        """Record how a job's attempt was left; nothing is recorded for one that was stopped."""
+        """Record how work on a job's attempt ended; nothing is recorded if it was stopped."""
         self.pay(job, state)
         if state.ending is not None:
             self.note(JobEnded(job=job.key, reason=state.ending.reason))
@@ -473,7 +474,7 @@ class AgentRunner:
         self.report(job)
 
     def pay(self, job: AgentJob, state: AttemptState, reserved_usd: float = 0.0) -> None:
-        """Record the cost of a job so far, and what remains reserved for its requests."""
+        """Record the cost of a job so far, and the amount still reserved for its requests."""
         lost = self.run.jobs[job.key].lost_usd or 0.0
         self.purse.spent(job.key, (state.spent.usage.cost_usd or 0.0) + lost, reserved_usd)
 
@@ -497,7 +498,7 @@ class AgentRunner:
 
 @dataclass
 class _Requests:
-    """Answers the questions of a job's loop about its requests, and records what the loop reports."""
+    """Answers the questions of a job's loop about its requests, and records the loop's reports."""
 
     runner: AgentRunner
     job: AgentJob
@@ -506,13 +507,13 @@ class _Requests:
     under_way: bool = False
     """Whether a request is under way, which may still be answered after the run was stopped."""
     idle_at: float = field(default_factory=time.monotonic)
-    """The last known time without a request under way: none sent, or a wait before it is sent again."""
+    """The last known time without a request under way: before the first, or in a wait to send it again."""
 
     def __post_init__(self) -> None:
         self._before = len(self.attempt.state.submissions)
         self._turns = len(self.attempt.state.turns)
         self._sent_ms: dict[int, int] = {}
-        """When each of a program's requests was sent, by its number."""
+        """The time when each of a program's requests was sent, by number."""
 
     def failed(self) -> bool:
         """Return whether a submission of this process could not be judged."""
@@ -571,7 +572,7 @@ class _Requests:
 
 
 def _is_interruption(ending: Ending | None) -> bool:
-    """Whether an attempt ended because its scaffold was interrupted."""
+    """Return whether an attempt ended because its scaffold was interrupted."""
     if ending is None:
         return False
     return ending.code == SCAFFOLD_INTERRUPTED or (not ending.code and ending.text == _INTERRUPTED)

@@ -1,8 +1,8 @@
-"""Decides jobs that have not ended: each gets an end that counts, or is excluded and reported (decision 150).
+"""Decides on jobs that have not ended: each gets an end that counts, or is excluded (decision 150).
 
 A decision is an operation of the run, with its author and reason. An end that counts is then written into the
-attempt's journal, since figures come from journals alone (decision 75). The operation comes first, so that a
-process that dies in between leaves a decision that the next one carries out.
+attempt's journal, since figures come from journals alone (decision 75). The operation comes first, so that if
+a process dies in between, the next one carries out the decision.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ _ADVICE: dict[str, str] = {
     ChatProblem.UNKNOWN_MODEL: "The endpoint does not have the model. Start it there, then resume the run.",
     ChatProblem.CONTEXT_FULL: "The conversation is too long for the model: context_exhausted.",
     ChatProblem.REJECTED: (
-        "Resuming sends the same request again. Decide by the message: context_exhausted if the conversation"
-        " is too long, declined if the model's answer was withheld, no_tool_call if its call was malformed,"
-        " otherwise not_solved or excluded."
+        "Resuming sends the same request again. Decide according to the message: context_exhausted if the"
+        " conversation is too long, declined if the model's answer was withheld, no_tool_call if its call was"
+        " malformed, otherwise not_solved or excluded."
     ),
     "history_cut": "Give the server a longer context and resume the run, or decide: context_exhausted.",
     "infrastructure": "A submission could not be judged. Resume the run when the sandbox works again.",
@@ -95,7 +95,7 @@ _ADVICE: dict[str, str] = {
 
 
 def advice(obstacle: str) -> str:
-    """Return what can be done about a job with this obstacle, in a sentence or two."""
+    """Return advice about a job with this obstacle, in one or two sentences."""
     return _ADVICE.get(obstacle, "Resume the run, or decide.")
 
 
@@ -114,7 +114,7 @@ class DecidedJob:
 
     job: JobState
     refused: str = ""
-    """Why nothing was decided, as a sentence; empty if the decision applies."""
+    """The reason why nothing was decided, as a sentence; empty if the decision applies."""
 
 
 class RefusedDecisionError(UserError):
@@ -230,7 +230,7 @@ class Settler:
             opened.close()
 
     def _note_end(self, job: JobState, state: AttemptState) -> None:
-        """Record the end of an attempt. Raises `RefusedDecisionError` if it has none after all."""
+        """Record the end of an attempt. Raises `RefusedDecisionError` if the attempt has no end after all."""
         if state.ending is None:
             self._note(JobUnsettled(job=job.job.key, why="The gist could not be judged."))
             raise RefusedDecisionError(f"The gist could not be judged: {state.submissions[-1].reason}")

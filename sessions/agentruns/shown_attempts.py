@@ -43,7 +43,7 @@ class ShownAttempt(msgspec.Struct, frozen=True, kw_only=True):
     last: AttemptCall | None = None
     """The last call, without its answer."""
     pending: bool = False
-    """Whether that call has no answer yet."""
+    """Whether the last call has no answer yet."""
     waits: bool = False
     """Whether the attempt waits until the endpoint may be asked again."""
     paused: bool = False

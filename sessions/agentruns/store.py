@@ -113,7 +113,7 @@ class AgentRunDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def job_of(task_id: str, settings: RunSettings, repeat: int) -> AgentJob:
-    """Return the job for a repeat of a task; its key, a hash of the arguments, prevents a second one."""
+    """Return the job for a repeat of a task; its key, a hash of the arguments, prevents duplicates."""
     return AgentJob(sha256_of_json([task_id, settings.digest, repeat]), task_id, repeat)
 
 
@@ -139,7 +139,7 @@ class AgentRun:
 
     @property
     def left(self) -> list[JobState]:
-        """The jobs that have not ended and are not excluded."""
+        """The jobs that have neither ended nor been excluded."""
         return [state for state in self.jobs.values() if not state.over]
 
     def reload(self) -> None:
@@ -150,7 +150,7 @@ class AgentRun:
         self.jobs = job_states(_read_operations(self.folder / JOBS_FILE))
 
     def add(self, jobs: Iterable[AgentJob], utc_ms: int) -> int:
-        """Queue the jobs that the run does not have; return their number.
+        """Queue jobs that the run does not have yet, and return their number.
 
         Raises `OSError` if they can't be written.
         """
@@ -201,10 +201,11 @@ class AgentRun:
     def ask_to_stop(self) -> bool:
         """Ask the process that is working on the run to stop; return False if there is none.
 
-        Waits some seconds for a process that is about to begin, or that decides jobs.
+        Waits some seconds for a process that is about to begin, or that makes decisions on jobs.
         """
         until = time.monotonic() + _BEGINNING_S
-        # A request is accepted only once this lock is held, so that none is discarded as an earlier one.
+        # A request is accepted only once this lock is held, so that it is not discarded as an earlier
+        # request.
         while not is_held(self.folder / _AT_WORK):
             is_beginning = time.monotonic() < until and (self.worked_on or is_held(self.folder / _STARTING))
             if not is_beginning:
@@ -271,7 +272,7 @@ class AgentRunStore:
             if lock is not None:
                 with lock, suppress(OSError):
                     (folder / _STARTING).unlink(missing_ok=True)
-                    folder.rmdir()  # fails if the run was created
+                    folder.rmdir()  # fails if the run was created in the meantime
 
     def open_or_create(self, name: str, settings: RunSettings, utc_ms: int, version: str) -> AgentRun:
         """Return the run with this name; create it if there is none.

@@ -124,7 +124,8 @@ class AgreementWithOthers:
 def agreement_with_others(verdicts: Iterable[tuple[str, str, str]], person: str) -> AgreementWithOthers:
     """Return the agreement of a person with all others; `verdicts` are (subject, person, verdict).
 
-    Only subjects that the person has judged count, so that nobody learns others' verdicts before judging.
+    Only subjects that the person has judged count, so that nobody learns other people's verdicts before
+    judging.
     """
     given: dict[str, dict[str, str]] = {}
     for subject, who, verdict in verdicts:

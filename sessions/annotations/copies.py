@@ -1,6 +1,6 @@
 """Finds runs that are copies of one another: they have the same key and the same content (decision 185).
 
-A key alone is no proof: a program that continues or repeats a session gives several runs the same id, and
+A key alone is no proof: a program that continues or repeats a session may give several runs the same id, and
 runs of a study begin alike.
 """
 

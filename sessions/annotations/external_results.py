@@ -57,7 +57,7 @@ class ExternalResult(msgspec.Struct, frozen=True):
     their_solved: bool | None = None
     their_score: float | None = None
     suspicious: tuple[str, ...] = ()
-    """Why a pass must be reviewed before it counts."""
+    """The reasons why a pass must be reviewed before it counts."""
     reason: str = ""
 
 

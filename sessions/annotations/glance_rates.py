@@ -60,7 +60,7 @@ class GlanceRate:
 
 
 def rate_of(readings: Iterable[Reading]) -> GlanceRate:
-    """Return the rates at which these readings noticed faults; all of them count."""
+    """Return the rates at which these readings noticed faults; all of the readings count."""
     known = list(readings)
     corrupted = [reading for reading in known if reading.version is ShownVersion.CORRUPTED]
     untouched = [reading for reading in known if reading.version is ShownVersion.ORIGINAL]
@@ -74,8 +74,8 @@ def rate_of(readings: Iterable[Reading]) -> GlanceRate:
 def counted_readings(book: GlanceBook, reader: str) -> list[tuple[str, Reading]]:
     """Return the readings of a reader that count, each with its task.
 
-    Only a person's first reading of a function counts, in whatever task and version, because the function is
-    known afterwards. All readings of a model count, because models remember none.
+    Only a person's first reading of a function counts, in whatever task and version, because the reader knows
+    the function afterwards. All readings of a model count, because models have no memory of earlier readings.
     """
     read = sorted(book.read_by(reader), key=lambda pair: (pair[1].utc_ms, pair[1].op))
     if reader.startswith(MODEL):
@@ -105,7 +105,7 @@ def _models(book: GlanceBook) -> list[str]:
 def task_rates(book: GlanceBook) -> dict[str, float]:
     """Return the rate at which each task's fault was noticed by people, or by models if no person read it.
 
-    A task of which nobody read the corrupted version is left out.
+    Tasks whose corrupted version nobody read are left out.
     """
     found: dict[str, float] = {}
     for readers in (_models(book), _people(book)):

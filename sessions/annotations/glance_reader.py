@@ -134,7 +134,7 @@ class GlanceReader:
         """Withdraw an operation of this reader. Raises `GlanceError` for any other."""
         target = self.store.book.get(op)
         if target is None or target.reviewer != self.name:
-            raise GlanceError("You can take back only your own answers.")
+            raise GlanceError("You can withdraw only your own answers.")
         return self._add(target.subject, GlanceOperationKind.DELETE, DeleteData(op))
 
     def _add(self, task: str, kind: GlanceOperationKind, data: msgspec.Struct) -> GlanceOperation:
@@ -157,8 +157,8 @@ def read_by_model(
 ) -> tuple[JudgeResult, int]:
     """Ask a model for its missing answers about the items, and record each of them.
 
-    Each item is read with `times` seeds, beginning with the reader's. Returns the result and the number of
-    answers that were missing. Raises `CancelledError` if cancelled; earlier answers remain recorded.
+    Each item is read with `times` seeds, beginning with the reader's own. Returns the result and the number
+    of missing answers. Raises `CancelledError` if cancelled; earlier answers remain recorded.
     """
 
     def is_missing(question: JudgeRequest) -> bool:

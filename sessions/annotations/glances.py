@@ -63,9 +63,9 @@ class ReadingData(msgspec.Struct, frozen=True, omit_defaults=True):
     round: Positive = 1
     """The number of the round, counted from 1; a seed's rounds show the same versions in different orders."""
     line: Count = 0
-    """The line that was marked, counted from 1; 0 if none was."""
+    """The marked line, counted from 1; 0 if no line was marked."""
     hit: bool = False
-    """Whether the version is the corrupted one and the line is a changed one, or close enough to one."""
+    """Whether the version is corrupted and the line is a changed line or close enough to one."""
     words: str = ""
     limit_s: float = 0.0
     """The seconds after which the code was hidden; 0 if it was not."""

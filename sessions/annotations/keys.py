@@ -24,7 +24,7 @@ _HASHED_BYTES = 1 << 20
 _COMPARED_RECORDS = 256
 _COMPARED_BYTES = 1 << 16
 _MORE = "+"
-"""Ends the part of a key that runs with the same beginning share; never occurs in percent-encoded text."""
+"""Ends the part of a key that runs with the same beginning share; it never occurs in percent-encoded text."""
 
 
 def run_key(document: RunDocument) -> str:
@@ -52,20 +52,20 @@ def beginning_of(key: str) -> str:
 
 def attempt_key(attempt_id: str) -> str:
     """Return the key of an attempt, which is the key of its journal as a run."""
-    return f"gistpoint:{_own(attempt_id)}"
+    return f"gistpoint:{_own_key(attempt_id)}"
 
 
-def _own(native: str) -> str:
+def _own_key(native: str) -> str:
     short = sha256_of_text(native) if len(native) > _LONGEST_ID else native
     return quote(short, safe="", errors="surrogatepass")
 
 
 def successive_keys(document: RunDocument) -> Iterator[str]:
-    """Yield the keys that a run has had as it grew, first that of its beginning, which others may share."""
+    """Yield the keys that a run has had as it grew, starting with the key that runs may share."""
     from gistpoint.sessions.runs.opening import join_name  # the key of an attempt needs no opened run
 
     header = document.header
-    native = _own(header.id if document.format.unique_ids else "")
+    native = _own_key(header.id if document.format.unique_ids else "")
     for own in (native,) if native else _hashes(document):
         yield join_name(f"{document.format.reviewed_as or header.format}:{own}", document.reviewed_id)
 
@@ -102,7 +102,7 @@ def _hashes(document: RunDocument) -> Iterator[str]:
 
 
 def _records(document: RunDocument) -> Iterator[bytes]:
-    """Yield the first records in the order of the file, without inserted ones and a half-written last one."""
+    """Yield the first records in file order, without inserted records or a half-written last record."""
     for number in range(_COMPARED_RECORDS):
         found = document.record(number, _COMPARED_BYTES)
         if found is None:

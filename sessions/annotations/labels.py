@@ -54,7 +54,10 @@ DEFAULT = LabelSet(
             "ignored_evidence", "ignored evidence", "3", "A result contradicts the solver, and is ignored."
         ),
         Label(
-            "misread_result", "misread result", "4", "The solver reads into a result what it does not show."
+            "misread_result",
+            "misread result",
+            "4",
+            "The solver infers from a result something that it does not show.",
         ),
         Label(
             "wrong_place",

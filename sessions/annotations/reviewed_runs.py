@@ -30,7 +30,7 @@ class ReviewedRun:
 
     @property
     def model(self) -> str:
-        """The model; without one, `person` or the agent; empty if none is recorded."""
+        """The model, or else `person` or the agent; empty if none is recorded."""
         return self.header.model or ("person" if self.header.actor is Actor.PERSON else self.header.agent)
 
     @property
@@ -48,7 +48,10 @@ def reviewed_run(path: str, document: RunDocument, header: Run, book: ReviewBook
 
 
 def name_of(verdict: RunVerdict) -> str:
-    """Return the name of a verdict in words. A reviewer's own words for it do not make it another verdict."""
+    """Return the name of a verdict in words.
+
+    A reviewer's own words for a verdict do not make it a different verdict.
+    """
     return verdict.value.replace("_", " ")
 
 
@@ -82,7 +85,7 @@ class ReviewCounts:
     judged: int = 0
     """The number of runs with at least one verdict."""
     verdicts: Counter[str] = field(default_factory=Counter)
-    """Runs by verdict. A run counts under each verdict that some reviewer gave it."""
+    """Runs by verdict. A run counts under each verdict that any reviewer gave it."""
     reasons: Counter[str] = field(default_factory=Counter)
     """Runs by the reasons given for their verdicts."""
     labels: Counter[str] = field(default_factory=Counter)

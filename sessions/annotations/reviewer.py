@@ -155,7 +155,7 @@ class Reviewer:
         """Withdraw an operation. Raises `ReviewError` unless it is this reviewer's."""
         target = self.store.book.get(op)
         if target is None or target.reviewer != self.name:
-            raise ReviewError("You can take back only what you wrote yourself.")
+            raise ReviewError("You can withdraw only what you wrote yourself.")
         return self._add(target.subject, ReviewOperationKind.DELETE, data=DeleteData(op))
 
     def _add(

@@ -52,11 +52,11 @@ class RunVerdict(StrEnum):
 
 
 WHOLE_VERDICTS = (RunVerdict.SOLVED.value, RunVerdict.NOT_SOLVED.value)
-"""Verdicts whose names queries compare as a whole, because one name contains the other."""
+"""Verdicts whose names queries compare as a whole, because one name contains another."""
 
 
 class ExcludeReason(StrEnum):
-    """Why an attempt does not count."""
+    """A reason why an attempt does not count."""
 
     EXPOSURE = "exposure"
     AID = "aid"
@@ -66,7 +66,7 @@ class ExcludeReason(StrEnum):
 
 
 class FailureReason(StrEnum):
-    """Why an agent's run did not solve its task."""
+    """A reason why an agent's run did not solve its task."""
 
     WRONG_THEORY = "wrong_theory"
     WRONG_PLACE = "wrong_place"
@@ -79,7 +79,7 @@ class FailureReason(StrEnum):
 
 
 VerdictReason = ExcludeReason | FailureReason
-"""The reason why an attempt is excluded, or why a run did not solve its task."""
+"""A reason why an attempt is excluded, or why a run did not solve its task."""
 
 
 REASONED: Mapping[RunVerdict, type[ExcludeReason] | type[FailureReason]] = {
@@ -90,7 +90,7 @@ REASONED: Mapping[RunVerdict, type[ExcludeReason] | type[FailureReason]] = {
 
 
 def reasons_of(verdict: RunVerdict, names: Iterable[str]) -> tuple[VerdictReason, ...]:
-    """Return the reasons with these names that a verdict may have; other names are dropped."""
+    """Return the reasons with these names that a verdict may have; other names are ignored."""
     known = REASONED.get(verdict)
     return () if known is None else tuple(known(name) for name in names if name in set(known))
 
@@ -252,7 +252,7 @@ class ReviewBook(Book[ReviewOperation, Review]):
 
 
 def annotated_key(document: RunDocument, book: ReviewBook) -> str:
-    """Return the most specific key under which a run has annotations, or that of its beginning if none has.
+    """Return the most specific key under which a run has annotations, or else the key of its beginning.
 
     The run may have been annotated when it had fewer records, or when keys did not yet cover the records
     after the first reply.
@@ -454,7 +454,7 @@ def _verdict_word(where: str, table: Mapping[str, Any]) -> VerdictWord:
 
 
 def _require_reasons(path: Path, word: VerdictWord) -> None:
-    """Raise `SettingsError` unless a verdict has the reasons that it needs, and no others."""
+    """Raise `SettingsError` unless a verdict has the reasons that it requires, and no others."""
     if word.means not in REASONED:
         if word.reasons:
             raise SettingsError(f"{path}: {word.words!r}: this verdict can't have reasons.", hint=_HINT)

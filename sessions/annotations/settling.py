@@ -74,6 +74,6 @@ def accept_attempt(reviewer: Reviewer, attempt_id: str, note: str = "") -> Revie
 
 
 def reject_attempt(reviewer: Reviewer, attempt_id: str, why: str) -> ReviewOperation:
-    """Record that a reviewer rejects an attempt's pass as unearned."""
+    """Record that a reviewer rejects an attempt's pass as illegitimate."""
     reasons = (ExcludeReason.SHORTCUT,)
     return reviewer.verdict(attempt_key(attempt_id), RunVerdict.EXCLUDE, reasons=reasons, note=why)

@@ -62,7 +62,7 @@ class Codec(Generic[Op]):
 
     @property
     def log(self) -> LogKind:
-        """The kind of append log that the files are."""
+        """The kind of append log to which the files belong."""
         return LogKind(self.name, self.version, self.header, self.error)
 
     def encode(self, operation: Op) -> bytes:
@@ -257,8 +257,8 @@ class MergeResult:
 def file_name_of(person: str) -> str:
     """Return a name for a person's file or folder, whatever characters the person's name contains.
 
-    A long name is shortened and made unique with a hash: one character of another alphabet becomes six or
-    more, and file systems allow at most 255.
+    A long name is shortened and made unique with a hash, because a non-Latin character may become six or more
+    characters, and file systems allow at most 255.
     """
     name = quote(person, safe=" @+-_").replace(".", "%2E")
     if len(name) <= _LONGEST_FILE_NAME:
@@ -294,7 +294,7 @@ class SideFileStore(Generic[Op, BookT]):
         """Read the files again, because others may have written to them.
 
         If two different operations have the same uuid, the first one counts and a problem reports the other:
-        in a shared folder, anybody could hide an operation of somebody else by repeating its uuid. Raises the
+        in a shared folder, anybody could hide another person's operation by repeating its uuid. Raises the
         codec's error if a file can't be read or is too new.
         """
         book, problems, lines = self._new_book(), list[str](), dict[Path, int]()
@@ -347,7 +347,7 @@ class SideFileStore(Generic[Op, BookT]):
         file without any operation, such as an export, only the first problem and an explanation are reported,
         not one problem per line. Operations of unknown kinds are added too, for newer versions, and a problem
         names their kinds. Operations that are dated more than a day from now are left out, since they would
-        count more than whatever their person does until then. Raises the codec's error if a file can't be
+        override everything that their person does until then. Raises the codec's error if a file can't be
         read or written.
         """
         added = known = 0
@@ -393,7 +393,7 @@ class SideFileStore(Generic[Op, BookT]):
         """Return a time in ms since 1970 for a person's next operation, later than that of the last one."""
         with self._lock:
             last = max(self._last_ms.get(reviewer, 0), self.book.latest_ms(reviewer))
-            # A line with a later time could not be read again.
+            # A line with a later time would be unreadable.
             self._last_ms[reviewer] = min(max(self._clock.utc_ms(), last + 1), LATEST_MS - 1)
             return self._last_ms[reviewer]
 

@@ -46,7 +46,7 @@ class TaskVerdict(StrEnum):
     REJECT_UNSOLVABLE = "reject_unsolvable"
     """The information available to a solver does not suffice to find the repair."""
     REJECT_UNSPECIFIED = "reject_unspecified"
-    """Neither the code, the documentation nor the failing tests specify what the function has to do."""
+    """Neither the code, the documentation nor the failing tests specify what the function should do."""
     REJECT_UNFAIR_TESTS = "reject_unfair_tests"
     """A correct repair may fail, because the tests require a particular one."""
     REJECT_LEAK = "reject_leak"
@@ -87,8 +87,8 @@ CODEC = Codec(
 class TaskVerdictData(msgspec.Struct, frozen=True):
     """The data of a `verdict` operation: the verdict and its evidence.
 
-    The evidence is the uuids of the validator's earlier trials and of the last check. It distinguishes a
-    well-founded verdict from one given at a glance (decision 22).
+    The evidence consists of the uuids of the validator's earlier trials and of the last check. It
+    distinguishes a well-founded verdict from one given at a glance (decision 22).
     """
 
     verdict: TaskVerdict
@@ -125,7 +125,7 @@ class TrialData(msgspec.Struct, frozen=True, omit_defaults=True):
     backend: str
     isolated: bool
     suspicious: tuple[str, ...] = ()
-    """Why a passing fix must be reviewed."""
+    """The reasons why a passing fix must be reviewed."""
     fix: dict[str, str] = {}
     """The hashes of a fix's code, by `path::qualname`."""
     gist: GistData | None = None
@@ -189,7 +189,7 @@ class TrialMade(TrialData, frozen=True, kw_only=True):
 
     @property
     def finished(self) -> bool:
-        """Whether the run was completed, so its result counts."""
+        """Whether the run was completed, so that its result counts."""
         return self.status == RunStatus.FINISHED
 
 
@@ -224,7 +224,7 @@ class Validation:
     independent: TaskVerdictGiven | None = None
     """The last verdict before the verdicts of others were shown; `verdict` if they were not."""
     adjudication: Adjudication | None = None
-    """The last decision of this person; only decisions on the current verdicts count."""
+    """The person's last decision; only decisions on the current verdicts count."""
     revealed: bool = False
     """Whether the verdicts of others were shown to this person."""
 
@@ -320,7 +320,7 @@ class TaskProgress:
 
     task: str
     verdicts: Mapping[str, TaskVerdict]
-    """The verdicts by validator; only of those who gave one."""
+    """The verdicts by validator; only validators who gave a verdict."""
     seen: int
     """The number of validators who looked at the task."""
     comments: int

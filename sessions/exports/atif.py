@@ -2,7 +2,7 @@
 
 Data for which ATIF has no field are written to `extra.gistpoint`. When the file is read again, its steps have
 other byte ranges, and its header differs where it describes the file: the format, the members that no step
-shows, and warnings. A run without an id then has the one that ATIF requires, and one without a task is named
+shows, and warnings. A run without an id then has the id that ATIF requires, and a run without a task is named
 after the user's request.
 """
 
@@ -28,7 +28,7 @@ _AGENT_ONLY = frozenset({Actor.AGENT, Actor.PERSON})
 def atif_text(document: RunDocument) -> Iterator[str]:
     """Yield the JSON text of a run as ATIF, one step at a time, so that a large run is never in memory.
 
-    A run without steps gets one that is marked as empty, because ATIF requires a step.
+    A run without steps gets a step that is marked as empty, because ATIF requires one.
     """
     document.build()
     run = document.header
@@ -88,13 +88,13 @@ def _foot(run: Run) -> dict[str, Json]:
         "duration_s": run.duration_s,
     }
     extra: dict[str, Json] = {key: value for key, value in known.items() if value not in ("", None, [])}
-    extra["gistpoint"] = _own(run)
+    extra["gistpoint"] = _facts_without_field(run)
     if not final:
         return {"extra": extra}
     return {"final_metrics": final, "extra": extra}
 
 
-def _own(run: Run) -> dict[str, Json]:
+def _facts_without_field(run: Run) -> dict[str, Json]:
     """Return the facts of the header for which ATIF has no field."""
     own: dict[str, Json] = {
         "format": run.format,
@@ -183,7 +183,7 @@ def _call_ids(step: Step) -> list[str]:
     ids: list[str] = []
     for number, call in enumerate(step.calls):
         id = call.id or f"call-{step.index + 1}-{number + 1}"
-        while id in ids:  # again, because a recorded id may end like those that are made here
+        while id in ids:  # checked again, because a recorded id may end like a generated one
             id = f"{id}~{number + 1}"
         ids.append(id)
     return ids
@@ -191,7 +191,7 @@ def _call_ids(step: Step) -> list[str]:
 
 def _call(document: RunDocument, call: RunCall, id: str) -> Json:
     written = whole_text(document, call.arguments)
-    # Arguments that were too long to be parsed when the run was read are written as an object all the same.
+    # Arguments that were too long to be parsed when the run was read are still written as an object.
     arguments = parsed_object(written) if call.parsed is None else whole_value(document, dict(call.parsed))
     extra: dict[str, Json] = {"arguments": written, "id": call.id, "parsed": call.parsed is not None}
     return {
@@ -336,7 +336,7 @@ def _agent_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[
 
 
 def _may_have(count: int, merged: dict[str, Json]) -> bool:
-    """Whether a step may have a number of model calls; with metrics or a thought, it had at least one."""
+    """Return whether a step may have this number of model calls; with metrics or a thought, at least one."""
     has_call = not merged.keys().isdisjoint(("metrics", "reasoning_content"))
     return count >= has_call
 
@@ -388,7 +388,7 @@ def _reference(recorded: dict[str, Json]) -> dict[str, Json]:
 
 
 def _has_media(content: Json) -> bool:
-    """Whether content is a list of valid parts, at least one of which is not text."""
+    """Return whether content is a list of valid parts, at least one of which is not text."""
     items = as_list(content)
     parts = objects(items)
     if len(parts) != len(items):
@@ -399,7 +399,7 @@ def _has_media(content: Json) -> bool:
 
 
 def _is_valid_part(part: dict[str, Json]) -> bool:
-    """Whether a part of content has exactly the members that ATIF defines for its type."""
+    """Return whether a part of content has exactly the members that ATIF defines for its type."""
     match part.get("type"):
         case "text":
             return part.keys() == {"type", "text"} and isinstance(part["text"], str)

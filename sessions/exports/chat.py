@@ -1,4 +1,4 @@
-"""Writes a run as a JSON object with chat messages, the form that fine-tuning and most viewers accept."""
+"""Writes a run as a JSON object with chat messages, the format accepted by fine-tuning and most viewers."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _messages_of(document: RunDocument, step: Step) -> Iterator[Message]:
 
 
 def _message_to_solver(document: RunDocument, step: Step) -> Message:
-    """Return the message of a step that has no calls and is a user's, a harness's or an environment's."""
+    """Return the message of a step without calls by a user, a harness or an environment."""
     text = whole_text(document, step.text)
     parts = [whole_text(document, result.text) for result in step.results]
     if text or not parts:

@@ -20,7 +20,7 @@ Message = dict[str, Any]
 MOST_ID_CHARACTERS = 40
 """The maximum length of the id of a call."""
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""A name that the API accepts. Other names are kept, because a changed one would name another tool."""
+"""A name that the API accepts. Other names are kept, because changed ones would name other tools."""
 _MOST_NAMED = 5
 
 
@@ -50,7 +50,7 @@ class ChatSequence:
         """The ids of the calls without a result, by the ids that are written for them."""
         self._waiting: list[Message] = []
         self._unmatched: list[Message] = []
-        """The results that name none of the open calls."""
+        """The results that do not name an open call."""
         self._calls = 0
         self._refused: dict[str, None] = {}
         """The names of tools that the API refuses, in the order of their first calls."""
@@ -126,7 +126,8 @@ class ChatSequence:
     def _closed(self) -> Iterator[Message]:
         """Yield a result for each open call, then the messages that waited.
 
-        Results without an id, or with an unknown one, belong to the calls that have no other, in order.
+        Results without an id, or with an unknown one, are assigned, in order, to the calls that have no
+        other.
         """
         for id in self._open:
             if self._unmatched:

@@ -53,9 +53,9 @@ def exporter(name: str, also: Iterable[str] = ()) -> Exporter:
 def _fault_of_text(piece: Any) -> str:
     """Return why a piece of another package can't be written, in a few words; empty if it can."""
     if not isinstance(piece, str):
-        return f"it gives a {type(piece).__name__}, not a str"
+        return f"it yields a {type(piece).__name__}, not a str"
     try:
         piece.encode()
     except UnicodeEncodeError:
-        return "it gives half of a surrogate pair, which is not text"
+        return "it yields half of a surrogate pair, which is not text"
     return ""

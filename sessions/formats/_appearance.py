@@ -16,7 +16,7 @@ _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
         "a pointer of Git LFS in place of the file",
         "Fetch the file: git lfs pull.",
     ),
-    (b"SQLite format 3\0", "an SQLite database", "Export the conversation with the program that keeps it."),
+    (b"SQLite format 3\0", "an SQLite database", "Export the conversation with the program that stores it."),
     (b"ARROW1", "an Arrow file", _ROWS),
     (b"Obj\x01", "an Avro file", _ROWS),
     (b"ORC", "an ORC file", _ROWS),
@@ -43,12 +43,12 @@ _LISTED_NAMES = 8
 def looks_like(probe: FileProbe) -> tuple[str, str]:
     """Return the apparent content of a file, and a hint for the user; the hint may be empty."""
     if not probe.blob.size:
-        return "an empty file", "Whatever writes it has not begun, or did not end well."
+        return "an empty file", "The program that writes it has not begun, or failed."
     for beginning, name, hint in _BEGINNINGS:
         if probe.head.startswith(beginning):
             return name, hint
     if b"\0" in probe.head and not probe.head.strip(b"\0 \t\r\n"):
-        return "zero bytes", "It was not written to its end: its disk was full, or its computer lost power."
+        return "zero bytes", "It was not written completely: the disk was full, or the computer lost power."
     shape = shape_of_json(probe)
     if shape:
         return shape, ""

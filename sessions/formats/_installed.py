@@ -115,7 +115,7 @@ def _checked(given: Any, kind: type[Any]) -> Any:
     if given is _END:
         return None
     if not isinstance(given, kind):
-        raise TypeError(f"it gives a {type(given).__name__}, not a {kind.__name__}")
+        raise TypeError(f"it produces a {type(given).__name__}, not a {kind.__name__}")
     return given
 
 

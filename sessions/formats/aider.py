@@ -107,7 +107,7 @@ class _Lines:
         return "" if kind == "notice" else "notice"
 
     def _continues(self, line: str, kind: str, blanks: int) -> bool:
-        """Whether a line without a mark continues the preceding block."""
+        """Return whether a line without a mark continues the preceding block."""
         if kind == "notice":
             return not blanks or line[:1].isspace() or not line.strip()
         return kind == "reply" or not line.strip()

@@ -51,7 +51,7 @@ def _is_message(value: Json) -> bool:
 
 
 def _is_head(line: dict[str, Json]) -> bool:
-    """Whether a line is the description of the session that nanobot and Hermes write before the messages."""
+    """Return whether a line is the session header that nanobot and Hermes write before the messages."""
     return line.get("role") == "session_meta" or line.get("_type") == "metadata"
 
 
@@ -239,7 +239,7 @@ class Chat(Format):
         if shape != "runs" and not id:
             return _Reader(probe, shape)
         if shape != "runs":
-            raise RunFileError(f"{probe.name or 'The file'} holds one run only: there is no #{id}.")
+            raise RunFileError(f"{probe.name or 'The file'} contains only one run, so there is no #{id}.")
         _, record = run_named(probe, id, _conversations(probe))
         return _Reader(probe.part(record), "object")
 

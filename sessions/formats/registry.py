@@ -207,7 +207,7 @@ def _unless_foreign(probe: FileProbe, format: Format) -> Format:
 
 def _no_reader(probe: FileProbe, kind: Foreign) -> NoRunError:
     where = probe.name or "The file"
-    return NoRunError(f"{where} seems to be {kind.name}, for which there is no reader here.", hint=kind.hint)
+    return NoRunError(f"{where} seems to be {kind.name}, for which gistpoint has no reader.", hint=kind.hint)
 
 
 _CONVERT = 'Convert it to ATIF, or to chat messages: {"messages": [{"role": …, "content": …}, …]}.'
@@ -255,7 +255,7 @@ def _first(record: dict[str, Json], key: str) -> dict[str, Json]:
 
 
 def _has_parts(record: dict[str, Json]) -> bool:
-    """Whether a message has its text in `parts`, like those of Google's and Vercel's programs."""
+    """Return whether a message has its text in `parts`, like those of Google's and Vercel's programs."""
     messages = [record, as_dict(record.get("message")), *objects(record.get("messages"))[:3]]
     return any(isinstance(message.get("parts"), list) and "content" not in message for message in messages)
 
@@ -294,7 +294,7 @@ def _is_database(*words: bytes) -> Callable[[FileProbe], bool]:
 
 
 def _is_recorded_calls(probe: FileProbe, method: str = "") -> bool:
-    """Whether a file contains pairs of a method and its input or output, on lines or in an array."""
+    """Return whether a file contains pairs of a method and its input or output, on lines or in an array."""
     first = as_str((probe.array or [None])[0])
     return "." in first and first.startswith(method)
 
@@ -334,7 +334,7 @@ _KINDS = (
         lambda probe: {"session_id", "provider", "status"} <= probe.object.keys(),
     ),
     Foreign(
-        "predictions for SWE-bench", "They hold patches and no runs.", _has("instance_id", "model_patch")
+        "predictions for SWE-bench", "They contain patches but no runs.", _has("instance_id", "model_patch")
     ),
     Foreign(
         "an index of results of tau2-bench",
@@ -351,18 +351,19 @@ _KINDS = (
     Foreign("messages of LangChain", _CONVERT, _any(_is_langchain)),
     Foreign(
         "a cassette of VCR in YAML",
-        "Convert it to JSON (yq -o json FILE): it is read then.",
+        "Convert it to JSON (yq -o json FILE): gistpoint can read that.",
         _begins_line("interactions:\n"),
     ),
     Foreign(
         "a recording of a client's calls to Anthropic's managed agents, made for tests: a method and its"
         " data",
-        "It is no export. Export the trace from where it was sent: LangSmith's runs as JSON are read.",
+        "It is not an export. Export the trace from the service to which it was sent: LangSmith's runs as"
+        " JSON are read.",
         lambda probe: _is_recorded_calls(probe, "client.beta.sessions."),
     ),
     Foreign(
         "a log of calls of an API",
-        "Take the messages of the last request, and its reply.",
+        "Save the messages of the last request, and its reply.",
         _is_recorded_calls,
     ),
     Foreign(

@@ -33,7 +33,7 @@ SECOND = 2
 
 
 class Dispute(StrEnum):
-    """Why a person is asked about a claim."""
+    """A reason why a person is asked about a claim."""
 
     DIFFERENT = "you answered differently"
     ADDRESSED = "the run seems to address its judge"
@@ -114,7 +114,7 @@ class HandReader:
     def blind(self, runs: Iterable[str], labels: Sequence[RubricLabel], sample: int) -> list[LabelQuestion]:
         """Return the questions about `sample` runs drawn at random; those about one run are consecutive.
 
-        Labels without a definition, which are computed, are not asked about: a program decides them.
+        There are no questions about labels without a definition, because a program computes them.
         """
         chosen = drawn(runs, self.seed)[:sample]
         defined = [label for label in labels if label.definition]
@@ -176,5 +176,5 @@ class HandReader:
 
 def drawn(runs: Iterable[str], seed: int, purpose: str = "") -> list[str]:
     """Return the distinct runs in a random order that depends only on `seed` and `purpose`."""
-    # Ordered by hash: added runs leave the order as it is, and a larger sample contains a smaller one.
+    # The order is by hash, so that added runs do not change it, and a larger sample contains a smaller one.
     return sorted(set(runs), key=lambda run: sha256(f"{seed}\0{purpose}\0{run}".encode()).digest())

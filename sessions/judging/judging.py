@@ -45,7 +45,7 @@ class JudgingPlan:
 
     runs: int = 0
     missing: dict[str, str] = field(default_factory=dict)
-    """The names of the runs that have to be read, by their keys."""
+    """The names of the runs still to be read, by key."""
     requests: int = 0
     characters: int = 0
     reply_tokens: int = 0
@@ -54,7 +54,7 @@ class JudgingPlan:
 
     @property
     def names(self) -> list[str]:
-        """The names of the runs that have to be read, in a different order each time.
+        """The names of the runs still to be read, in a different order each time.
 
         Otherwise, runs that the model refuses might always come first, and the judge would never reach the
         others.
@@ -82,7 +82,7 @@ class Judging:
 
     @property
     def complete(self) -> bool:
-        """Whether everything was asked and answered."""
+        """Whether all requests were sent and answered."""
         return self.result.end is JudgeEnd.ALL_ASKED and self.result.answered == self.result.asked
 
 
@@ -140,7 +140,7 @@ class RunJudge:
         """
         found = Judging(JudgeResult(), planned)
 
-        # The requests are made one by one: all runs together may not fit into memory.
+        # The requests are made one by one, because all runs together may not fit into memory.
         def asked() -> Iterator[PieceRequest]:
             number = 0
             for text in runs:
@@ -193,7 +193,7 @@ def answered_pieces(judged: Judgements) -> dict[str, dict[str, PieceAnswer]]:
 def answers_for(run: RunText, labels: Sequence[RubricLabel], judged: Judgements) -> dict[str, RunAnswer]:
     """Return a judge's answers for a run by label id, without labels that were not answered for every piece.
 
-    If the run was divided in several ways, the last one with an answer for every piece counts.
+    If the run was divided in several ways, the last division with an answer for every piece counts.
     """
     known, found = answered_pieces(judged), dict[str, RunAnswer]()
     for most in dict.fromkeys(piece.most for piece in judged.pieces):

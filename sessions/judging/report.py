@@ -79,7 +79,7 @@ class LabelRow:
     not_judged: int
     """The number of runs without a complete answer: at least one of their pieces was not judged."""
     unproven: int
-    """The number of claims without a quote that is in the run; they count as absent."""
+    """The number of claims without a quote that is in the run; these labels count as absent."""
     refused: int
     """The number of quotes that are not in the run."""
     settled: int
@@ -159,7 +159,7 @@ def _row(runs: Sequence[CodedRun], label: RubricLabel) -> LabelRow:
 
 
 def _of_fact(runs: Sequence[JudgedRun]) -> Prevalence:
-    """Return the prevalence of a fact that nobody labelled: the computed answers are right by definition."""
+    """Return the prevalence of a fact that nobody labelled: computed answers are correct by definition."""
     from gistpoint.core.analysis.prevalence import prevalence
 
     found = prevalence([replace(run, label=run.judged) for run in runs])

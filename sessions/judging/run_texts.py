@@ -40,7 +40,7 @@ class RunText:
 
 
 def run_text(name: str, document: RunDocument, header: Run, *, cancel: CancelToken = NEVER) -> RunText:
-    """Return the text of a run; of a part that is too long to be shown whole, only the beginning is included.
+    """Return the text of a run; only the beginning is included of parts that are too long to show whole.
 
     Raises `CancelledError` when cancelled.
     """

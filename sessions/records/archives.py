@@ -1,7 +1,7 @@
 """Opens `.zip`, `.tar`, `.tar.gz` and `.tar.zst` archives and single `.gz` and `.zst` files, by content.
 
 Nothing is ever unpacked under a member's own name, so no path or link in an archive can lead anywhere. Links,
-and members whose names lead out of the archive, are refused as well, because no honest archive has them.
+and members whose names lead out of the archive, are refused as well, because no honest archive contains them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ArchiveMember:
 
 
 class Archive:
-    """The members of an archive by name, in the archive's order."""
+    """The members of an archive by name, in their order in the archive."""
 
     def __init__(self, kind: str, members: list[ArchiveMember], damage: str = "") -> None:
         """`damage` is a sentence on the damage to the archive as a whole; empty if there is none."""

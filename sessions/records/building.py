@@ -26,7 +26,7 @@ from gistpoint.sessions.records.values import is_naive, joined, when
 class StepBuilder:
     """Builds a step from its records; fields that are not set have the defaults of `Step`.
 
-    Each method returns the builder, so that a step is one expression that ends in `build()`.
+    Each method returns the builder, so that a step is a single expression that ends in `build()`.
     """
 
     __slots__ = ("_derived", "_fields", "_flags", "_index", "_raws")
@@ -254,7 +254,7 @@ def verdict_of(solved: bool | None) -> str:
 
 
 def asking_kind(index: int, before: int = 3) -> StepKind:
-    """Return the kind of a user's message: the task in the first `before` steps, otherwise a message."""
+    """Return the kind of a user's message: the task within the first `before` steps, otherwise a message."""
     return StepKind.TASK if index < before else StepKind.MESSAGE
 
 
@@ -270,17 +270,17 @@ def error_if(condition: object) -> bool | None:
 
 
 def is_failure(result: Result) -> bool:
-    """Whether a result is an error, or comes from a command with an exit code other than 0."""
+    """Return whether a result is an error, or comes from a command with an exit code other than 0."""
     return bool(result.is_error or result.returncode)
 
 
 def any_failed(results: Iterable[Result]) -> bool:
-    """Whether at least one result is a failure."""
+    """Return whether at least one result is a failure."""
     return any(map(is_failure, results))
 
 
 def any_error(results: Iterable[Result]) -> bool:
-    """Whether at least one result is an error, whatever the exit codes are."""
+    """Return whether at least one result is an error, whatever the exit codes are."""
     return any(result.is_error for result in results)
 
 

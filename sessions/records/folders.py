@@ -1,4 +1,4 @@
-"""Finds the files of a run that has several: event files, a benchmark's trial, or an opencode session."""
+"""Finds the files of a run with several files: event files, a benchmark's trial, or an opencode session."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def session_files(path: Path) -> list[PathBlob]:
     """Return the files of a session in opencode's storage: its own, then each message and its parts.
 
     Empty if the path is not such a session or has no messages; files after the first `limits.MEMBERS` are
-    left out. Some releases of opencode keep the messages next to the folder of the sessions, others in it.
+    left out. Some releases of opencode store the messages next to the folder of the sessions, others inside
+    it.
     """
     if not (path.name.startswith("ses_") and path.suffix == ".json" and path.is_file()):
         return []
@@ -68,14 +69,14 @@ def session_files(path: Path) -> list[PathBlob]:
 
 
 def holding_sessions(folders: Collection[str]) -> list[str] | None:
-    """Return those of `folders` that contain opencode's sessions; None if it has no such storage here."""
+    """Return those of `folders` that contain opencode's sessions; None if this is not opencode's storage."""
     if "message" not in folders or "part" not in folders:
         return None
     return sorted({"session", "info"} & set(folders)) or None
 
 
 def is_trial(folder: Path, files: Collection[str], folders: Collection[str]) -> bool:
-    """Whether a folder with these files and folders is a trial of Harbor or of Terminal-Bench."""
+    """Return whether a folder with these files and folders is a trial of Harbor or of Terminal-Bench."""
     if "agent" in folders and _RESULT in files:
         return _CONFIG in files or _is_result_of_a_trial(folder / _RESULT)
     return _TRIAL_OF_TERMINAL_BENCH in files and bool({"sessions", "agent-logs", "panes"} & set(folders))
@@ -91,7 +92,7 @@ def _is_result_of_a_trial(path: Path) -> bool:
 
 
 def holds_trials(folder: Path) -> bool:
-    """Whether a folder contains trials, directly or one level deeper; only the first entries are checked.
+    """Return whether a folder contains trials, at most one level deep; only the first entries are checked.
 
     A result file next to them summarises the trials and is not one itself.
     """
@@ -138,7 +139,7 @@ def _blobs(paths: Iterable[Path], folder: Path) -> list[PathBlob]:
 
 
 def _rank(path: Path) -> tuple[bool, bool, bool]:
-    """Return the sort key by which files are tried as transcripts; those of side agents come last."""
+    """Return the sort key by which files are tried as transcripts; side agents' files come last."""
     side = path.name.startswith("agent-") or path.parent.name == "subagents"
     return path.name != "trajectory.json", side, path.suffix not in (".json", ".jsonl")
 

@@ -59,11 +59,11 @@ class RunReader(ABC):
         self.warnings: list[str] = []
         """A sentence for each thing that is missing or odd; grows while the index is built."""
         self.not_shown: Sequence[NotShown] | None = None
-        """The members that no step shows, if they differ from those that the format declares."""
+        """The members that no step shows, if they differ from the format's declaration."""
         self.facts: dict[str, Json] = {}
         """The run's own members, outside its records; grows while the index is built."""
         self.reviewed_id = ""
-        """The run's id in the keys of reviews, if it had another id when the first reviews were written."""
+        """The run's id in the keys of reviews, if it was different when the first reviews were written."""
 
     def fact(self, key: str) -> Json:
         """Return a member of the outermost object: from the index, else from either end of the file."""
@@ -115,7 +115,7 @@ class RunReader(ABC):
 
     @abstractmethod
     def header(self) -> Run:
-        """Return the header as far as it is known; cheap until `records` is started."""
+        """Return the header as far as it is known; this is cheap until `records` is started."""
 
     @abstractmethod
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
@@ -124,7 +124,7 @@ class RunReader(ABC):
     def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
         """Return the text fields of step `index`, from undamaged records; None if `step` must be used.
 
-        A search needs only the text of a step, and most of the time is spent on its other fields.
+        A search requires only the text of a step, and building the other fields takes most of the time.
         """
         return None
 
@@ -136,13 +136,13 @@ class RunReader(ABC):
     def place(self, fields: Json, step_count: int) -> int:
         """Return the number of the step to which a record belongs; `step_count` for a new step.
 
-        `fields` are the members that the scanner decoded: only the light keys, if there are any. Non-ASCII
-        text is not decoded yet.
+        `fields` are the members that the scanner decoded, which are only the light keys if there are any.
+        Non-ASCII text is not decoded yet.
         """
         return step_count
 
     def had_a_step(self, fields: Json) -> bool:
-        """Whether a record that now joins a step was a separate step in reviews of earlier versions."""
+        """Return whether a record that now joins a step was a separate step in earlier versions' reviews."""
         return False
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
@@ -207,14 +207,14 @@ class Format(ABC):
     A string may be recorded as JSON within a string, or with marks before its lines.
     """
     parted_by: Sequence[bytes] = ()
-    """Byte strings of which a file has one if its text is recorded in pieces, which may split a word."""
+    """Byte strings, one of which is in a file whose text is recorded in pieces that may split words."""
 
     reviewed_as = ""
-    """The name in older keys of reviews, if the runs were once read as another format; otherwise empty."""
+    """The name in older keys of reviews, if the runs were once read as another format; else empty."""
     hash_chained = False
     """Whether each line contains the hash of the previous line, so that later changes are detectable."""
     refused_costs_attempt = False
-    """Whether its harness counted a refused submission as an attempt; a replay then does the same."""
+    """Whether its harness counted refused submissions as attempts; a replay then does the same."""
 
     @abstractmethod
     def sniff(self, probe: FileProbe) -> float:
@@ -261,7 +261,7 @@ def no_such_run(probe: FileProbe, id: str, *, hint: str = "") -> RunFileError:
 def run_named(
     probe: FileProbe, id: str, found: Iterable[tuple[str, _T]], *, hint: str = ""
 ) -> tuple[str, _T]:
-    """Return the pair of an id and a run in `found` that has this id; the first pair if `id` is empty.
+    """Return the pair of an id and a run in `found` that has this id, or the first pair if `id` is empty.
 
     Raises `RunFileError` if there is none.
     """

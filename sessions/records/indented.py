@@ -1,4 +1,4 @@
-"""Finds the records of an indented array by fixed strings, with SIMD, while lines have the usual form.
+"""Finds the records of an indented array by fixed strings, with SIMD, as long as lines have the usual form.
 
 It finds the same records as the scanner's expression, which works line by line. A chunk is accepted only if
 all its lines at the records' indent close one record or open the next, which two counts verify.
@@ -40,7 +40,7 @@ class Indentation:
 
 
 class PlainRecords:
-    """The records of an array from the line break at `at` on, up to the first one that is in doubt.
+    """The records of an array from the line break at `at`, up to the first record that is in doubt.
 
     The text up to `end` is read a chunk at a time; a record is in doubt if it is longer than a chunk, or if a
     line of another form is in or before it.

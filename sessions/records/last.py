@@ -9,10 +9,7 @@ from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.scanning import RawRecord
 
 _LAST_RECORDS = 24
-"""The number of records that are read.
-
-They suffice for the last step, because a call and its results are close together.
-"""
+"""The number of records to read: enough for the last step, as calls and their results are close together."""
 _WINDOWS = (1 << 20, 1 << 22, 1 << 24)
 _BEFORE = 256
 _INDENT = re.compile(rb"\n([ \t]+)\Z")
@@ -23,8 +20,8 @@ def last_records(blob: Blob, first: tuple[int, int]) -> list[RawRecord]:
     """Return the last records in order, decoded, read from the end of the file.
 
     `first` is the position of the first record. Only two layouts allow this: arrays whose records are
-    indented on separate lines, and JSON lines. The result is empty for another layout, for a damaged record,
-    and if it is uncertain whether the end belongs to the same array: the index then has to be built.
+    indented on separate lines, and JSON lines. The result is empty for any other layout, for a damaged
+    record, and if it is uncertain whether the end belongs to the same array; the index must then be built.
     """
     start, end = first
     before = blob.read(max(0, start - _BEFORE), min(start, _BEFORE))

@@ -24,7 +24,7 @@ _WHOLE_ESCAPES = re.compile(rb'(?:[^"\\]++|\\u[0-9a-fA-F]{4}|\\[^u])*+', re.S)
 
 @dataclass(frozen=True, slots=True)
 class Quotes(Generic[AnyStr]):
-    """Finds the end of a JSON string literal by jumping from quote to quote, in bytes or in text."""
+    """Finds the end of a JSON string literal, in bytes or in text, by jumping from quote to quote."""
 
     quote: AnyStr
     slash: AnyStr
@@ -74,7 +74,7 @@ def load_record(blob: Blob, start: int, end: int) -> tuple[Json, str]:
 
 
 def _has_many_brackets(raw: bytes) -> bool:
-    """Whether bytes have enough opening brackets for a value that is nested too deeply."""
+    """Return whether bytes have enough opening brackets for a value that is nested too deeply."""
     import stringzilla  # pyright: ignore[reportMissingImports]
 
     # `bytes.count` takes almost as long as decoding the record.
@@ -85,8 +85,8 @@ def _has_many_brackets(raw: bytes) -> bool:
 def decoded(raw: bytes) -> Json:
     """Return the value of JSON bytes; invalid UTF-8 is replaced.
 
-    The standard library reads what msgspec refuses, such as half of a surrogate pair. Raises ValueError if
-    the bytes are not JSON, and RecursionError if the value is nested too deep.
+    The standard library reads input that msgspec rejects, such as half of a surrogate pair. Raises ValueError
+    if the bytes are not JSON, and RecursionError if the value is nested too deep.
     """
     try:
         return cast("Json", _DECODER.decode(raw))

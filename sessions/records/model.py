@@ -18,13 +18,13 @@ UNSOLVED = "unsolved"
 
 
 class Actor(StrEnum):
-    """Who acted in a step."""
+    """The actor in a step."""
 
     AGENT = "agent"
     PERSON = "person"
     """A person under test, with the agent's tools."""
     USER = "user"
-    """The person or program that set the task or answered the agent."""
+    """The person or program that assigned the task or answered the agent."""
     SYSTEM = "system"
     ENVIRONMENT = "environment"
 
@@ -48,7 +48,7 @@ class StepKind(StrEnum):
     """The context was condensed, summarised or copied."""
     SCORE = "score"
     STATE = "state"
-    """Bookkeeping of the harness, with little to read."""
+    """Bookkeeping of the harness, which is rarely of interest."""
     PAUSE = "pause"
     NOTE = "note"
     ERROR = "error"
@@ -128,7 +128,7 @@ def concatenated(texts: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of a reply or of a run; `prompt` includes the cached ones. Unknown counts are None."""
+    """The tokens of a reply or of a run; `prompt` includes cached tokens. Unknown counts are None."""
 
     prompt: int | None = None
     completion: int | None = None
@@ -223,9 +223,9 @@ class Step:
     started: float | None = None
     ended: float | None = None
     asked: float | None = None
-    """When the model was asked for the reply; None if the format records only when the reply arrived."""
+    """The time of the request for the reply; None if the format records only when the reply arrived."""
     replied: float | None = None
-    """When the last part of the reply arrived; None if that is `started`, or if there is no reply."""
+    """The time when the last part of the reply arrived; None if equal to `started`, or without a reply."""
     tokens: Tokens = field(default_factory=Tokens)
     cost: float | None = None
     """The cost in US dollars; None if it is not recorded."""
@@ -266,7 +266,7 @@ class Run:
     verdict: str = ""
     """`solved`, `solved, to be read`, `unsolved`, the format's own verdict, or empty."""
     suspicious: tuple[str, ...] = ()
-    """The reasons why a pass has to be read before it counts as solved."""
+    """The reasons why somebody must read a pass before it counts as solved."""
     confirmation: str = ""
     """The outcome of confirming a pass, in a few words; empty if there is none."""
     score: float | None = None
@@ -307,7 +307,7 @@ def settled_verdict(run: Run, accepted: bool | None) -> str:
 
 
 class TextScope(StrEnum):
-    """The part of a step that a string is in, or the header of its run."""
+    """The part of a step that contains a string, or the header of its run."""
 
     THOUGHT = "thought"
     TEXT = "text"
@@ -321,7 +321,7 @@ class TextScope(StrEnum):
 
 
 class StepTexts(NamedTuple):
-    """The text fields of a step to search, as `parts_of` yields them, and the tools of its calls."""
+    """The text fields of a step to search, in the form of `parts_of`, and the tools of its calls."""
 
     parts: Sequence[tuple[TextScope, int, str]]
     tools: Sequence[str]

@@ -23,7 +23,7 @@ from gistpoint.sessions.records.values import as_dict, as_list
 _DECODER = json.JSONDecoder(strict=False)
 _COLON = re.compile(r"\s*:\s*")
 _LONGEST_FIRST_LINE = 16 << 20
-"""Bytes of a first line up to which a next line is searched for; a longer one counts as the only line."""
+"""Bytes of a first line up to which a next line is searched for; a longer line counts as the only one."""
 _MESSAGES = 4096
 """How many characters of a program's other output are searched for its first line of JSON."""
 _INDENTED = re.compile(rb"\{\r?\n([ \t]+)\"")
@@ -66,14 +66,14 @@ class FileProbe:
 
     @property
     def identity(self) -> FileIdentity | None:
-        """What identifies a plain file as it is now; None for anything else, and for a file that is gone."""
+        """The identity of a plain file as it is now; None for other blobs, and if the file is gone."""
         if not isinstance(self.blob, FileBlob) or self.parts:
             return None
         try:
             stat = self.blob.path.stat()
         except OSError:
             return None
-        # Programs that unpack or copy files set modification times, and a size may stay the same.
+        # Programs that unpack or copy files set modification times, and the size may stay the same.
         return str(self.blob.path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
 
     @property
@@ -198,7 +198,7 @@ class FileProbe:
             return False
 
     def _is_followed_by_a_line(self) -> bool:
-        """Whether a first line that is longer than the head is followed by another line."""
+        """Return whether a first line that is longer than the head is followed by another line."""
         at, ended = len(self.head), False
         while at < min(self.blob.size, _LONGEST_FIRST_LINE):
             chunk = self.blob.read(at, limits.CHUNK)
@@ -252,7 +252,8 @@ class FileProbe:
     def _late_offsets(self) -> dict[str, int]:
         """The keys of the top object, with the positions of their values in the tail.
 
-        The mapping is empty if the file does not end with an object, or if it is uncertain where that opens.
+        The mapping is empty if the file does not end with an object, or if it is uncertain where the object
+        opens.
         """
         text = self.tail.decode("latin-1").rstrip(" \t\r\n\0")
         if not text.endswith("}"):
@@ -296,7 +297,7 @@ def _keys_from_the_end(text: str) -> tuple[dict[str, int], int]:
 
 
 def prefix_value(text: str, at: int) -> Json:
-    """Return the value at `at` as far as the text goes; open objects and arrays are returned incomplete."""
+    """Return the value at `at`, as far as the text contains it; open objects and arrays are incomplete."""
     try:
         value: Json = _DECODER.raw_decode(text, at)[0]
     except (ValueError, RecursionError):
@@ -307,8 +308,8 @@ def prefix_value(text: str, at: int) -> Json:
 def _prefix(text: str, at: int, depth: int) -> Json:
     """Return the known part of a value that is cut off.
 
-    Of a string, at most 4,096 characters are returned with their escapes; of an object or array, its content
-    so far. Any other value, and one nested too deeply, is None.
+    For a string, at most 4,096 characters are returned with their escapes; for an object or array, its
+    content so far. For other values, and for values nested too deeply, the result is None.
     """
     opening = text[at : at + 1]
     if opening == '"':

@@ -1,4 +1,4 @@
-"""An object of a recorded run, read leniently: members that are missing or of another type count as empty."""
+"""An object of a recorded run, read leniently: missing and unexpected members count as empty."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Record:
         return value
 
     def has(self, *keys: str) -> bool:
-        """Whether the object has at least one of these members, whatever their values are."""
+        """Return whether the object has at least one of these members, whatever their values are."""
         return not self.members.keys().isdisjoint(keys)
 
     def has_all(self, *keys: str) -> bool:
-        """Whether the object has all of these members, whatever their values are."""
+        """Return whether the object has all of these members, whatever their values are."""
         return self.members.keys() >= set(keys)
 
     def inner(self, *path: str) -> Record:
@@ -91,7 +91,7 @@ class Record:
         return when(self.get(*path))
 
     def naive(self, *path: str) -> bool:
-        """Whether a time is written without a time zone."""
+        """Return whether a time is written without a time zone."""
         return is_naive(self.get(*path))
 
     def seconds_of_ms(self, *path: str) -> float | None:
@@ -168,5 +168,5 @@ def words_of(records: Iterable[Record], *path: str) -> Iterator[str]:
 
 
 def attached(names: Iterable[str]) -> list[str]:
-    """Return a line for each attached file, instead of its content."""
+    """Return a line for each attached file, in place of its content."""
     return [f"[attached: {name}]" for name in names if name]

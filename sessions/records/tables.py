@@ -77,7 +77,7 @@ def decoded_text(value: Json) -> Json:
 
 
 def rows_of(probe: FileProbe) -> Iterator[Row]:
-    """Yield the rows that are objects; of a damaged row, the members before the damage.
+    """Yield the rows that are objects, and of a damaged row the members before the damage.
 
     Raises `RunFileError` if a Parquet file can't be read.
     """

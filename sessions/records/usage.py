@@ -23,9 +23,9 @@ def counted_within(
 ) -> Tokens:
     """Return the tokens of a reply whose prompt includes those `read` from a cache or `written` to it.
 
-    `whole` is the number of all tokens, if it is recorded. Counts that can't be within the prompt are added:
-    if only the sum with them is the whole, or if they are greater than what the prompt has room for. The
-    `reasoning` tokens are added to the completion if only the sum with them is the whole.
+    `whole` is the number of all tokens, if it is recorded. Counts that can't be within the prompt are added,
+    which is the case if only the sum with them is the whole, or if they exceed the prompt. The `reasoning`
+    tokens are added to the completion if only the sum with them is the whole.
     """
     cache = total([read, written])
     spoken = _with_thoughts(completion, reasoning, prompt, whole)
@@ -49,8 +49,8 @@ def counted_apart(
 ) -> Tokens:
     """Return the tokens of a reply whose `fresh` ones are counted without those `read` or `written`.
 
-    If the counts add up to the `whole` only without those of the cache, the latter are within the fresh ones.
-    The `reasoning` tokens are added to the completion if only the sum with them is the whole.
+    If the counts add up to the `whole` only without those of the cache, the cached tokens are within the
+    fresh ones. The `reasoning` tokens are added to the completion if only the sum with them is the whole.
     """
     cache = total([read, written])
     spoken = _with_thoughts(completion, reasoning, fresh, whole)
@@ -63,7 +63,7 @@ def counted_apart(
 def _with_thoughts(
     completion: int | None, reasoning: int | None, prompt: int | None, whole: int | None
 ) -> int | None:
-    """Return the completion tokens; those of thoughts are added if only that sum gives the whole."""
+    """Return the completion tokens, adding those of thoughts if only that sum gives the whole."""
     if not reasoning or prompt is None or whole is None:
         return completion
     spoken = (completion or 0) + reasoning

@@ -1,4 +1,4 @@
-"""Lenient readers for values of unknown shape: a value of another type than expected counts as missing."""
+"""Lenient readers for values of unknown shape: a value of an unexpected type counts as missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gistpoint.sessions.records.model import TOO_DEEP, CutText, Json, concatenat
 
 _T = TypeVar("_T")
 _NUMBERS = (int, float)
-"""A tuple, because a union would be built again for each value, and these functions read every member."""
+"""A tuple, because a union would be rebuilt for each value, and these functions read every member."""
 _LATEST_S = 253_000_000_000
 """A time in the year 9987; something added to a later one could exceed the range of dates."""
 
@@ -189,7 +189,7 @@ def joined(parts: Iterable[str], separator: str = "\n") -> str:
 
 
 def is_naive(value: Json) -> bool:
-    """Whether a time is written as text without a time zone."""
+    """Return whether a time is written as text without a time zone."""
     moment = _moment(value) if isinstance(value, str) else None
     return moment is not None and moment.tzinfo is None
 
@@ -197,7 +197,7 @@ def is_naive(value: Json) -> bool:
 def when(value: Json) -> float | None:
     """Return a time as seconds since the epoch, from a number, ISO 8601 or RFC 2822; None for other values.
 
-    Numbers, also as digits in a string, may be seconds, milliseconds, microseconds or nanoseconds. A time
+    Numbers, including digits in a string, may be seconds, milliseconds, microseconds or nanoseconds. A time
     without a time zone counts as UTC. Times before 1970 or after 9986 are None.
     """
     if isinstance(value, str) and _EPOCH.fullmatch(value):
@@ -217,10 +217,10 @@ def when(value: Json) -> float | None:
 
 
 _LEAST, _PARTS = (1e11, 1e14, 1e17), (1.0, 1e3, 1e6, 1e9)
-"""The numbers above which a time is in milli-, micro- or nanoseconds, and the units of each in a second."""
+"""The numbers above which a time is in milli-, micro- or nanoseconds, and the number of units per second."""
 _EPOCH = re.compile(r"(?:[0-9]{10}|[0-9]{13}|[0-9]{16}|[0-9]{19})(?:\.[0-9]+)?")
 _MAIL = re.compile(r"(?:[A-Za-z]{3}, *)?\d{1,2} [A-Za-z]{3} \d{4} \d\d:\d\d")
-"""How a time in the form of RFC 2822 begins, as in headers of mail and HTTP."""
+"""The beginning of a time in the format of RFC 2822, as in headers of mail and HTTP."""
 
 
 def _moment(text: str) -> datetime | None:
@@ -281,7 +281,7 @@ def parsed_object(text: str) -> dict[str, Json] | None:
 
 
 def is_deep(value: Json) -> bool:
-    """Whether a value is nested too deep to be used; never recurses."""
+    """Return whether a value is nested too deep to be used; never recurses."""
     return is_nested(value, limits.DECODED_DEPTH)
 
 

@@ -68,15 +68,15 @@ class RecordedCall:
     facts: Mapping[str, str] = field(default_factory=dict)
     """Other recorded fields of the result, by name, as they are compared and shown."""
     status: str = ""
-    """For a submission, how the run of the tests ended."""
+    """The way in which a submission's test run ended."""
     reason: str = ""
-    """Why the run of the tests ended that way."""
+    """The reason why the test run ended that way."""
     automatic: str = ""
     """The limit at which the program itself made the call; empty for a solver's call."""
     typed: bool = False
     """Whether the call saved a gist that a person typed."""
     damage: str = ""
-    """Why the record can't be read, so that nothing else is known; empty for a readable record."""
+    """The reason why the record can't be read; empty for a readable record."""
 
 
 def origin_of(document: RunDocument) -> Origin:
@@ -87,7 +87,7 @@ def origin_of(document: RunDocument) -> Origin:
             break
         step = document.step(index)
         if step.label == "attempt_started":
-            # Older exports have the data of the event only as the step's text.
+            # Older exports contain the data of the event only as the step's text.
             start = as_dict(step.state.get("attempt")) or parsed_object(step.text) or {}
             budgets = as_dict(start.get("budgets"))
             scores = as_int(budgets.get("scores", 0))
@@ -122,7 +122,7 @@ def broken_at(document: RunDocument) -> int | None:
 def recorded_calls(document: RunDocument, *, is_own: bool) -> Iterator[RecordedCall]:
     """Yield the calls and the unreadable records of a run in order, without calls copied from another run.
 
-    `is_own` says whether gistpoint recorded the run; if so, calls also have the facts that it records.
+    `is_own` is true if gistpoint recorded the run; calls then also have the facts that it records.
     """
     for step in document.steps():
         if step.kind is StepKind.DAMAGED:

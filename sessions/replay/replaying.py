@@ -99,7 +99,7 @@ def compare(
 ) -> ResultComparison:
     """Return the comparison of a result and its facts with the recorded ones.
 
-    What was not recorded is not compared. The strings in the diff are limited to 200,000 characters.
+    Unrecorded facts are not compared. The strings in the diff are limited to 200,000 characters.
     """
     known = [name for name in recorded_facts if name in facts]
     differing = [name for name in known if normalised(recorded_facts[name]) != normalised(facts[name])]
@@ -156,7 +156,7 @@ class ReplayedCall:
     call: RecordedCall
     sameness: Sameness
     reason: str = ""
-    """Why the call could not run, or a remark."""
+    """The reason why the call could not run, or a remark."""
     diff: str = ""
     exact: bool = True
     """False for a result that is the same only if times, addresses and folders are ignored."""
@@ -171,7 +171,7 @@ class ReplayedVerdict:
     passed: bool | None
     score: float | None
     suspicious: tuple[str, ...] = ()
-    """Why the pass must be reviewed before it counts as solved."""
+    """The reasons why the pass must be reviewed before it counts as solved."""
 
     @property
     def result(self) -> AttemptResult | None:
@@ -270,7 +270,7 @@ class Replay:
             yield self._replayed(typed, run)
 
     def files(self) -> Mapping[str, bytes | None]:
-        """Return the contents of the files that the last submission so far has changed, by path.
+        """Return the contents of the files changed by the last submission so far, by path.
 
         The content of a deleted file is None.
         """
@@ -287,7 +287,7 @@ class Replay:
         return ReplayedVerdict(state.solved, score, state.suspicious)
 
     def same_verdict(self) -> bool:
-        """Whether the replay has the recorded verdict; scores are compared only in gistpoint's own runs.
+        """Return whether the replay has the recorded verdict; only runs of gistpoint are compared by score.
 
         An unknown recorded outcome or score is not compared. Neither are reasons for suspicion, because the
         rules for them may have changed.
@@ -302,23 +302,23 @@ class Replay:
     def _replayed(self, call: RecordedCall, run: RunContext) -> ReplayedCall:
         if reason := self._why_not(call):
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, reason)
-        # A test run that was cancelled or failed can't be repeated: the judge returns the recorded status.
+        # A cancelled or failed test run can't be repeated, so the judge returns the recorded status.
         is_forced = call.status in NOT_REPEATED
         self._forced.status = RunStatus(call.status) if is_forced else None
         self._forced.reason = call.reason
         try:
-            result = self._made(call, run)
+            result = self._make_call(call, run)
         except AttemptError as error:
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, error.message)
         if why := _harness_failed(result):
             why = "The harness had failed, so its run is not repeated." if is_forced else why
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, why, text=result.text)
-        replayed = self._compared(call, result)
+        replayed = self._compare_result(call, result)
         if is_forced:
             return replace(replayed, reason="The run of the tests was cancelled, so it is not repeated.")
         return replayed
 
-    def _made(self, call: RecordedCall, run: RunContext) -> ToolResult:
+    def _make_call(self, call: RecordedCall, run: RunContext) -> ToolResult:
         """Make a call, or return the one that the attempt made at a limit.
 
         Raises `AttemptError` if neither is possible.
@@ -341,7 +341,7 @@ class Replay:
         made = self.attempt.state.calls[place : place + 1]
         if not made or made[0].tool != call.tool:
             return ReplayedCall(call, Sameness.COULD_NOT_RUN, "The attempt had nothing to save.")
-        return self._compared(call, self._result(made[0]))
+        return self._compare_result(call, self._result(made[0]))
 
     def _why_not(self, call: RecordedCall) -> str:
         """Return why a call can't be made; empty if it can. Refusals in gistpoint's own runs are repeated."""
@@ -357,7 +357,7 @@ class Replay:
             return str(refusal)
         return ""
 
-    def _compared(self, call: RecordedCall, result: ToolResult) -> ReplayedCall:
+    def _compare_result(self, call: RecordedCall, result: ToolResult) -> ReplayedCall:
         if call.text is None:
             return ReplayedCall(call, Sameness.NOT_RECORDED, text=result.text)
         found = compare(call.text, result.text, call.facts, self._facts(result))

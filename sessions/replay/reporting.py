@@ -188,7 +188,7 @@ class ReplayBatch:
 
     @property
     def left(self) -> list[str]:
-        """The runs that have neither a report nor a problem yet."""
+        """The runs that have neither a report nor a problem so far."""
         return [name for name in self.names if name not in self.reports and name not in self.problems]
 
     def take(self, name: str, report: ReplayReport) -> None:
@@ -196,7 +196,7 @@ class ReplayBatch:
         if self.output is not None:
             line = json.dumps({"schema": _SCHEMA, **report.as_json()}, ensure_ascii=True) + "\n"
             try:
-                self.output.touch()  # so that others may read it, unlike gistpoint's own files
+                self.output.touch()  # so that other users may read it, unlike gistpoint's own files
                 with AppendLog(self.output, _REPORTS, wait_for(self.output)) as log:
                     log.append(line.encode("ascii"))
             except OSError as error:
@@ -223,7 +223,7 @@ def replay_each(
 ) -> None:
     """Replay the remaining runs one after another; `replay` returns the replay of the run with a name.
 
-    `begin` receives each name. If a run can't be replayed, the batch records why and the next one follows.
+    `begin` receives each name. If a run can't be replayed, the batch records why and continues with the next.
     Raises `CancelledError` when cancelled.
     """
     for name in batch.left:

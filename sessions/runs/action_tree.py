@@ -1,7 +1,7 @@
-"""Compares many runs of one task: a tree of what each tried first, and where they part ways.
+"""Compares many runs of one task in a tree that shows what each run tried first and where runs diverge.
 
 An action is a kind of work with its target, such as `edit fares.py::fare`. Messages, bookkeeping, and an
-action that repeats the one before it do not count, so runs part ways only where their actions differ.
+action that repeats the one before it do not count, so runs diverge only where their actions differ.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _IN_A_LINE = 40
 _LONGEST_TARGET = 200
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w{1,100})", re.MULTILINE)
 _PLAIN = re.compile(r"[^\s\"'\x00-\x1f\x7f-\x9f\u2192]+")
-"""A name without spaces, quotes, control characters, or the arrow between actions."""
+"""Matches a name without spaces, quotes, control characters, or the arrow between actions."""
 _MOST_SEARCHED = 20_000
 """The length in characters of the part of an edit that is searched for the function it changes."""
 _PREFIXES = frozenset({"sudo", "time", "env", "nohup", "command"})
-"""Words before the program that a command runs."""
+"""Words that may precede the program in a command."""
 _SETTING_UP = frozenset({"cd", "pushd", "export", "source", ".", "set"})
-"""Programs that only prepare for the one after them."""
+"""Programs that only prepare for the program that follows."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -62,13 +62,13 @@ class Action:
 
 
 def _in_a_line(name: str) -> str:
-    """Return a name as it is written between others: in quotes if it would be read as several, or as none."""
+    """Return a name as written in a list: in quotes if it would be read as several names or none."""
     return name if _PLAIN.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
 class RunActions:
-    """The actions of a run that are compared, with their steps, and the run's header with its outcome."""
+    """The compared actions of a run, with their steps, and the run's header with its outcome."""
 
     name: str
     """The name by which the run is opened."""
@@ -174,8 +174,8 @@ def with_common_paths(runs: Sequence[RunActions]) -> list[RunActions]:
     """Return runs in which each file has one name: its last part if unique, otherwise its shortest path.
 
     Programs name a file in several ways, such as `/testbed/src/a.py` and `src/a.py`. Two relative paths of
-    one run are different files, and so are two absolute ones. A path that fits several files counts as
-    another file.
+    one run are different files, and so are two absolute ones. A path that matches several files counts as a
+    separate file.
     """
     users: dict[str, set[int]] = {}
     for number, run in enumerate(runs):
@@ -217,7 +217,7 @@ def _files_of(paths: Iterable[str], users: Mapping[str, set[int]]) -> list[list[
 
 
 def _are_apart(one: str, other: str, users: Mapping[str, set[int]]) -> bool:
-    """Whether one run uses two paths that start at the same folder, and so are different files."""
+    """Return whether a run uses two paths that start at the same folder, and are thus different files."""
     start_alike = _is_absolute(one) is _is_absolute(other)
     return start_alike and plain_path(one) != plain_path(other) and not users[one].isdisjoint(users[other])
 
@@ -231,9 +231,9 @@ def _is_absolute(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ActionNode:
-    """Runs that do the same actions in a row, until some of them do something else.
+    """Runs with the same consecutive actions, until some of them diverge.
 
-    A node without actions is for runs that end where others continue.
+    A node without actions represents runs that end where others continue.
     """
 
     actions: tuple[Action, ...]
@@ -245,7 +245,7 @@ class ActionNode:
 
     @property
     def parts(self) -> bool:
-        """Whether the runs part ways at the end of the node."""
+        """Whether the runs diverge at the end of the node."""
         return bool(self.children)
 
     @property
@@ -268,13 +268,13 @@ class _Open:
 
 
 def tree_of(runs: Sequence[RunActions]) -> ActionNode:
-    """Return the tree of some runs' actions at one task; its root contains those with which all runs began.
+    """Return the tree of some runs' actions at one task; its root has the actions with which all began.
 
     Children with more runs come first. Files should have common names, see `with_common_paths`.
     """
     root = _Open([*range(len(runs))], 0)
     order = [root]
-    for node in order:  # grows while it is read: a recursion could be as deep as a run is long
+    for node in order:  # grows while it is read; recursion could be as deep as a run is long
         node.end = _common_end(node, runs)
         ways: dict[Action | None, list[int]] = {}
         for number in node.runs:
@@ -349,7 +349,7 @@ def outcomes_of(node: ActionNode, runs: Sequence[RunActions]) -> Outcomes:
 
 
 def pair_of(node: ActionNode, runs: Sequence[RunActions]) -> tuple[int, int] | None:
-    """Return two runs that part ways at a node; None if its runs don't.
+    """Return two runs that diverge at a node; None if its runs don't diverge.
 
     They belong to its two largest children; if possible, one is solved and the other is not.
     """

@@ -1,6 +1,6 @@
 """A run as a blind reviewer sees it: without its agent, model, cost, score, end and outcome (decision 199).
 
-Whatever shows, lists or searches a run before the verdict shows what these functions return.
+Code that shows, lists or searches a run before the verdict uses only the results of these functions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def reveals_outcome(step: Step) -> bool:
 
 
 def blind_step(step: Step) -> Step:
-    """Return a step without its model, its cost, and strings in no known field, which may name either.
+    """Return a step without its model, its cost, and strings outside known fields, which may name either.
 
     A person's step is shown as an agent's. A step that reveals the outcome keeps only its place and times.
     """
@@ -62,7 +62,7 @@ def blind_run(run: Run) -> Run:
 
 
 def search_blind(document: RunDocument, query: Query, *, cancel: CancelToken = NEVER) -> Iterator[Hit]:
-    """Yield the matches in the text that `blind_step` leaves, in order; none is in the header.
+    """Yield the matches in the text that `blind_step` leaves, in order. The header is not searched.
 
     Raises `SearchError` if the pattern takes too long, and `CancelledError` if cancelled.
     """

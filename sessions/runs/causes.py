@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable
 LONGEST = 240
 """The maximum length of an error's line in characters."""
 _ENDS = 16_000
-"""The number of characters at each end of an output in which an error is looked for."""
+"""The number of characters at each end of an output that are searched for an error."""
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _TAG = re.compile(r"</?[a-z][\w-]{0,40}>")
 """A tag that a harness puts around an output, such as `<tool_use_error>`."""
 _RETURN_CODE = re.compile(r"<(?:returncode|exit_code)>\s*(-?\d+)\s*</\w+>")
 _TRACEBACK = "Traceback (most recent call last)"
 _AFTER_FRAMES = re.compile(r"(?:\n(?:[ \t][^\n]*)?)*\n(?P<error>[^\s\n][^\n]*)")
-"""The first line after those of a traceback that are indented or empty."""
+"""Matches the first line of a traceback that is neither indented nor empty."""
 _OF_IPYTHON = re.compile(r"(?P<name>[A-Za-z_][\w.]*) +$")
 """The exception's name before the word "Traceback" in the output of IPython, which does not indent frames."""
 _RAISED = re.compile(
@@ -55,7 +55,7 @@ _SUMS_UP = re.compile(
     r": ?(?:\((?:none|empty)\)|-?\d*)$",
     re.IGNORECASE,
 )
-"""A line around the results of a command that says nothing about the cause: a banner or a count."""
+"""A line around the results of a command that does not show the cause, such as a banner or a count."""
 _PREFIX = re.compile(r"^(?:E |#+ |- |(?:output|std(?:out|err)): +)", re.IGNORECASE)
 """The marks of pytest, of Markdown, and of shells that name the parts of a result, before an error's line."""
 _MESSAGE = re.compile(r'^(?:[\w-]{1,40}: )?(?:\{.*?)?"(?:message|error)": ?"((?:[^"\\]|\\.){1,400})"')
@@ -63,9 +63,9 @@ _MESSAGE = re.compile(r'^(?:[\w-]{1,40}: )?(?:\{.*?)?"(?:message|error)": ?"((?:
 
 
 def shows_error(text: str) -> bool:
-    """Whether an output shows by itself that its command failed.
+    """Return whether an output shows by itself that its command failed.
 
-    It begins as an error, has a traceback near its end, or ends with an exit code other than 0 or with a
+    It begins with an error, has a traceback near its end, or ends with an exit code other than 0 or with a
     typical message such as "command not found".
     """
     if _BEGINS_AS_ERROR.match(text, 0, 200) or _TRACEBACK in text[-_ENDS:]:
@@ -89,7 +89,7 @@ def error_line(text: str, *, has_code: bool = False, at_end: bool = False) -> st
         .replace("\r\n", "\n")
         .replace("\r", "\n")
     )
-    # A result that is JSON in a string has its line breaks as escapes.
+    # A result that is JSON in a string contains line breaks as escapes.
     if "\n" not in plain:
         plain = plain.replace("\\n", "\n")
     raised = _raised_last(plain)
@@ -116,7 +116,7 @@ def _otherwise(lines: list[str], code: str, *, has_code: bool, at_end: bool) -> 
 def _telling(lines: list[str]) -> str:
     """Return the line that names the error; empty if none does."""
     found = next(filter(_OF_A_COMPILER.match, lines), "") or _last(lines, _RAISED.match)
-    # What follows the first line about an error is mostly advice.
+    # The text after the first line about an error is mostly advice.
     forms = (_LABELLED.search, _NAMES_AN_EXCEPTION.search, _SPEAKS_OF_ERROR.search, _MESSAGE.search)
     return found or next((line for form in forms for line in lines if form(line)), "")
 

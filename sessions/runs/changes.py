@@ -45,17 +45,17 @@ class NotAppliedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change of one file."""
+    """A change to one file."""
 
     path: str
 
     @property
     def is_cut(self) -> bool:
-        """Whether a string of the change is so long that only its beginning is known here."""
+        """Whether a string of the change is so long that only its beginning is available here."""
         return any(isinstance(getattr(self, one.name), CutText) for one in fields(self))
 
     def part(self, path: str) -> FileDiff | None:
-        """Return a diff of the part of the file `path` that the change shows; None if it shows none."""
+        """Return a diff of the part of the file `path` that the change shows; None if it shows no text."""
         return None
 
     def applied(self, path: str, before: bytes) -> bytes:
@@ -76,7 +76,7 @@ class Written(FileChange):
 
 @dataclass(frozen=True, slots=True)
 class Replaced(FileChange):
-    """A change that replaces a string in a file: its only occurrence, or all of them if `every` is set."""
+    """A change that replaces a string in a file: its only occurrence, or all of them if `every`."""
 
     old: str
     new: str
@@ -133,7 +133,7 @@ class Inserted(FileChange):
 
 @dataclass(frozen=True, slots=True)
 class Redefined(FileChange):
-    """A change that replaces a definition; `name` is its qualified name, or the last parts of that."""
+    """A change that replaces a definition; `name` is its qualified name, or the last parts of that name."""
 
     name: str
     code: str
@@ -150,7 +150,7 @@ class Undone(FileChange):
 
 @dataclass(frozen=True, slots=True)
 class Patched(FileChange):
-    """A change of a file that a recorded diff describes."""
+    """A change to a file, described by a recorded diff."""
 
     diff: FileDiff
 
@@ -237,7 +237,7 @@ def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, .
             found += _by_window(call, step)
         else:
             found += _of_call(call, target)
-    # The calls show most; then the edits that the format lists; then the step's own diff.
+    # The calls show most, followed by the edits that the format lists and the step's own diff.
     known_from_calls = _known_paths(found)
     for edit in _edits_made(step, made, failed):
         if not is_among(edit.path, known_from_calls):
@@ -252,7 +252,7 @@ def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, .
 
 
 def _recorded_replacement(step: Step) -> Change | None:
-    """Return the change that a step of this program's own journals records in its state; None without one."""
+    """Return the change that a step in gistpoint's own journals records in its state, or None."""
     match step.state.get("replacement"):
         case {"path": str(path), "qualname": "", "code": str(code)}:
             return Written(path, code)
@@ -266,7 +266,7 @@ def _known_paths(changes: list[Change]) -> list[str]:
 
 
 def is_among(path: str, paths: Iterable[str]) -> bool:
-    """Whether a path may name the same file as one of `paths`."""
+    """Return whether a path may name the same file as one of `paths`."""
     return any(same_path(path, other) for other in paths)
 
 
@@ -279,7 +279,7 @@ def _edits_made(step: Step, made: tuple[RunCall, ...], failed: tuple[RunCall, ..
     edits = list(step.edits)
     kept = edits_of(made)
     for edit in edits_of(failed):
-        # A call that was made may have repeated the edit of one that failed.
+        # A successful call may have repeated the edit of a failed one.
         is_of_failed_call = edits.count(edit) > kept.count(edit)
         if is_of_failed_call:
             edits.remove(edit)
@@ -287,7 +287,7 @@ def _edits_made(step: Step, made: tuple[RunCall, ...], failed: tuple[RunCall, ..
 
 
 def _made_and_failed(step: Step) -> tuple[tuple[RunCall, ...], tuple[RunCall, ...]]:
-    """Return the calls of a step that were made, and those whose own results report that they failed.
+    """Return the calls of a step that succeeded, and those whose own results report a failure.
 
     Results without call ids belong to the calls in order, if there are as many results as calls.
     """
@@ -318,7 +318,7 @@ def _was_refused_by_window(step: Step) -> bool:
 
 
 def has_failed(step: Step) -> bool:
-    """Whether all calls of a step were refused or failed, so nothing changed."""
+    """Return whether all calls of a step were refused or failed, so nothing changed."""
     if "refused" in step.flags:
         return True
     return bool(step.results) and all(_errors(step.results))

@@ -18,7 +18,7 @@ _LONGEST = 20_000
 _READERS = frozenset({"cat", "nl", "head", "tail", "less", "more", "sed", "open", "view", "bat", "batcat"})
 _WHOLE_READERS = _READERS - {"head", "tail", "sed", "open"}
 _PATH = re.compile(r"(?![-<>])(?=.*[/.])[^*?$(){}\\ ]+", re.DOTALL)
-"""A word with a slash or a dot that is not an option or a redirection, and that the shell does not expand."""
+"""A word with a slash or dot that is no option or redirection, and that the shell does not expand."""
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _SED_LINES = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?p")
 _COUNT = re.compile(r"-(?:n\s*)?(\d{1,9})")
@@ -31,7 +31,7 @@ _PATH_KEYS = ("path", "file_path", "filePath", "filename", "file", "notebook_pat
 COMMAND_KEYS = ("command", "cmd", "keystrokes")
 """Names of arguments that contain a shell command."""
 END = 1 << 40
-"""The number used for the last line of a file of unknown length."""
+"""The number that denotes the last line of a file of unknown length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ViewedPart:
     name: str = ""
 
     def covers(self, other: ViewedPart) -> bool:
-        """Whether this part contains all of `other`."""
+        """Return whether this part contains all of `other`."""
         if not same_path(self.path, other.path):
             return False
         has_all_lines = self.first <= 1 and self.last == END
@@ -55,7 +55,7 @@ class ViewedPart:
 
 
 def same_path(recorded: str, path: str) -> bool:
-    """Whether two paths may name the same file: one is the end of the other, or they are equal.
+    """Return whether two paths may name the same file: one is the end of the other, or they are equal.
 
     An example is `/testbed/a/b.py` and `a/b.py`.
     """
@@ -73,7 +73,7 @@ def file_name(path: str) -> str:
 
 
 def plain_path(path: str) -> str:
-    """Return a path with `/` between its parts and none around them."""
+    """Return a path with `/` as the separator, and without leading and trailing slashes."""
     return path.replace("\\", "/").removeprefix("./").strip("/")
 
 
@@ -257,7 +257,7 @@ _CAT = re.compile(
 def written_files(command: str) -> tuple[tuple[str, str], ...]:
     """Return the path and text of each whole file that a command writes with `cat > FILE << 'END'`.
 
-    Files in whose text the shell would expand something are left out.
+    Files whose text the shell would expand are left out.
     """
     found: list[tuple[str, str]] = []
     opened: re.Match[str] | None = None
@@ -324,7 +324,7 @@ def _restored_by_git(subcommand: str = "", *arguments: str) -> list[str]:
 
 
 def _is_file_name(word: str) -> bool:
-    """Whether a word without `--` before it is a file rather than a branch: `.`, or a name with a dot."""
+    """Return whether a word that precedes any `--` is a file, not a branch: `.`, or a name with a dot."""
     if word == ".":
         return True
     last_part = word.rpartition("/")[2]

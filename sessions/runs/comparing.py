@@ -127,7 +127,7 @@ def align(
     """Return the rows of two runs; steps at which both reached the same milestone share a row.
 
     If the runs reached milestones in different orders, as many as possible are aligned. Between two aligned
-    rows the steps are paired in order, calls with calls and asides with asides; a step without a partner is
+    rows the steps are paired in order, calls with calls, and asides with asides; a step without a partner is
     next to a gap. Hidden steps are only in rows of milestones.
     """
     anchors = _anchors(left, right)
@@ -160,7 +160,7 @@ def _anchors(
 ) -> list[tuple[int, int, tuple[Milestone, ...]]]:
     """Return the pairs of steps that share a row, with their milestones.
 
-    They are a chain with the most milestones in which both steps increase.
+    The pairs form a chain with increasing steps on both sides and the most milestones.
     """
     places = {reached.milestone: reached.step for reached in right}
     meeting: dict[tuple[int, int], list[Milestone]] = {}
@@ -192,7 +192,7 @@ class Side:
     milestones: tuple[Reached, ...]
     history: RepositoryHistory
     done: tuple[str, ...]
-    """A hash of each step's calls and results; empty for a step without a call."""
+    """A hash of each step's calls and results; empty for steps without a call."""
 
     def repository(self, step: int) -> RepositoryState:
         """Return the repository after a step, with its cumulative diff.
@@ -206,7 +206,7 @@ class Side:
         return self.marks[step].spent
 
     def reached(self, milestone: Milestone) -> Reached | None:
-        """Return how the run reached a milestone: the step and the budget used; None if it did not."""
+        """Return how the run reached a milestone, namely the step and the budget used; None if it did not."""
         for reached in self.milestones:
             if reached.milestone == milestone:
                 return reached
@@ -240,7 +240,7 @@ def read_side(
             first.setdefault(has_call, step.index)
         marks.append(tracker.feed(step))
         history.feed(step)
-        done.append(_done(step))
+        done.append(_hash_of_calls(step))
     history.end(document.header.submission)
     start = first.get(True, first.get(False, 0))
     return Side(tuple(marks), milestones(marks, start=start), history, tuple(done))
@@ -267,7 +267,7 @@ class RunComparison:
 
     @property
     def milestones(self) -> tuple[MilestoneRow, ...]:
-        """Every milestone of either run: the left run's in its order, then those of only the right run."""
+        """Every milestone of either run: those of the left run in its order, then those of only the right."""
         names = dict.fromkeys(
             reached.milestone for side in (self.left, self.right) for reached in side.milestones
         )
@@ -292,18 +292,18 @@ def compare(left: Side, right: Side, *, hidden: tuple[Steps, Steps] = ((), ())) 
         (asides[0], asides[1]),
         hidden,
     )
-    different = frozenset(number for number, row in enumerate(rows) if _differs(row, left, right))
+    different = frozenset(number for number, row in enumerate(rows) if _row_differs(row, left, right))
     return RunComparison(left, right, rows, different)
 
 
-def _differs(row: AlignedRow, left: Side, right: Side) -> bool:
-    """Whether the calls of a row differ, or their results; words between calls never count."""
+def _row_differs(row: AlignedRow, left: Side, right: Side) -> bool:
+    """Return whether the calls of a row differ, or their results; text between calls never counts."""
     one = "" if row.left is None else left.done[row.left]
     other = "" if row.right is None else right.done[row.right]
     return one != other
 
 
-def _done(step: Step) -> str:
+def _hash_of_calls(step: Step) -> str:
     """Return a hash of a step's calls and results; empty if it calls nothing."""
     if not step.calls:
         return ""

@@ -54,7 +54,7 @@ def _is_cut(path: str, *_state: int) -> bool:
 
 
 def _last_line(blob: Blob) -> int:
-    """Return the offset of the last line that is not empty; the size if the line's beginning is not found."""
+    """Return the offset of the last non-empty line; the file's size if the line's beginning is not found."""
     first = max(0, blob.size - _TAIL)
     tail = blob.read(first, _TAIL).rstrip(b" \t\r\n\0")
     line = tail.rfind(b"\n")
@@ -62,7 +62,7 @@ def _last_line(blob: Blob) -> int:
 
 
 def _is_value(text: bytes) -> bool:
-    """Whether the text, or its first line, is a whole JSON value; checked quickly, so False if unsure."""
+    """Return whether the text, or its first line, is a whole JSON value. Checks quickly; False if unsure."""
     if len(text) >= _QUICK:
         return False
     for whole in (text, text.partition(b"\n")[0]):

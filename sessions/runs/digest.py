@@ -44,7 +44,7 @@ _MOST_NAMES = 10_000
 """The number of different tools above which calls are not counted by tool."""
 _ENDS = 4_000
 _TIMINGS = re.compile(r"\b\d+(?:\.\d+)?\s?(?:s|ms|seconds?|sec)\b|\b\d{1,2}:\d\d:\d\d(?:\.\d+)?\b")
-"""Durations and times in a result, which differ each time a call is made."""
+"""Matches durations and times in a result, which differ each time a call is made."""
 _SILENT = frozenset({StepKind.VIEW, StepKind.SEARCH})
 """Kinds of steps whose results show the contents of files, which may mention errors that did not happen."""
 _OF_HARNESS = frozenset({StepKind.SCORE, StepKind.STATE, StepKind.PAUSE, StepKind.NOTE, StepKind.SYSTEM})
@@ -109,7 +109,7 @@ class RunDigest(msgspec.Struct, frozen=True, array_like=True):
     happened: tuple[str, ...] = ()
     """The values of `Happening` that apply, in their order."""
     loop: int = 0
-    """The greatest number of times that a call was made with the same result, with no edit in between."""
+    """The largest number of times that a call was made with the same result, with no edit in between."""
     calls: int = 0
     errors: int = 0
     """The number of steps in which something failed; failing tests don't count, tests with errors do."""
@@ -132,7 +132,7 @@ class RunDigest(msgspec.Struct, frozen=True, array_like=True):
         return Tokens(self.prompt_tokens, self.completion_tokens)
 
     def has(self, happening: Happening) -> bool:
-        """Whether something happened in the run."""
+        """Return whether something happened in the run."""
         return happening.value in self.happened
 
 
@@ -158,7 +158,7 @@ class Digester:
     def feed(self, step: Step) -> None:
         """Add the next step."""
         self._spent = self._spending.feed(step)
-        # The history of repeated calls and views, which takes half of the time of all marks, is not needed.
+        # The history of repeated calls and views is not needed; it takes half of the time of all marks.
         changes = changes_of(step)
         marks = frozenset(marks_alone(step, changes))
         self._take_error(step)
@@ -260,15 +260,15 @@ class Digester:
 
 
 class LoopFinder:
-    """Finds calls that were made again with the same result; the steps are fed in order."""
+    """Finds calls that were repeated with the same result; the steps are fed in order."""
 
     def __init__(self) -> None:
         self.most = 0
-        """The greatest number of times that a call was made with the same result, with no edit in between."""
+        """The largest number of times that a call was made with the same result, with no edit in between."""
         self._times: Counter[str] = Counter()
 
     def feed(self, step: Step, *, changed: bool) -> None:
-        """Add a step of the solver; `changed` says whether it changed files."""
+        """Add a step of the solver; `changed` is true if it changed files."""
         if changed:
             self._times.clear()
         if not step.calls or not step.results or len(self._times) > _MOST_PAIRS:
@@ -281,18 +281,18 @@ class LoopFinder:
 
 
 def _comparable(text: str) -> str:
-    """Return a result without timings; of a long one, its ends and its length."""
+    """Return a result without timings; for a long result, return its ends and its length."""
     if len(text) <= 2 * _ENDS:
         return _TIMINGS.sub("", text)
     return f"{len(text)}{_TIMINGS.sub('', text[:_ENDS])}{_TIMINGS.sub('', text[-_ENDS:])}"
 
 
 def went_wrong(step: Step) -> bool:
-    """Whether something failed in a step, even if only the output shows it, or a test run didn't begin."""
+    """Return whether a step failed, even if only its output shows it, or a test run in it didn't start."""
     if step.kind in _OF_HARNESS:
         return False
-    # Failing tests are reported separately. Tests that ended with an error, such as in their set-up, are not
-    # among them, and a test run that shows no tests did not begin.
+    # Failing tests are reported separately. Tests that ended with an error, for example during set-up, are
+    # not among them, and a test run without any tests did not start.
     if step.kind is StepKind.TEST:
         failed = has_error(step) or any(result.returncode for result in step.results)
         not_begun = failed and test_run_of(step).failed is None and failing_in(step) is None
@@ -310,7 +310,7 @@ def error_in(step: Step) -> str:
     recorded_failures = [result for result in latest_first if result.is_error or result.returncode]
     apparent_failures = [result for result in latest_first if shows_error(result.text)]
     exit_codes = [result.returncode for result in step.results if result.returncode]
-    # A reply that broke off may end with the reason.
+    # An interrupted reply may end with the reason.
     reason = error_line(step.text, at_end=True) if step.kind in (StepKind.ERROR, StepKind.END) else ""
     candidates = (
         *(error_line(result.text, has_code=bool(result.returncode)) for result in recorded_failures),

@@ -38,10 +38,10 @@ from gistpoint.sessions.runs.step_index import IndexProgress, Place, StepIndex
 _Loaded: TypeAlias = tuple[Json, str]
 """The value of a record, and its fault in words, which is empty if there is none."""
 _SLICE_S = 0.008
-"""Seconds for which the index is built without a break."""
+"""The seconds for which the index is built without a pause."""
 _REST_S = 0.001
 _NEAR_AN_END = 32
-"""The number of steps at each end of a run that are read for its first and its last time."""
+"""The number of steps at each end of a run that are read to find its first and last time."""
 _ENDING = 256
 """The number of bytes at the end that show whether a file was appended to or replaced."""
 
@@ -64,7 +64,7 @@ class RunDocument:
         another: Callable[[], RunReader] | None = None,
         has_other_files: Callable[[], bool] | None = None,
     ) -> None:
-        """`another` makes a second reader of the same run, for `last_step`.
+        """`another` returns a second reader of the same run, for `last_step`.
 
         `has_other_files` returns whether files were added to a run of several files, or removed from it.
         """
@@ -131,7 +131,7 @@ class RunDocument:
         return replace(run, duration_s=last - first, derived=run.derived | {"duration_s"})
 
     def _first_and_last_time(self) -> tuple[float | None, float | None]:
-        """Return the first time in the steps near the beginning and the last near the end, or None."""
+        """Return the first time in steps near the beginning, and the last in steps near the end, or None."""
         count = self.step_count
         begun = [self.step(n).started for n in range(min(count, _NEAR_AN_END))]
         ended = [self.step(n) for n in range(max(0, count - _NEAR_AN_END), count)]
@@ -142,7 +142,7 @@ class RunDocument:
 
     @property
     def members(self) -> Mapping[str, Json]:
-        """The known members of the run itself, without its records; a member too long or damaged is None."""
+        """The known members of the run itself, without its records; None for those too long or damaged."""
         return self._reader.facts
 
     @property
@@ -155,7 +155,7 @@ class RunDocument:
             return replace(run, also=(*run.also, *self._other_texts(run)))
 
     def _other_texts(self, run: Run) -> tuple[Noted, ...]:
-        """Return the strings of the run's own members that are not in its header; kept once all are known."""
+        """The strings of the run's own members that are not in its header; cached once all are known."""
         if self._also is not None:
             return self._also
         found = self._leftovers.of_run(self._reader.facts, run)
@@ -165,7 +165,7 @@ class RunDocument:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A line for each thing that is missing or unusual in the file; complete when the index is."""
+        """A line for each missing or unusual part of the file; complete when the index is."""
         with self._lock:
             return (*self._reader.warnings, *([CUT_OFF] if self._ends_early else []))
 
@@ -186,7 +186,7 @@ class RunDocument:
 
     @property
     def summed_up(self) -> bool:
-        """Whether the header is complete too; for that, some formats read the file again after indexing."""
+        """Whether the header is complete too; some formats read the file again for it after indexing."""
         return self._summed_up
 
     @property
@@ -273,9 +273,9 @@ class RunDocument:
                 self._sum_up(until)
 
     def _whole_file(self) -> Iterator[None]:
-        """Find what only the whole file shows: whether it was cut off, and the reader's totals.
+        """Determine facts that require the whole file: whether it was cut off, and the reader's totals.
 
-        The number of steps is reported before this begins, since it takes as long as counting them.
+        The number of steps is reported first, because this takes as long as counting them.
         """
         yield
         is_reported = any(map(says_cut, self._reader.warnings))
@@ -345,9 +345,9 @@ class RunDocument:
     ) -> StepTexts:
         """Return the text fields of a step; if its format allows that, the rest of the step is not built.
 
-        Strings outside its fields may be missing unless `is_sought` is true for one. `records` is how many of
-        the step's records are read, by default all that are known.
-        Raises IndexError if there is no such step.
+        Strings outside its fields may be missing unless `is_sought` is true for one of them. `records` is the
+        number of the step's records to read, by default all known records. Raises IndexError if there is no
+        such step.
         """
         places, step = self._places(index)
         if records is not None and records < len(places):
@@ -378,7 +378,7 @@ class RunDocument:
             places = self._index.records(index)
         with self._cache_lock:
             cached = self._cache.get(index)
-            # A step in the cache is out of date if more of its records were found after it was parsed.
+            # A cached step is out of date if more of its records were found after it was parsed.
             if cached is None or cached[0] != len(places):
                 return places, None
             self._cache.move_to_end(index)
@@ -417,7 +417,7 @@ class RunDocument:
             if place >= len(turns):
                 turns.append([])
             turns[place].append(self._raw(blob, record.start, record.end, reader.completed(record.fields)))
-        # The first of the turns may begin before the records that were read.
+        # The first turn may begin before the records that were read.
         if len(turns) < 2:
             return None
         return reader.step(guess, turns[-1])
@@ -491,7 +491,7 @@ class RunDocument:
 
     @property
     def _is_cache_full(self) -> bool:
-        """Whether a step has to leave the cache; the last one stays, however large it is."""
+        """Whether a step must be evicted from the cache; the last one stays, however large it is."""
         exceeds = len(self._cache) > limits.CACHED_STEPS or self._cached_bytes > limits.CACHED_BYTES
         return exceeds and len(self._cache) > 1
 
@@ -502,7 +502,7 @@ class RunDocument:
             yield self.step(index)
 
     def raw(self, index: int, limit: int | None = None) -> bytes:
-        """Return the raw records of a step, joined with newlines, up to `limit` bytes of them.
+        """Return the raw records of a step, joined with newlines, up to `limit` bytes.
 
         Without a limit, up to `limits.RECORD` bytes are returned. Raises IndexError if there is no such step.
         """
@@ -576,7 +576,7 @@ class RunDocument:
             return self._index.number_of(index)
 
     def is_inserted(self, index: int) -> bool:
-        """Whether a step was inserted: in reviews, it has no number of its own, but that of the next step."""
+        """Return whether a step was inserted: it has no number in reviews, but uses the next step's."""
         with self._lock:
             return self._index.is_inserted(index)
 

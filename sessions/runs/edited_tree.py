@@ -36,7 +36,7 @@ class FileState:
 
 
 class EditedTree:
-    """The files of a repository, by path from its root; content that is not recorded is never guessed."""
+    """The files of a repository, by path from its root; unrecorded content is never guessed."""
 
     def __init__(self, tree: SourceTree | None) -> None:
         """`tree` contains the files at the start of the run; None if they are unknown."""
@@ -73,7 +73,7 @@ class EditedTree:
         self._before.clear()
 
     def look(self, path: str) -> None:
-        """Infer the repository's root from the absolute path of a file that a step read."""
+        """Infer the repository's root from the absolute path of a file read by a step."""
         if path.startswith("/"):
             with suppress(NotAppliedError):
                 self._path(path)
@@ -111,7 +111,7 @@ class EditedTree:
             after = Patched(path, diff).applied(path, before)
         self._set(path, after)
         was_renamed = bool(old) and old != path and not diff.copied
-        if was_renamed and old not in self._files:  # another file may have taken its place
+        if was_renamed and old not in self._files:  # the file may have been replaced
             self._set(old, None)
 
     def _set(self, path: str, data: bytes | None) -> None:
@@ -167,9 +167,9 @@ class EditedTree:
     def _path(self, recorded: str) -> str:
         """Return the repository path of a recorded path.
 
-        The root of an absolute path is a known root, or else whatever is before a known file, or else before
-        a known folder; if there is none, the whole path counts as relative. Raises `NotAppliedError` for a
-        path that leaves the repository.
+        The root of an absolute path is a known root, or else the part before a known file, or else the part
+        before a known folder; if there is none, the whole path counts as relative. Raises `NotAppliedError`
+        for a path that leaves the repository.
         """
         plain = recorded.replace("\\", "/").removeprefix("./")
         parts = [part for part in plain.split("/") if part not in ("", ".")]
@@ -199,7 +199,7 @@ class EditedTree:
         return None
 
     def is_outside(self, change: Change) -> bool:
-        """Whether a change is outside the repository: in a system folder, and below no known root.
+        """Return whether a change is outside the repository: in a system folder, and below no known root.
 
         While the files at the start are unknown, only a change with unrecorded content counts as outside.
         """

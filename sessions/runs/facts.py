@@ -58,13 +58,13 @@ class Goal:
         return FunctionRef(self.path, self.qualname)
 
     def reads_file(self, step: Step) -> bool:
-        """Whether a step reads the function's file or a part of it."""
+        """Return whether a step reads the function's file or a part of it."""
         if step.kind not in _LOOKING:
             return False
         return any(same_path(view.path, self.path) for view in views_in(step))
 
     def views_function(self, step: Step) -> bool:
-        """Whether a step shows the function itself: a call names it, or a result contains its `def`.
+        """Return whether a step shows the function itself: a call names it, or a result contains its `def`.
 
         If the results were not recorded, reading the whole file counts.
         """
@@ -81,7 +81,7 @@ class Goal:
         return view.first <= 1 and view.last == END
 
     def is_edited_by(self, change: Change) -> bool:
-        """Whether a change affects the function, as far as the change itself shows."""
+        """Return whether a change affects the function, judging by the change alone."""
         if not same_path(change.path, self.path):
             return False
         match change:
@@ -94,7 +94,7 @@ class Goal:
             case Patched():
                 return self.is_edited_in(change.diff)
             case Relined():
-                return self._holds(change.text.split("\n"))
+                return self._contains_function(change.text.split("\n"))
             case Inserted():
                 return self._defines(change.text)
             case Written():
@@ -102,19 +102,19 @@ class Goal:
         return False
 
     def _is_replaced_by(self, change: Replaced) -> bool:
-        # Unless every occurrence was replaced, the file contained the text only once.
+        # Unless every occurrence was replaced, the file contained the text exactly once.
         old = change.old.strip()
         is_part_of_line = not change.every and "\n" not in old
         if is_part_of_line and old in self.text:
             return True
-        return self._holds(change.old.split("\n")) or self._defines(change.old)
+        return self._contains_function(change.old.split("\n")) or self._defines(change.old)
 
     def _is_quoted_in(self, command: str) -> bool:
         distinctive = [line for line in self._lines if len(line) >= _DISTINCTIVE_ALONE]
         return any(line in command for line in distinctive)
 
     def is_edited_in(self, diff: FileDiff) -> bool:
-        """Whether a diff of the file removes lines of the function, or changes lines near its `def`."""
+        """Return whether a diff of the file removes lines of the function or changes lines near its `def`."""
         if not same_path(diff.path, self.path):
             return False
         return any(map(self._is_edited_by_hunk, diff.hunks))
@@ -122,9 +122,9 @@ class Goal:
     def _is_edited_by_hunk(self, hunk: Hunk) -> bool:
         removed = [line.text for line in hunk.lines if line.kind is DiffLineKind.REMOVED]
         before = [line.text for line in hunk.lines if line.kind is not DiffLineKind.ADDED]
-        if self._holds(removed):
+        if self._contains_function(removed):
             return True
-        may_be_function = not self._lines or self._holds(before)
+        may_be_function = not self._lines or self._contains_function(before)
         if not may_be_function:
             return False
         return any(map(self._defines, (hunk.section, *before)))
@@ -140,8 +140,8 @@ class Goal:
         plain = name.rpartition("::")[2].partition("#")[0]
         return plain == self.ref.plain or self.ref.plain.endswith("." + plain)
 
-    def _holds(self, lines: list[str]) -> bool:
-        """Whether at least one distinctive line, and at least half of them, belong to the function."""
+    def _contains_function(self, lines: list[str]) -> bool:
+        """Return whether at least one distinctive line, and at least half of them, belong to the function."""
         stripped = (line.strip() for line in lines)
         distinctive = [text for text in stripped if len(text) >= _DISTINCTIVE]
         own = sum(text in self._lines for text in distinctive)
@@ -178,7 +178,7 @@ FIRSTS = (
     StepMark.FIRST_VIEW_RIGHT_FUNCTION,
     StepMark.FIRST_EDIT_RIGHT_FUNCTION,
 )
-"""Marks that a run gets once for each broken function."""
+"""Marks that occur once in a run for each broken function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ class MarkTracker:
         self._reached: set[tuple[StepMark, int]] = set()
 
     def feed(self, step: Step) -> StepMarks:
-        """Return the marks of the next step: of one that the solver did not take, only whether it failed."""
+        """Return the marks of the next step; for a step that is not the solver's, only whether it failed."""
         changes = changes_of(step, self._target)
         if not is_of_solver(step):
             self._waste.feed(step, changes)
@@ -265,12 +265,13 @@ def _reaches(mark: StepMark, goal: Goal, step: Step, changes: Sequence[Change]) 
 
 
 def marks_alone(step: Step, changes: Sequence[Change]) -> Iterator[StepMark]:
-    """Yield the marks of a step that don't depend on other steps; `changes` are its own."""
+    """Yield the marks of a step that don't depend on other steps; `changes` are the step's own."""
     certain = [change for change in changes if not isinstance(change, Unrecorded)]
     applies = {
         StepMark.SUBMISSION: submissions_in(step) > 0,
         StepMark.ERROR: has_error(step),
-        # A shell command may seem to change files: an uncertain change counts only in a step that is an edit.
+        # A shell command may only seem to change files, so an uncertain change counts only if the step is an
+        # edit.
         StepMark.EDIT: bool(changes if step.kind is StepKind.EDIT else certain),
         StepMark.TEST_RUN: step.kind is StepKind.TEST or "test_run" in step.state,
     }
@@ -278,19 +279,19 @@ def marks_alone(step: Step, changes: Sequence[Change]) -> Iterator[StepMark]:
 
 
 def edits_in(step: Step, changes: Sequence[Change]) -> int:
-    """Return how many changes to files a step makes; `changes` are its own, see `StepMark.EDIT`."""
+    """Return how many changes to files a step makes (see `StepMark.EDIT`); `changes` are the step's own."""
     if step.kind is StepKind.EDIT:
         return len(changes)
     return sum(not isinstance(change, Unrecorded) for change in changes)
 
 
 def has_error(step: Step) -> bool:
-    """Whether something failed in a step, other than tests or a search without results."""
+    """Return whether something failed in a step, other than tests or a search without results."""
     if step.kind in (StepKind.ERROR, StepKind.DAMAGED) or "error" in step.flags:
         return True
     if any(result.is_error for result in step.results):
         return True
-    # Failing tests and a search without a match also end with a code other than 0.
+    # Failing tests and searches without a match also exit with a code other than 0.
     if step.kind in (StepKind.TEST, StepKind.SEARCH):
         return False
     return any(result.returncode for result in step.results)
@@ -339,7 +340,7 @@ class Spending:
         if is_of_solver(step):
             calls += len(step.calls)
             submissions += submissions_in(step)
-        calls_left, submissions_left, counted_down = self._left(step, calls, submissions)
+        calls_left, submissions_left, counted_down = self._remaining_budgets(step, calls, submissions)
         elapsed, is_summed = self._time(step)
         self._spent = Spent(
             calls,
@@ -353,12 +354,13 @@ class Spending:
         )
         return self._spent
 
-    def _left(
+    def _remaining_budgets(
         self, step: Step, calls: int, submissions: int
     ) -> tuple[int | None, int | None, frozenset[str]]:
         """Return the calls and submissions left, and the names of the counts that are derived, not recorded.
 
-        A count is None if it is unknown. A recorded budget is preferred, even one of an earlier step.
+        A count is None if it is unknown. A recorded budget takes precedence, even if it is from an earlier
+        step.
         """
         budget = step.state.get("budget")
         if isinstance(budget, dict):
@@ -371,7 +373,7 @@ class Spending:
         return _remaining(self._calls, calls), _remaining(self._submissions, submissions), counted
 
     def _time(self, step: Step) -> tuple[float | None, bool]:
-        """Return the seconds since the start, None if unknown, and whether they only sum up durations."""
+        """Return the seconds since the start, None if unknown, and whether they merely sum up durations."""
         durations = [result.duration_s for result in step.results if result.duration_s is not None]
         if durations:
             self._durations = _sum(self._durations, sum(durations))
@@ -387,7 +389,7 @@ class Spending:
 
 
 def _sum(one: float | None, other: float | None) -> float | None:
-    """Return the sum of the values that are recorded; None if neither is."""
+    """Return the sum of the recorded values; None if neither is recorded."""
     return one if other is None else (one or 0.0) + other
 
 
@@ -396,7 +398,7 @@ def _remaining(budget: int | None, used: int) -> int | None:
 
 
 def is_of_solver(step: Step) -> bool:
-    """Whether the solver, an agent or a person, took the step."""
+    """Return whether the step was made by the solver, who may be an agent or a person."""
     return step.actor in (Actor.AGENT, Actor.PERSON)
 
 
@@ -467,7 +469,7 @@ class Waste:
         self._last_edit: dict[str, int] = {}
 
     def feed(self, step: Step, changes: tuple[Change, ...]) -> Wasted:
-        """Return the steps that the next step repeats or undoes; `changes` are its own."""
+        """Return the steps that the next step repeats or undoes; `changes` are the step's own."""
         repeats, rereads = self._repeated(step)
         reverts = self._reverted(step, changes)
         is_edit = bool(changes) or step.kind is StepKind.EDIT
@@ -475,18 +477,18 @@ class Waste:
             self._calls.clear()
             self._forget(changes)
         if rereads is not None:
-            repeats = None  # a step that reads the same again counts once
+            repeats = None  # a step that reads the same part again counts once
         return Wasted(repeats, rereads, reverts)
 
     def _repeated(self, step: Step) -> tuple[int | None, int | None]:
-        """Return the first steps that made the same calls and that read the same parts; else None."""
+        """Return the first steps that made the same calls, and that read the same parts; None if none did."""
         if step.kind not in _REPEATABLE or not step.calls:
             return None, None
         signatures = [_signature(call) for call in step.calls]
         earlier = [self._calls.get(signature) for signature in signatures]
         for signature in signatures:
             self._calls.setdefault(signature, step.index)
-        # A test command names the files that it runs, but does not show them.
+        # A test command names files but does not show them.
         views = () if step.kind is StepKind.TEST else views_in(step)
         read_at = [self._first_read(view) for view in views]
         is_partial = _is_partial(step)
@@ -556,7 +558,7 @@ class Waste:
     def _state(self, what: str, digest: str, index: int, first: str = "") -> int | None:
         """Record the new state of `what`.
 
-        If `what` has returned to an earlier state, return the step that left that state; otherwise None.
+        If `what` has returned to an earlier state, return the step that ended that state; otherwise None.
         `first` is the state before any step.
         """
         states = self._edits.setdefault(what, [(first, -1)] if first else [])
@@ -591,6 +593,6 @@ def _pair(path: str, old: str, new: str) -> str:
 
 
 def _is_partial(step: Step) -> bool:
-    """Whether a result reports that it left something out."""
+    """Return whether a result reports that it left something out."""
     ends = (f"{result.text[:_ENDS]}\n{result.text[-_ENDS:]}" for result in step.results)
     return any(map(_PARTIAL.search, ends))

@@ -1,4 +1,4 @@
-"""Lines that a search has found: each line once, however many matches it contains."""
+"""Collects the lines that a search has found, each once, however many matches it contains."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.searching import Hit
 
 PART_WORDS = {scope: scope.value for scope in TextScope} | {TextScope.ALSO: "also recorded"}
-"""The words for the parts of a step: their stored names, unless these say too little."""
+"""The words for the parts of a step: their stored names, unless these are unclear."""
 
 
 class FoundLine(NamedTuple):
@@ -52,7 +52,7 @@ class FoundLines:
         """The number of matches so far, including those in lines that were left out."""
         self._step: tuple[str, int | None] | None = None
         self._in_step: set[str] = set()
-        """The lines of the current step, which the part *also recorded* repeats in many formats."""
+        """The lines of the current step, which the part "also recorded" repeats in many formats."""
         self._is_left_out = False
 
     def add(self, hits: Iterable[Hit]) -> None:

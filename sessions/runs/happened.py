@@ -37,7 +37,7 @@ def happened_words(digest: RunDigest) -> str:
 
 
 def failing_words(digest: RunDigest) -> str:
-    """Return the first failing test that a run named last, and how many more failed; empty if none did."""
+    """Return the first of the failing tests that a run named last, and how many more; empty if none."""
     if not digest.failing:
         return ""
     more = digest.failing_count - 1

@@ -1,4 +1,4 @@
-"""The part of a run that is kept after it was read to its end, for lists and queries."""
+"""The part of a run that is stored after reading it to its end, for lists and queries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class KeptRun:
     """The header, without the texts that only the page of a run shows."""
     digest: RunDigest
     key: str = ""
-    """The key of the run's beginning, under which reviews refer to it; empty if it was not asked for."""
+    """The key of the run's beginning, under which reviews refer to it; empty if it was not requested."""
     warnings: tuple[str, ...] = ()
     doubt: str = ""
     """Why the run is probably not in its format; empty if there is no reason."""
@@ -52,9 +52,9 @@ def read_to_its_end(
     see: Callable[[Step], object] = lambda step: None,
     see_header: Callable[[Run], object] = lambda run: None,
 ) -> KeptRun:
-    """Read a listed run to its end, and return the part that is kept.
+    """Read a listed run to its end, and return the part to store.
 
-    `rest` is called now and then, `see` with each step, and `see_header` with the whole header. Raises
+    `rest` is called from time to time, `see` with each step, and `see_header` with the whole header. Raises
     `RunFileError` if the run can't be read, and `CancelledError` if cancelled.
     """
     if listed.header is None:
@@ -79,10 +79,10 @@ def kept_of(
     cancel: CancelToken = NEVER,
     see: Callable[[Step], object] = lambda step: None,
 ) -> KeptRun:
-    """Read an open run to its end, and return the part that is kept.
+    """Read an open run to its end, and return the part to store.
 
-    `early` is the header that the list read; it may name the task if the run does not. `see` is called with
-    each step. Raises `CancelledError` if cancelled.
+    `early` is the header that the list read, which may name the task if the run does not. `see` is called
+    with each step. Raises `CancelledError` if cancelled.
     """
     spent = Tally()
 
@@ -96,7 +96,7 @@ def kept_of(
     if early.task and not run.task:
         run = replace(run, task=early.task, derived=derived)
     return KeptRun(
-        header_of(header_values(run)),  # the same with and without an index
+        header_of(header_values(run)),  # so that the result is the same with and without an index
         digest,
         key_of(document),
         tuple(dict.fromkeys((*document.warnings[:_MOST_WARNINGS], *filter(says_cut, document.warnings)))),
@@ -108,8 +108,8 @@ def kept_of(
 def meta_of(run: Run, recorded: Mapping[str, Json]) -> dict[str, str]:
     """Return the short values that the harness recorded about a run, by their keys joined with dots.
 
-    They are the extra values of its header, then the members of its own object that were `recorded`. Long
-    strings and lists of objects are left out, and at most `_MOST_VALUES` are returned.
+    They are the extra values of its header, then the `recorded` members of its own object. Long strings and
+    lists of objects are left out, and at most `_MOST_VALUES` are returned.
     """
     found: dict[str, str] = {}
     for members in (run.extra, recorded):
@@ -148,7 +148,7 @@ def _word(value: Json) -> str:
 
 
 def header_values(run: Run) -> dict[str, Any]:
-    """Return the part of a header that is kept, as data."""
+    """Return the stored part of a header as data."""
     values = {field.name: getattr(run, field.name) for field in fields(run) if field.name not in _NOT_KEPT}
     values["tokens"] = [run.tokens.prompt, run.tokens.completion, run.tokens.cached, run.tokens.reasoning]
     values["derived"] = sorted(run.derived)

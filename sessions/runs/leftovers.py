@@ -1,6 +1,6 @@
-"""Finds the strings of raw records that a reader puts into no field, so that none is lost (decision 47).
+"""Finds the strings of raw records that a reader assigns to no field, so none is lost (decision 47).
 
-A format declares which members it omits on purpose, and why. Every other text of a record is either in a
+A format declares which members it omits on purpose, and why. Every other string in a record is either in a
 field of the step or found by this module, for example in a new member of an event or in a part of a message
 that the reader does not know.
 """
@@ -51,13 +51,13 @@ _OPAQUE = re.compile(r"data:[\w/+.-]{1,100};base64,|[\w+/=-]{160,}\Z", re.ASCII)
 _SIGNATURES = frozenset(("signature", "encrypted_content", "encrypted_index", "reasoning_signature"))
 _ESCAPED = re.compile(r'[\x00-\x1f"\\]')
 _MOST_KEYS = 1024
-"""The number of known keys or paths after which all of them are forgotten."""
+"""The number of known keys or paths above which all of them are forgotten."""
 _SHORT = 16
 """The number of characters below which a string counts as shown only if it is shown as a separate word."""
 
 
 def is_label(key: str) -> bool:
-    """Whether the strings under a key describe the record, such as its id or type, and are not texts."""
+    """Return whether the strings under a key describe the record, as its id or type do, and aren't texts."""
     return key in _LABELS or key in _SIGNATURES or _LABEL.search(key) is not None
 
 
@@ -88,12 +88,12 @@ class Leftovers:
             shown += (edit.path, edit.old or "", edit.new or "")
         arguments = {id(call.parsed) for call in step.calls}
         found = [text for value in values for text in self._in_records.below(value, arguments)]
-        return tuple(_without(found, shown))
+        return tuple(_not_shown(found, shown))
 
     def of_texts(self, values: Iterable[Json], texts: StepTexts) -> list[Noted]:
-        """Return the strings that `of_step` returns, and possibly others that are in fields of the step."""
+        """Return the strings that `of_step` returns, and possibly others that are in the step's fields."""
         found = [text for value in values for text in self._in_records.below(value)]
-        return list(_without(found, [*texts.tools, *(text for _, _, text in texts.parts)]))
+        return list(_not_shown(found, [*texts.tools, *(text for _, _, text in texts.parts)]))
 
     def of_run(self, members: dict[str, Json], run: Run) -> tuple[Noted, ...]:
         """Return the strings of a run's own members that are not in its header."""
@@ -101,7 +101,7 @@ class Leftovers:
         shown += [run.prompt, *run.links]
         in_extra = _Texts((), labels=True).below(dict(run.extra))
         shown += [text for _, text in in_extra]
-        return tuple(_without(self._of_run.below(members), shown))
+        return tuple(_not_shown(self._of_run.below(members), shown))
 
 
 class _Texts:
@@ -144,13 +144,13 @@ class _Texts:
             names_type = label and _is_text(item)
             if names_type or not below:
                 continue
-            # Most members are strings: they are taken here, without a call for each.
+            # Most members are strings, which are handled here without a call for each.
             if isinstance(item, str):
                 found.append((below, item))
             elif not isinstance(item, dict):
                 self._walk(below, item, shown, found)
             elif id(item) not in shown:
-                # One call for each level, so that records may be nested as deeply as Python allows calls.
+                # There is one call per level, so records may be nested as deeply as Python allows calls.
                 self._walk_object(below, item, shown, found)
 
     def _known_below(self, path: str) -> dict[str, tuple[str, bool]]:
@@ -172,14 +172,14 @@ _NO_TEXTS = frozenset((int, float, bool, type(None)))
 
 
 def _is_text(value: Json) -> bool:
-    """Whether a value is a string or a list of strings."""
+    """Return whether a value is a string or a list of strings."""
     if isinstance(value, list):
         return all(isinstance(item, str) for item in value)
     return isinstance(value, str)
 
 
-def _without(found: Iterable[tuple[str, str]], shown: list[str]) -> Iterator[Noted]:
-    """Yield the strings that no string in `shown` contains, each once; none that are blank or encoded."""
+def _not_shown(found: Iterable[tuple[str, str]], shown: list[str]) -> Iterator[Noted]:
+    """Yield the strings that no string in `shown` contains, each once, except blank and encoded ones."""
     known = set(shown)
     texts = _ShownTexts(shown)
     for path, text in found:
@@ -198,14 +198,14 @@ class _ShownTexts:
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
         self._reached = 0
-        """The offset at which the next search begins: that of the last text that was found."""
+        """The offset at which the next search begins, which is that of the last text found."""
 
     @cached_property
     def _joined(self) -> str:
         return "\0".join(self._texts)
 
     def contain(self, text: str) -> bool:
-        """Whether one of the shown strings contains `text`, as it is or as JSON escapes it.
+        """Return whether one of the shown strings contains `text`, either verbatim or with JSON escapes.
 
         A short string must be a separate word. All pieces of a cut string must be in one shown cut string.
         """

@@ -1,4 +1,4 @@
-"""The outcomes of tests that the results of a step name, as the known test runners print them."""
+"""Extracts the outcomes of tests from the results of a step, as known test runners print them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SUMMARY = re.compile(
 )
 """pytest's short summary, which takes precedence over its lines for single tests.
 
-A file without the name of a test is one that could not be collected.
+A file without a test's name could not be collected.
 """
 _COUNTS_ERRORS = re.compile(r"\b[1-9]\d{0,6} errors? in \d|^FAILED \((?:[^)\n]{1,200}, )?errors=[1-9]", re.M)
 """The last line of pytest or unittest, if it counts tests that ended with an error."""
@@ -92,7 +92,7 @@ def _read(line: str, found: dict[str, TestResult]) -> None:
 def failing_in(step: Step) -> list[str] | None:
     """Return the ids of the failing tests that a step names; None if it names no tests at all.
 
-    In a step with the harness's score, the lines `NAME: failed` of its text also count.
+    In a step with the harness's score, lines such as `NAME: failed` also count.
     """
     match step.state.get("test_run"):
         case {"failing": [*failing]}:
@@ -107,7 +107,7 @@ def failing_in(step: Step) -> list[str] | None:
 
 
 def shows_test_errors(step: Step) -> bool:
-    """Whether the runner of a step's tests reports tests that ended with an error instead of a failure."""
+    """Return whether a step's test runner reports tests that ended with an error instead of a failure."""
     if any(result.outcome is Outcome.ERROR for result in tests_named_in(step)):
         return True
     return any(_COUNTS_ERRORS.search(result.text[-_TAIL:]) for result in step.results)

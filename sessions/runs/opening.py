@@ -52,17 +52,17 @@ _SUFFIXES_OF_RUNS = frozenset((".json", ".jsonl", ".ndjson", ".traj", ".eval", "
 Wants: TypeAlias = Callable[[FileProbe, Format], bool]
 """Decides whether to list the runs of a file."""
 _MOST_KEPT = 20_000
-"""The number of runs of a file up to which the listing of the file is kept."""
+"""The maximum number of runs in a file whose listing is stored."""
 _IGNORED = frozenset({".git", "__pycache__", "node_modules", ".venv"})
 
 
 class HiddenRunError(RunFileError):
-    """Raised for a request to open a run that hides its outcome."""
+    """Raised for a request to open a run whose outcome is hidden."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A run in a list: `name` is the argument for `open_run`, and `problem` is why there is no header."""
+    """A run in a list: `name` is the argument for `open_run`, `problem` the reason for a missing header."""
 
     name: str
     size: int = 0
@@ -82,7 +82,7 @@ class KnownListings(Protocol):
         """Return the runs that a listing of a file yielded; None if they are not known."""
 
     def put_listed(self, path: Path, listed: Sequence[ListedRun]) -> None:
-        """Keep the runs that a listing of a file yielded."""
+        """Store the runs that a listing of a file yielded."""
 
 
 def files_of(path: Path, left_out: Callable[[int], object] = lambda count: None) -> Iterator[Path]:
@@ -115,7 +115,7 @@ def _files_and_runs(path: Path) -> Iterator[Path]:
 
 
 def _is_run(here: Path, folders: list[str], files: list[str]) -> bool:
-    """Whether a folder is itself a run; removes from `folders` those that can't contain other runs."""
+    """Return whether a folder is itself a run; removes from `folders` those that can't contain other runs."""
     if "events" in folders and event_files(here):
         folders.remove("events")
         return True
@@ -136,7 +136,7 @@ def _repeating_files(here: Path, files: list[str]) -> set[str]:
     has_summary = not _SUMMARIES.isdisjoint(files)
     if has_summary and holds_trials(here):
         found |= _SUMMARIES
-    if "api_conversation_history.json" in files:  # ui_messages.json is the same task as Cline showed it
+    if "api_conversation_history.json" in files:  # `ui_messages.json` has the same task as displayed
         found.add("ui_messages.json")
     return found
 
@@ -198,7 +198,7 @@ def _hiding_study(header: Run, path: Path) -> str | None:
 
 
 def _listed_in(file: Path, wants: Wants, known: KnownListings | None) -> Iterator[ListedRun]:
-    """Yield the runs of a file, or why it has none; from an earlier listing if that is known."""
+    """Yield the runs of a file, or the reason why it has none, from an earlier listing if one is known."""
     earlier = None if known is None else known.listed(file)
     if earlier is not None:
         yield from earlier
@@ -213,7 +213,7 @@ def _listed_in(file: Path, wants: Wants, known: KnownListings | None) -> Iterato
 
 
 def _is_reported(listed: ListedRun) -> bool:
-    """Whether to list a file that was not named: it is a run, has the format of one, or is dangerous."""
+    """Return whether to list a file that was not named: it is a run, looks like one, or is dangerous."""
     if listed.header is not None:
         return True
     if listed.problem.startswith("Refused"):
@@ -222,14 +222,14 @@ def _is_reported(listed: ListedRun) -> bool:
 
 
 def _may_be_expected(listed: ListedRun, file: Path) -> bool:
-    """Whether a user may expect an unlisted file in the list: it is unreadable, or has a run's suffix."""
+    """Return whether a user may expect to see an unlisted file: it is unreadable, or has a run's suffix."""
     if not listed.is_verdict:
         return True
     return file.suffix.lower() in _SUFFIXES_OF_RUNS
 
 
 def may_be_run(listed: ListedRun, file: Path) -> bool:
-    """Whether a file in a folder is a run, or one that a user may expect to be a run."""
+    """Return whether a file in a folder is a run, or one that a user may expect to be a run."""
     return _is_reported(listed) or _may_be_expected(listed, file)
 
 
@@ -329,7 +329,7 @@ def split_name(name: str) -> tuple[Path, str]:
 def _as_printed(path: Path) -> Path | None:
     """Return the only file that is printed as `path`.
 
-    None if no file is, if several are, or if a folder can't be listed.
+    None if there is no such file, if there are several, or if a folder can't be listed.
     """
     found = Path(path.anchor)
     for part in path.parts[bool(path.anchor) :]:
@@ -387,7 +387,7 @@ def open_run(name: str | Path, *, known: Format | None = None) -> RunDocument:
 
 
 def _has_other_files(path: Path, count: int) -> bool:
-    """Whether a run of several files no longer has this number of files."""
+    """Return whether a run of several files no longer has this number of files."""
     try:
         return len(_parts_of(path)) != count
     except OSError:
@@ -395,7 +395,7 @@ def _has_other_files(path: Path, count: int) -> bool:
 
 
 def _parts_of(path: Path) -> list[PathBlob]:
-    """Return the files of a run that has several, given the path that names it; empty for other paths."""
+    """Return the files of a run with several files, given the path that names it; empty for other paths."""
     if path.is_dir():
         return run_files(path)
     return trial_files(path.parent) if path.name in _SUMMARIES else session_files(path)
@@ -424,7 +424,7 @@ def _only_id(entries: Iterator[RunEntry], name: str) -> str:
 
 
 def _folder_error(path: Path) -> RunFileError:
-    """Return the error for a folder that is not itself a run, with a hint about the name to give."""
+    """Return the error for a folder that is not itself a run, with a hint about which name to use."""
     files = list(islice(files_of(path), 2))
     if not files:
         return RunFileError(f"{path} is an empty folder.")
@@ -462,7 +462,7 @@ def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
 
 
 def is_log(archive: Archive) -> bool:
-    """Whether an archive is itself a run, as Inspect's logs are, and not a collection of files."""
+    """Return whether an archive is itself a run, as Inspect's logs are, and not a collection of files."""
     if "header.json" in archive.members or "_journal/start.json" in archive.members:
         return True
     if not archive.damage:
@@ -558,8 +558,8 @@ LOOKED_AT = 12
 def doubt_of(document: RunDocument) -> str:
     """Return a sentence on why a run is probably not in the detected format; empty if there is no reason.
 
-    The run is shown all the same, together with this sentence (decision 48). Builds the index up to the last
-    of the checked steps.
+    The run is still shown, together with this sentence (decision 48). Builds the index up to the last of the
+    checked steps.
     """
     document.ensure(LOOKED_AT)
     looked = min(document.step_count, LOOKED_AT)

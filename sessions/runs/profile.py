@@ -27,7 +27,7 @@ from gistpoint.sessions.runs.times import Timekeeper
 from gistpoint.sessions.runs.work import WORKS, Work, work_of
 
 MOST_BINS = 480
-"""The maximum number of bins in a profile; if there are more, every two neighbours are merged."""
+"""The maximum number of bins in a profile; beyond it, adjacent bins are merged in pairs."""
 MOST_TEST_RUNS = 500
 MOST_MOVES = 400
 _MOST_NAMED = 20
@@ -57,7 +57,7 @@ class Bin:
 
     @property
     def main(self) -> Work | None:
-        """The most frequent kind of work, of equally frequent ones the last in `WORKS`; None if unknown."""
+        """The most frequent kind of work, or the last in `WORKS` of equally frequent ones; None if none."""
         most = max(self.work)
         if not most:
             return None
@@ -88,7 +88,7 @@ class WorkShare:
 
 @dataclass(frozen=True, slots=True)
 class TestRunCounts:
-    """The result of a test run; the counts are None if the results do not show them."""
+    """The result of a test run; counts are None if the results do not show them."""
 
     __test__ = False
 
@@ -103,7 +103,7 @@ class TestRunCounts:
 class GoalReached:
     """The steps at which a broken function's file was first read, and the function first seen and edited.
 
-    A step is None if that did not happen.
+    A step is None if the event did not happen.
     """
 
     function: str
@@ -114,14 +114,14 @@ class GoalReached:
 
 @dataclass(frozen=True, slots=True)
 class SolverMove:
-    """A step of the solver in short: its kind of work, and the file that it is about, if it names one."""
+    """A step of the solver in short: its kind of work, and the file that it concerns, if it names one."""
 
     step: int
     work: Work
     path: str = ""
 
     def is_like(self, other: SolverMove) -> bool:
-        """Whether two moves are the same kind of work on the same file."""
+        """Return whether two moves are the same kind of work on the same file."""
         if self.work is not other.work:
             return False
         return self.path == other.path or same_path(self.path, other.path)
@@ -192,7 +192,7 @@ def seconds_of(run: Run, profile: Profile) -> float | None:
 
 
 def missing_in(run: Run, profile: Profile) -> tuple[str, ...]:
-    """Return the facts missing from a profile because the run does not record them, a few words each."""
+    """Return the facts missing from a profile because the run does not record them, each in a few words."""
     uncounted = sum(found.passed is None for found in profile.test_runs)
     found = (
         (not profile.worked, "what was done (no step of the solver calls a tool)"),
@@ -255,11 +255,11 @@ class Profiler:
         self._add(found)
 
     def _count(self, step: Step, marked: StepMarks, found: Bin, seconds: float) -> None:
-        """Count a step of the solver, and enter it in `found`, its own bin."""
+        """Count a step of the solver, and add it to `found`, its bin."""
         work = work_of(step)
         marks = marked.marks & self._counted.keys()
         if work is None:
-            marks -= {StepMark.ERROR}  # nothing was called: an error of the program or its provider
+            marks -= {StepMark.ERROR}  # no call was made because of an error of the program or its provider
         else:
             found.work[WORKS.index(work)] = 1
             self._add_work(step, work, seconds)
@@ -355,7 +355,7 @@ def _paths(step: Step) -> Iterator[str]:
 
 _COUNTS = re.compile(r"(\d{1,7}) (passed|failed|errors?)\b")
 _OF_SNAPSHOTS = "Snapshots:"
-"""The start of Jest's line about snapshots, which follows that about tests."""
+"""The start of Jest's line about snapshots, which follows its line about tests."""
 _OF_A_PROGRAM = "test result: "
 """The start of Cargo's line about a test program."""
 _UNITTEST = re.compile(r"^Ran (\d{1,7}) tests? in ", re.MULTILINE)
@@ -428,7 +428,7 @@ class Divergence:
 
 
 def divergence_of(profiles: list[Profile]) -> Divergence | None:
-    """Return where runs diverge; None if all kept moves are alike, or there are fewer than two runs."""
+    """Return where runs diverge; None if all stored moves are alike, or there are fewer than two runs."""
     for place in range(max((len(profile.moves) for profile in profiles), default=0)):
         ways: list[tuple[SolverMove | None, list[int]]] = []
         for number, profile in enumerate(profiles):

@@ -1,6 +1,6 @@
 """Renders a run or a step as plain text for people.
 
-Strings are returned as they are recorded: a caller that prints them has to make control characters visible.
+Strings are returned as recorded, so a caller that prints them must make control characters visible.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ FLAG_WORDS = {
 def show(document: RunDocument, step: int | None = None, *, limit: int | None = 20_000) -> Iterator[str]:
     """Yield the lines of a run: its header and one line per step, or all lines of `step`, counted from 1.
 
-    Strings of a step that are longer than `limit` characters are cut in the middle, with a line that says so;
-    None means no limit. Raises IndexError if there is no such step.
+    Strings of a step that are longer than `limit` characters are cut in the middle, with a line that reports
+    this; None means no limit. Raises IndexError if there is no such step.
     """
     if step is not None:
         yield from step_lines(document, document.step(step - 1), limit=limit)
@@ -121,7 +121,7 @@ def header_lines(run: Run, *, limit: int | None = 20_000) -> Iterator[str]:
 
 
 _FACT_WORDS = {"verdict": "outcome", "exit_status": "end reason"}
-"""The words for fields of a header whose stored name is not the word that people read."""
+"""The displayed names of header fields whose stored names differ."""
 
 
 def header_facts(run: Run) -> Iterator[tuple[str, str]]:
@@ -291,8 +291,8 @@ def moment(seconds: float, *, naive: bool) -> str:
 
 
 def step_facts(step: Step) -> list[str]:
-    """Return the facts about a step other than its text, a few words each; a tilde marks derived ones."""
-    # The label or the model may be the same word as the kind or the actor: each word appears once.
+    """Return the facts about a step other than its text, each in a few words; a tilde marks derived facts."""
+    # The label or the model may be the same word as the kind or the actor, so repeated words are left out.
     facts = list(dict.fromkeys((step.kind.value, step.actor.value, step.label, step.model)))
     if step.started is not None:
         facts += _times(step, step.started)
@@ -362,7 +362,7 @@ def unanswered(step: Step) -> frozenset[int]:
     """Return the positions of a step's calls that have no recorded result.
 
     Submissions are left out, because they usually end the run. A result that names no call of the step is
-    taken for that of the first call without a result.
+    assigned to the first call without a result.
     """
     ids = {call.id for call in step.calls} - {""}
     unassigned = sum(result.call_id not in ids for result in step.results)

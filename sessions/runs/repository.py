@@ -1,4 +1,4 @@
-"""The repository at each step of a run, and how its state is known."""
+"""Reconstructs the repository at each step of a run, and records how its state is known."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class RepositoryState:
     step: int
     badge: Badge
     diff: tuple[FileDiff, ...] = ()
-    """Every change since the start.
+    """All changes since the start.
 
-    If the files at the start are unknown, only the known parts, whose line numbers count from their own
-    beginning.
+    If the files at the start are unknown, these are only the known parts, whose line numbers count from their
+    own beginning.
     """
     this_step: tuple[FileDiff, ...] = ()
     """The changes of this step."""
@@ -249,7 +249,7 @@ class RepositoryHistory:
 
     def _drop_parts(self, path: str) -> None:
         """Drop the known parts of a file that was restored, or of all files if `path` is empty."""
-        # Earlier points share the list: it is replaced, never changed.
+        # Earlier points share the list, so it is replaced and never changed.
         if not path:
             self._parts = []
             return
@@ -344,7 +344,7 @@ def _start(diffs: list[FileDiff]) -> str:
     end = 0
     for diff in diffs:
         for hunk in diff.hunks:
-            # Without old lines, the hunk comes after the line that it names.
+            # Without old lines, the hunk's position is after the line that it names.
             end = max(end, hunk.old_start + hunk.old_count - 1, hunk.old_start)
             for line in hunk.lines:
                 if line.old is None or line.kind is DiffLineKind.ADDED:

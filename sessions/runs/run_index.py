@@ -1,4 +1,4 @@
-"""The index of recorded runs: the runs in each file, the kept part of each run, and answers about content."""
+"""The index of recorded runs: the runs in each file, the stored part of each, and answers about content."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from gistpoint.sessions.runs.rendering import header_texts
 FILE = "runs.sqlite"
 """The name of the file in the cache folder."""
 _RUN, _LISTED = "run ", "listed "
-"""The beginnings of the keys of rows: before the name of a run, and before the path of a file."""
+"""The prefixes of row keys: before the name of a run, and before the path of a file."""
 _WORDS = "words"
 _ANSWER = "answer:"
 _WORD = re.compile(r"\w+")
@@ -47,7 +47,7 @@ _OF_DATABASES = frozenset({".db", ".vscdb", ".sqlite", ".sqlite3"})
 
 
 class WordCollector:
-    """Collects the different words of a run's texts, in lower case, as long as there are not too many."""
+    """Collects the different words of a run's texts, in lower case, unless there are too many."""
 
     def __init__(self) -> None:
         self._words: set[str] | None = set()
@@ -56,12 +56,12 @@ class WordCollector:
         """Add the words of a string."""
         if self._words is None:
             return
-        if type(text) is not str:  # it was cut, so that its words are not known
+        if type(text) is not str:  # the string was cut, so its words are not known
             self._words = None
             return
         words = set(_WORD.findall(folded(text)))
         if max(map(len, words), default=0) > _LONGEST_WORD:
-            words = {part for word in words for part in _parts(word)}
+            words = {part for word in words for part in _overlapping_parts(word)}
         self._words |= words
         if len(self._words) > _MOST_WORDS:
             self._words = None
@@ -85,7 +85,7 @@ class WordCollector:
         return zlib.compress("\n".join(sorted(self._words)).encode("utf-8", "surrogatepass"), 1)
 
 
-def _parts(word: str) -> Iterator[str]:
+def _overlapping_parts(word: str) -> Iterator[str]:
     """Yield parts of a long word that overlap, so that every shorter text in it is in one of them."""
     half = _LONGEST_WORD // 2
     for start in range(0, max(1, len(word) - half), half):
@@ -93,14 +93,14 @@ def _parts(word: str) -> Iterator[str]:
 
 
 def may_contain(packed: bytes, text: str) -> bool:
-    """Whether a run with these words may contain a string, ignoring case."""
+    """Return whether a run with these words may contain a string, ignoring case."""
     known = zlib.decompress(packed).decode("utf-8", "surrogatepass")
     wanted = (part[: _LONGEST_WORD // 2] for part in _WORD.findall(folded(text)))
     return all(part in known for part in wanted)
 
 
 def state_of(path: Path) -> bytes | None:
-    """Return the state of a file, or of all files of a run that has several; None if there is no such file.
+    """Return the state of a file, or of all files of a run with several files; None if there is no such file.
 
     It consists of the place, device, inode, size and times of each, and of the version of the readers.
     """
@@ -133,7 +133,7 @@ def _neighbours(path: Path) -> list[Path]:
 
 
 def _state(path: Path, found: os.stat_result) -> str:
-    # A relative path names another file in another folder, and only the time of change can't be set back.
+    # A relative path names a different file in another folder, and only the time of change can't be set back.
     times = f"{found.st_mtime_ns}:{found.st_ctime_ns}"
     return f"{path.absolute()}\0{found.st_dev}:{found.st_ino}:{found.st_size}:{times}"
 
@@ -150,7 +150,7 @@ def _version_of_code() -> str:
 
     root = Path(next(iter(sessions.__path__)))
     modules = (module for room in _ROOMS for module in (root / room).rglob("*.py"))
-    # In a checkout, the version stays the same while the readers change.
+    # In a checkout, the version stays the same even if the readers change.
     newest = max((module.stat().st_mtime_ns for module in modules), default=0)
     installed = Path(sysconfig.get_paths()["purelib"])
     # A format of another package may have been installed or removed.
@@ -166,10 +166,10 @@ def read_run(
     cancel: CancelToken = NEVER,
     rest: Callable[[object], None] = lambda progress: None,
 ) -> KeptRun:
-    """Return the kept part of a listed run, from the index if it is known there, otherwise from its file.
+    """Return the stored part of a listed run, from the index if it is known there, otherwise from its file.
 
-    `key_of` returns the key of the run's beginning, and `rest` is called now and then. Raises `RunFileError`
-    if the run can't be read, and `CancelledError` if cancelled.
+    `key_of` returns the key of the run's beginning, and `rest` is called from time to time. Raises
+    `RunFileError` if the run can't be read, and `CancelledError` if cancelled.
     """
     known = index.get(listed.name)
     if known is not None:
@@ -186,7 +186,7 @@ class RunIndex:
     """The index of recorded runs; without a cache folder, no run is known."""
 
     def __init__(self, cache_folder: Path | None) -> None:
-        """`cache_folder` contains the file of the index; None if nothing is to be kept."""
+        """`cache_folder` contains the file of the index; None to store nothing."""
         self._rows = None if cache_folder is None else RowIndex(cache_folder / FILE)
         self._states: dict[Path, bytes | None] = {}
         self._files: dict[str, Path] = {}
@@ -227,7 +227,7 @@ class RunIndex:
         return None
 
     def put_listed(self, path: Path, listed: Sequence[ListedRun]) -> None:
-        """Keep the runs that a listing of a file yielded."""
+        """Store the runs that a listing of a file yielded."""
         state = self._state_of_file(path)
         if self._rows is None or state is None:
             return
@@ -238,7 +238,7 @@ class RunIndex:
     # A run
 
     def get(self, name: str) -> KeptRun | None:
-        """Return the kept part of a run; None if it is not known."""
+        """Return the stored part of a run; None if it is not known."""
         if self._rows is None or (state := self._state(name)) is None:
             return None
         row = self._rows.get(_RUN + name, state)
@@ -257,10 +257,11 @@ class RunIndex:
         return None
 
     def put(self, name: str, kept: KeptRun, words: bytes | None) -> None:
-        """Keep a run that was read to its end; `words` are those of a `WordCollector`, if they are known."""
+        """Store a run that was read to its end; `words` come from a `WordCollector`, if known."""
         if self._rows is None or (state := self._state(name)) is None:
             return
-        # A run that was written to while it was read may be kept in part, so it is read again next time.
+        # If a run was written to while it was read, the stored part may be incomplete, so it is read again
+        # next time.
         if state_of(self._files[name]) != state:
             return
         values = (header_values(kept.run), kept.digest, kept.key, kept.warnings, kept.doubt, kept.meta)
@@ -284,7 +285,7 @@ class RunIndex:
         return None
 
     def put_answer(self, name: str, term: ContentTerm, found: bool, *, headers: bool) -> None:
-        """Keep whether content was found in a run."""
+        """Store whether content was found in a run."""
         if self._rows is None or (state := self._state(name)) is None:
             return
         self._rows.add_cells(_RUN + name, state, {_answer_name(term, headers): b"1" if found else b"0"})

@@ -1,4 +1,4 @@
-"""The fields with which queries select recorded runs, and the search for content that only the run has."""
+"""The fields with which queries select recorded runs, and the search for content only in the run."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _tools(row: AskedRun, key: str) -> Iterable[str]:
 
 
 def _calls_of_tool(row: AskedRun, key: str) -> list[float]:
-    """Return the number of calls of the tools whose names contain a string; none if the run was not read."""
+    """Return the number of calls of the tools whose names contain a string; empty if the run was not read."""
     if row.kept is None:
         return []
     tools, wanted = row.kept.digest.tools, folded(key)
@@ -133,7 +133,7 @@ def _calls_of_tool(row: AskedRun, key: str) -> list[float]:
 
 
 def _meta(row: AskedRun, key: str) -> list[str]:
-    """Return the harness's values under keys that are or end with `key`, or all; none if hidden or unread."""
+    """Return the harness's values whose keys are or end with `key`, or all; empty if hidden or not read."""
     if row.kept is None or row.hides:
         return []
     wanted = folded(key)
@@ -160,7 +160,7 @@ CONTENT: dict[str, tuple[TextScope, ...]] = {
     "result": (TextScope.RESULT,),
     "thought": (TextScope.THOUGHT,),
 }
-"""The fields whose texts are only in the run itself, with the parts of a run that they search."""
+"""The fields whose texts are only in the run itself, with the parts of the run to search."""
 FURTHER: tuple[QueryField[AskedRun], ...] = (
     *(QueryField(name, is_content=True, has_words=False) for name in CONTENT),
     _text("final", _of_digest(lambda digest: digest.final), everywhere=False),
@@ -183,7 +183,7 @@ FURTHER: tuple[QueryField[AskedRun], ...] = (
     _number("seconds", lambda row: row.header.duration_s),
     _number("score", lambda row: None if row.hides else row.header.score),
 )
-"""The fields that no list shows as a column."""
+"""The fields that are not columns of any list."""
 FIELDS: tuple[QueryField[AskedRun], ...] = (
     _text("task", lambda row: row.header.task or PurePath(row.name).name),
     _text("solver", _unless_hidden(_solver), "model"),
@@ -210,7 +210,7 @@ FIELDS: tuple[QueryField[AskedRun], ...] = (
     _text("answer", _of_digest(answer_words)),
     *FURTHER,
 )
-"""The fields with which commands select runs: those that a list shows as columns, and the further ones."""
+"""The fields with which commands select runs: those shown as columns of lists, and the additional ones."""
 
 
 def run_query(
@@ -224,7 +224,7 @@ def run_query(
 
 
 class ContentFinder:
-    """Finds out whether content is in runs: from the index if it is known there, else from the runs."""
+    """Determines whether runs contain content, from the index if possible, otherwise from the runs."""
 
     def __init__(self, index: RunIndex, cancel: CancelToken = NEVER) -> None:
         self._index, self._cancel = index, cancel
@@ -264,8 +264,8 @@ def has_content(
 ) -> bool:
     """Return whether the string of a term is in the parts of a run that the term searches, ignoring case.
 
-    For `error`, only steps in which something failed count. Without `headers`, only what a blind reviewer may
-    see of the run is searched. Raises `SearchError` if the search takes too long, and `CancelledError` if
+    For `error`, only steps in which something failed count. Without `headers`, only the parts that a blind
+    reviewer may see are searched. Raises `SearchError` if the search takes too long, and `CancelledError` if
     cancelled.
     """
     name, text = term
@@ -286,7 +286,7 @@ def has_content(
 
 
 def _shows_failure(step: Step) -> bool:
-    """Whether something failed in a step, tests included."""
+    """Return whether something failed in a step, tests included."""
     if went_wrong(step) or any(result.is_error or result.returncode for result in step.results):
         return True
     return bool(step.results) and test_run_of(step).went_well is False

@@ -21,13 +21,13 @@ from gistpoint.sessions.runs.rendering import header_texts
 _TIMEOUT_S = 2.0
 _AROUND = 80
 _OVERLAP = 4096
-"""The number of characters in a piece that are searched again with the next one, where a match may end."""
+"""The number of characters that two successive pieces share, because a match may cross their border."""
 _TRACEBACK = "Traceback (most recent call last)"
 _LONGEST_TRACEBACK = 20_000
 """The number of characters in which the head and the end of a traceback are searched for."""
 _AFTER_INDENTED = re.compile(r"(?:\n[ \t][^\n]*|\n(?=\n))*\n(?P<error>\S[^\n]*)")
 _WORD = re.compile(r"(?<![^\x00-\x7f])[A-Za-z_][A-Za-z0-9_]{2,}(?![^\x00-\x7f])")
-"""A word, without letters next to others than those of ASCII, with which they may be one letter."""
+"""A word of ASCII letters, except letters next to non-ASCII ones, with which they may form one letter."""
 _CONSTANTS = frozenset({"True", "False", "None"})
 _JOINED = re.compile(r"[\w\])][\"'*]*: |^\".*\"$")
 """How readers join or quote recorded strings: an argument after its name, a member of JSON, a JSON string."""
@@ -39,7 +39,7 @@ _WRITTEN = (
     " call calls attributes decoded status more request response finish_reason usage_metadata notice reply"
     " turn attached denied"
 )
-"""Words that readers add to texts: a step may contain them, or parts of them, although its file does not."""
+"""Words that readers add to texts; a step may contain them, or parts of them, although its file does not."""
 _LATEST_RESULT = 64
 """The number of steps that the index is ahead of a search, because a result may follow its call late."""
 
@@ -142,7 +142,7 @@ class Query:
         return self._forms if all(place is None for place in escaped) else self._all_forms
 
     def may_be_in(self, blob: Blob) -> bool:
-        """Whether a blob contains the word that every match has; True if there is no such word."""
+        """Return whether a blob contains the word that every match has; True if there is no such word."""
         if not self.word_form:
             return True
         return next(self.byte_places(blob, (self.word_form,)), None) is not None
@@ -152,7 +152,7 @@ class Query:
         return search_bytes(blob, forms, lower=self.lower, letters=self._letters)
 
     def may_match(self, noted: Noted) -> bool:
-        """Whether the pattern may match the line that shows a string outside the fields of its step.
+        """Return whether the pattern may match the line that shows a string outside the fields of its step.
 
         Raises `SearchError` if the pattern takes too long.
         """
@@ -193,7 +193,7 @@ class Query:
     def _in_pieces(
         self, run: str, document: RunDocument, step: int | None, scope: TextScope, part: int, text: CutText
     ) -> Iterator[Hit]:
-        """Yield the hits in a long string, searched in pieces.
+        """Yield the matches in a long string, which is searched in pieces.
 
         A match across two pieces is found if it is shorter than `_OVERLAP`.
         """
@@ -216,9 +216,10 @@ def _literals_of(pattern: str) -> Sequence[str]:
 
 
 def _letter_forms(wanted: str) -> tuple[bytes, ...]:
-    """Return letters with which a string may contain the pattern where `search_bytes` does not find it.
+    """Return letters with which a string may contain the pattern although `search_bytes` does not find it.
 
-    They are those of the Turkish i, and those that JSON escapes; raw, the others are found.
+    These are the forms of the Turkish i, and letters that JSON escapes; `search_bytes` finds other raw
+    letters.
     """
     letters = letters_for(wanted)
     raw = [letter.encode() for letter in letters if letter in letters_for("i")]
@@ -278,7 +279,7 @@ def _longest_word(literals: Iterable[str], apart_from: str = "") -> str:
     Words whose lower case is in the text `apart_from` are left out.
 
     A word is the same in JSON as on the screen, whereas the text around it may be escaped. Numbers and
-    constants may be written differently, and are left out.
+    constants are left out because they may be written differently.
     """
     words = set(chain.from_iterable(map(_WORD.findall, literals))) - _CONSTANTS
     left = [word for word in words if word.lower() not in apart_from]
@@ -335,9 +336,9 @@ def search_bytes(
 ) -> Generator[int, int | None]:
     """Yield the offsets of `forms` in the raw bytes, in order; `lower` also finds them in any other case.
 
-    The caller may send the offset at which to continue. Case is ignored by the rules of Unicode, so that
-    there may be too many offsets, but never too few. `letters` are found as they are: raw ones that are not
-    ASCII, and escaped ones.
+    The caller may send the offset at which to continue. Case is ignored by the rules of Unicode, so there may
+    be too many offsets but never too few. `letters` are matched exactly: raw non-ASCII letters, and escaped
+    letters.
     """
     finders = _finders(forms, lower=lower)
     with_letters = [*finders, *_finders(letters, lower=False)]
@@ -346,10 +347,10 @@ def search_bytes(
     while chunk := blob.read(at, limits.CHUNK):
         window = kept + chunk
         base = at - len(kept)
-        # Looking for each letter takes as long as looking for a form, and few chunks have any.
+        # Searching for each letter takes as long as searching for a form, and few chunks contain any letter.
         may_have_letters = bool(letters) and (not window.isascii() or b"\\u" in window)
         searched = with_letters if may_have_letters else finders
-        # What lies completely in the kept bytes was found with the previous chunk.
+        # Matches entirely within the kept bytes were found with the previous chunk.
         starts = [max(least - base, len(kept) - len(form) + 1, 0) for _, form in searched]
         places = [find(window, form, start) for (find, form), start in zip(searched, starts, strict=True)]
         while (place := min((place for place in places if place >= 0), default=-1)) >= 0:
@@ -390,7 +391,7 @@ def search_document(document: RunDocument, query: Query, *, cancel: CancelToken 
 
 
 class _Candidate(NamedTuple):
-    """A step that may match: the number of its records that are known, and that were searched before."""
+    """A step that may match, with the numbers of its known records and of those already searched."""
 
     step: int
     records: int
@@ -429,7 +430,7 @@ class _Searched:
         return _Candidate(step, known, searched)
 
     def includes(self, step: int, member: int, offset: int) -> bool:
-        """Whether a step was searched, and with it the record that contains a byte."""
+        """Return whether a step was searched together with the record that contains a byte."""
         known = self._records.get(step)
         if known is None:
             return False
@@ -437,7 +438,7 @@ class _Searched:
         return not any(of == member and start <= offset < end for of, start, end in later)
 
     def grown(self) -> Iterator[_Candidate]:
-        """Yield the steps that have records that were not known when they were searched."""
+        """Yield the steps with records that were still unknown when the steps were searched."""
         for step, known in list(self._records.items()):
             if len(self._document.places_of(step)) > known:
                 yield self.candidate(step)
@@ -472,7 +473,7 @@ def _forms_to_find(document: RunDocument, query: Query) -> tuple[bytes, ...] | N
         return None
     if not query.may_be_joined:
         return query.forms_in(document.blobs)
-    # A match may be joined from several strings, so only one word of it is known to be in the records.
+    # A match may span several strings, so only one word of it is certain to be in the records.
     return (query.word_form,) if query.word_form else None
 
 
@@ -485,7 +486,7 @@ def _indexed(document: RunDocument) -> Iterator[int]:
 
 
 def contains_its_words(format: Format, blobs: Iterable[Blob]) -> bool:
-    """Whether the bytes of the records contain every word of their steps."""
+    """Return whether the bytes of the records contain every word of their steps."""
     if format.texts_in_records:
         return True
     if not format.words_in_records:
@@ -499,8 +500,8 @@ def _at_places(
 ) -> Iterator[_Candidate | None]:
     """Yield each step whose records contain one of the `forms`, and None if they may be outside of records.
 
-    A record is not always before those that are indexed after it. Places in no record so far are therefore
-    looked up again once the index is complete.
+    A record does not always precede those indexed after it, so places in no known record are looked up again
+    once the index is complete.
     """
     searched, unclear = _Searched(document), list[tuple[int, int]]()
     for member, blob in enumerate(document.blobs):
@@ -515,7 +516,7 @@ def _at_places(
                 yield None
             elif not searched.includes(step, member, offset):
                 yield searched.candidate(step)
-            offset = _after(places, known_to)
+            offset = _next_place(places, known_to)
     while unclear and not document.finished:
         cancel.check()
         document.advance()
@@ -525,7 +526,7 @@ def _at_places(
             yield searched.candidate(step)
 
 
-def _after(places: Generator[int, int | None], offset: int) -> int | None:
+def _next_place(places: Generator[int, int | None], offset: int) -> int | None:
     """Return the next place at or after an offset; None if there is none."""
     try:
         return places.send(offset)

@@ -16,19 +16,19 @@ from gistpoint.sessions.runs.searching import Hit, Query, contains_its_words, se
 
 
 class Sieve:
-    """Decides which files a search has to read, by a word of the pattern that JSON does not escape."""
+    """Decides which files a search must read, using a word of the pattern that JSON does not escape."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
         self._known: dict[str, bool] = {}
         self.left_out = 0
-        """The number of files that were not wanted."""
+        """The number of files that can't contain a match."""
 
     def wants(self, probe: FileProbe, format: Format) -> bool:
-        """Whether a file may contain a match; `left_out` counts the files that can't.
+        """Return whether a file may contain a match; `left_out` counts the files that can't.
 
-        A file with a single run is always wanted, because the search of a run begins with its bytes. So is a
-        file that can't be read, because its error is reported when its runs are read.
+        A file with a single run is always wanted, because the search of a run begins with its bytes. An
+        unreadable file is also wanted, because its error is reported when its runs are read.
         """
         is_single = isinstance(format, SingleRun) or bool(probe.parts)
         if is_single or not self._query.word_form:
@@ -43,9 +43,9 @@ class Sieve:
         return may_match
 
     def wants_run(self, name: str) -> bool:
-        """Whether a run's file may contain a match; always True for a file with one run.
+        """Return whether a run's file may contain a match; always True for a file with one run.
 
-        It is also True if the query has no word that can be found in the bytes of a file. Each file is read
+        Also returns True if the query has no word that can be found in a file's bytes. Each file is read
         once.
         """
         path, id = split_name(name)

@@ -1,6 +1,6 @@
-"""A step with several calls as steps with one call each, so that each call counts alike in every format.
+"""Splits a step with several calls into steps with one call each, so that calls count alike in all formats.
 
-Some formats record a reply with all its calls as one step, others each call as a step.
+Some formats record a reply with all its calls as one step, and others record each call as a step.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def steps_of_calls(step: Step) -> Iterator[Step]:
 
 
 def _results_of(step: Step, number: int) -> tuple[Result, ...]:
-    """Return the result of a call: by position if each call has one and none has an id; else by id."""
+    """Return the result of a call: by position if each call has one and none has an id; otherwise by id."""
     has_ids = any(result.call_id for result in step.results)
     if not has_ids and len(step.results) == len(step.calls):
         return (step.results[number],)

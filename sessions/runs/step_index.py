@@ -17,7 +17,7 @@ Place: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class IndexProgress:
-    """The progress of an index: bytes read, bytes in all, steps found, and whether it is complete."""
+    """The progress of an index: bytes read, total bytes, steps found, and whether it is complete."""
 
     done: int
     total: int
@@ -60,7 +60,7 @@ class StepIndex:
     def add(self, record: RawRecord, step: int, *, numbered: bool | None = None) -> None:
         """Add a record to a step; a step number that does not exist yet begins the next step.
 
-        `numbered` says whether the record has one of the numbers by which reviews refer to steps. By default
+        `numbered` is true if the record has one of the numbers by which reviews refer to steps; by default,
         only the first record of a step has one.
         """
         number = len(self._start)
@@ -102,7 +102,7 @@ class StepIndex:
         return step + self._shift_to[bisect_right(self._shift_at, step) - 1]
 
     def is_inserted(self, step: int) -> bool:
-        """Whether a step was inserted, and so has no number."""
+        """Return whether a step was inserted and therefore has no number."""
         following = self._numbers
         if step + 1 < self.step_count:
             following = self.number_of(step + 1)
@@ -159,7 +159,7 @@ class StepIndex:
             return None, offset + 1
         end = self._end[number]
         if number + 1 < high:
-            # Records may overlap: the next one takes over where it begins.
+            # Records may overlap, in which case the later record counts from its beginning.
             end = min(end, self._start[number + 1])
         return self._owner[number], end
 

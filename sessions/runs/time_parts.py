@@ -1,4 +1,4 @@
-"""Divides the time of a run into parts: each moment belongs to exactly one (decision 183)."""
+"""Divides the time of a run into parts: each moment belongs to exactly one part (decision 183)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import NamedTuple
 from gistpoint.sessions.records.model import Run
 
 LONGEST_S = 10 * 365 * 86_400.0
-"""The duration in seconds from which a time counts as an error of a clock."""
+"""The duration in seconds above which a time counts as a clock error."""
 
 
 class TimeParts(NamedTuple):
     """The seconds of a run, divided so that each moment is in exactly one part; None for a part not recorded.
 
-    If several things happen at once, the moment is the model's before it is a tool's, and a tool's before
-    it is the user's. `unknown` are the moments in which none of them is known to have been at work.
+    If several things happen at once, the moment is the model's before it is a tool's, and a tool's before it
+    is the user's. `unknown` is the time during which none of them is known to have been at work.
     """
 
     model: float | None
@@ -25,7 +25,7 @@ class TimeParts(NamedTuple):
     user: float
     unknown: float
     is_whole: bool
-    """Whether the parts are the time of the whole run, since its beginning and its end are known."""
+    """Whether the parts cover the whole run, because its beginning and end are known."""
 
     @property
     def total(self) -> float:
@@ -34,7 +34,7 @@ class TimeParts(NamedTuple):
 
 
 class _Moments:
-    """A set of moments, as the spans that it consists of; they are merged where they touch."""
+    """A set of moments, represented by spans that are merged where they touch."""
 
     def __init__(self) -> None:
         self._starts, self._ends = array("d"), array("d")
@@ -91,12 +91,12 @@ class TimeDivision:
     def parts(self, run: Run | None, *, replies: bool, calls: bool) -> TimeParts:
         """Return the parts; `run` is the header, which may record how long the run took.
 
-        `replies` says whether the time of any reply is known, and `calls` whether that of any call is, or
-        there were none.
+        `replies` is true if the time of any reply is known; `calls` is true if the time of any call is known
+        or there were no calls.
         """
         length = self._length(run)
         known = self._with_user.seconds
-        # Calls without a place are somewhere in the time that nothing else accounts for.
+        # Calls without a known position lie somewhere in otherwise unexplained time.
         room = math.inf if length is None else max(0.0, length - known)
         tools = min(self._without_place, room)
         return TimeParts(
@@ -110,7 +110,7 @@ class TimeDivision:
     def _length(self, run: Run | None) -> float | None:
         """Return the seconds from the beginning to the end of the run; None if they are unknown.
 
-        A recorded duration is preferred, because records that the harness wrote before the run began, or
+        A recorded duration takes precedence, because records that the harness wrote before the run began, or
         after it ended, are not part of the run.
         """
         first, last = self._first, self._last

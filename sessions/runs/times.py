@@ -1,7 +1,7 @@
 """Measures how long the model and the tools of a run took, in each step and in total.
 
 The steps are read once, in order, and only a few numbers are kept of each. The time of the whole run is
-divided into parts: each moment belongs to exactly one (decision 183).
+divided into parts: each moment belongs to exactly one part (decision 183).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ MOST_TOOLS = 500
 """The maximum number of tools with separate sums; the calls of all others are added up together."""
 OTHER_TOOLS = "other tools"
 _NAMED = 3
-"""The maximum number of tools that are named for calls whose time can't be divided among them."""
+"""The maximum number of tools named for calls whose time can't be divided among tools."""
 _BREAKS = frozenset({StepKind.PAUSE, StepKind.DAMAGED, StepKind.END})
 _INFERRED = "results.duration_s"
 _RESUMED = "process_started"
-"""The label of a step of gistpoint's own attempts, before which the program was not running."""
+"""The label of a step in gistpoint's own attempts that follows a time without a running program."""
 
 
 class StepTime(NamedTuple):
@@ -59,7 +59,7 @@ class StepTime(NamedTuple):
 
 @dataclass(slots=True)
 class TimeSum:
-    """Calls of a tool, or replies: their number, and the seconds of those with a known time."""
+    """The number of calls of a tool, or of replies, and the seconds of those with a known time."""
 
     count: int = 0
     timed: int = 0
@@ -91,10 +91,10 @@ class TimeSum:
 
     @property
     def median(self) -> float | None:
-        """The median of the calls or replies that were timed one by one; None if none was."""
+        """The median of the calls or replies that were timed one by one; None if there is none."""
         if not self._each:
             return None
-        from statistics import median  # needed only where sums are shown
+        from statistics import median  # needed only when sums are shown
 
         return float(median(self._each))
 
@@ -115,7 +115,7 @@ class StepTimes:
         self._model, self._tools, self._user, self._unknown = (array("f") for _ in range(4))
         self._tool = array("L")
         self.timed = array("L")
-        """The steps with a known time other than 0."""
+        """The steps with a known, non-zero time."""
         self._names = [""]
         self._numbers = {"": 0}
 
@@ -157,9 +157,9 @@ class RunTimes:
     steps: StepTimes
     replies: TimeSum
     tools: Mapping[str, TimeSum]
-    """By tool, the longest total first; calls whose time can't be divided are under the names of all."""
+    """Sums by tool, longest total first; calls whose time can't be divided are under all their names."""
     phases: Mapping[Work | None, PhaseTime]
-    """By kind of work, in the order of `WORKS`; None for steps of the solver without a call."""
+    """Sums by kind of work, in the order of `WORKS`; None denotes steps of the solver without a call."""
     parts: TimeParts
     longest: float
     """The longest time that model and tools took in one step."""
@@ -181,7 +181,7 @@ class RunTimes:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The times that can't be measured because the file does not record them, in a few words each."""
+        """The times that can't be measured because the file does not record them, each in a few words."""
         found = (
             (not self.replies.timed, "how long replies took"),
             (bool(self.calls) and not self.timed_calls, "how long calls took"),
@@ -210,9 +210,9 @@ class Timekeeper:
         self._longest = 0.0
         self._division = TimeDivision()
         self._ready: float | None = None
-        """The time from which the model had all it was waiting for; None if that is unknown."""
+        """The time when the model had all the input it was waiting for; None if unknown."""
         self._last: float | None = None
-        """The end of all that was measured so far."""
+        """The end of all time measured so far."""
 
     def feed(self, step: Step) -> StepTime:
         """Add the next step, and return its times."""
@@ -242,7 +242,7 @@ class Timekeeper:
         knows_calls = not calls or any(found.timed for found in calls)
         return self._division.parts(run, replies=self._replies.timed > 0, calls=knows_calls)
 
-    # Steps of others: only messages from a user and results are what a model waits for
+    # Steps of others, of which a model waits only for user messages and results
 
     def _of_other(self, step: Step) -> StepTime:
         at = step.started
@@ -250,7 +250,7 @@ class Timekeeper:
             unknown = self._until(at)
             self._ready, self._last = None, first_known((at, self._last))
             return StepTime(unknown=unknown)
-        # Bookkeeping may be written while the model is at work: it ends no wait, and begins none.
+        # Bookkeeping may be written while the model is at work, so it neither ends nor begins a wait.
         is_input = step.actor is Actor.USER or step.kind is StepKind.TASK
         if at is None or not (is_input or step.results):
             return StepTime()
@@ -262,7 +262,7 @@ class Timekeeper:
         return StepTime(user=before) if is_input else StepTime(unknown=before)
 
     def _until(self, at: float | None) -> float:
-        """Return the seconds from the end of all that was measured to a time; 0 if they are unknown."""
+        """Return the seconds from the end of all measured time to a given time; 0 if unknown."""
         return seconds_between(self._last, at) or 0.0
 
     # Steps of the solver
@@ -275,7 +275,7 @@ class Timekeeper:
         had_reply = step.asked is None or step.asked != replied
         asked = first_known((step.asked, self._ready))
         model = seconds_between(asked, replied) if had_reply else None
-        # No model replies at once: records with the same time were written together, some time later.
+        # No model replies instantly, so records with the same time were written together some time later.
         written_later = not model and step.asked is None
         model = None if written_later else model
         before = self._until(first_known((step.asked, replied if self._ready is None else None)))
@@ -299,7 +299,7 @@ class Timekeeper:
             self._division.add_calls(first_known((replied, step.started)), tools)
 
     def _go_on(self, step: Step, replied: float | None, tools: float | None) -> None:
-        """Record the time from which the model can reply again, and the end of all that was measured."""
+        """Record the time from which the model can reply again, and the end of all measured time."""
         end = step.ended
         if end is None and replied is not None and (tools is not None or not step.calls):
             end = replied + (tools or 0.0)
@@ -336,7 +336,7 @@ def times_of(document: RunDocument, *, cancel: CancelToken = NEVER) -> RunTimes:
 
 
 def _names(step: Step) -> str:
-    """Return the tools that a step calls, each once; of more than a few, only some."""
+    """Return the tools that a step calls, each once; if there are many, only some."""
     names = sorted({call.tool or "?" for call in step.calls})
     more = ["…"] if len(names) > _NAMED else []
     return "+".join([*names[:_NAMED], *more])
@@ -347,8 +347,8 @@ def _of_calls(step: Step, replied: float | None) -> tuple[float | None, float]:
 
     The duration is None if it is unknown.
 
-    Recorded durations are preferred to the time until the last result, in which a user may have been asked
-    for permission. Together, simultaneous calls can't take longer than the time until the last result.
+    Recorded durations take precedence over the time until the last result, during which a user may have been
+    asked for permission. Together, simultaneous calls can't take longer than the time until the last result.
     """
     if not step.calls:
         return None, 0.0

@@ -1,6 +1,6 @@
-"""Watches files of runs while programs write them: which are new, have changed, failed, ended or vanished.
+"""Watches files of runs while programs write them, for runs that are new, changed, failed, ended or gone.
 
-Each look compares sizes and times, and reads only what has changed, for a limited time. Of each run, only the
+Each look compares sizes and times, and reads only what has changed, for a limited time. Only each run's
 header without long texts is kept in memory; a few large files that are growing also stay open. Decision 176
 defines when a run has changed, ended or failed.
 """
@@ -51,7 +51,7 @@ class WatchState(StrEnum):
 
 
 class News(StrEnum):
-    """A piece of news about a run, found by a look at its file."""
+    """A kind of news about a run, found by a look at its file."""
 
     NEW = "new"
     GREW = "grew"
@@ -60,7 +60,7 @@ class News(StrEnum):
     QUIET = "quiet"
     GONE = "gone"
     UNREAD = "not read"
-    """The file is no run, or can't be read, and has not changed for some time."""
+    """The file is not a run or can't be read, and has not changed for some time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,9 @@ class WatchedRun:
     listed: ListedRun
     state: WatchState
     changed_at: float
-    """When the file was last written to."""
+    """The time when the file was last written to."""
     failed_at: float | None = None
-    """When the run was found to have failed; None unless that was while it was watched."""
+    """The time when the run was found to have failed; None unless it failed while it was watched."""
     warning: str = ""
     """The first problem with the file, other than an end that is still being written; empty if none."""
 
@@ -91,7 +91,7 @@ class _Stamp(NamedTuple):
     size: int
     mtime_ns: int
     ctime_ns: int
-    """When the file was last changed in any way, which no program can set back."""
+    """The time when the file was last changed in any way, which no program can set back."""
     inode: int
 
 
@@ -101,9 +101,9 @@ class _File:
 
     stamp: _Stamp
     seen_at: float
-    """When the stamp was first seen, on the clock of the watch."""
+    """The time when the stamp was first seen, on the clock of the watch."""
     due_since: float | None
-    """When the oldest change was seen that has not been read yet; None if everything was read."""
+    """The time of the oldest change that has not been read yet; None if everything was read."""
     read_at: float = float("-inf")
     cost_s: float = 0.0
     not_before: float = float("-inf")
@@ -139,7 +139,7 @@ class FolderWatch:
         self.left_out = 0
         """The number of files that are not watched, because a folder contains too many."""
         self.complete = False
-        """Whether everything that was there at the beginning has been read."""
+        """Whether all files that existed at the start have been read."""
 
     @property
     def waiting(self) -> int:
@@ -211,7 +211,7 @@ class FolderWatch:
             self._open.pop(name, None)
 
     def _is_ready(self, file: _File) -> bool:
-        """Whether a changed file is to be read: it has come to rest, or has waited long enough."""
+        """Return whether to read a changed file now: it has stopped changing, or has waited long enough."""
         if file.due_since is None:
             return False
         clock = self._clock()
@@ -279,7 +279,7 @@ class FolderWatch:
     # News
 
     def _taken(self, run: WatchedRun, file: _File) -> list[Report]:
-        """Remember a run, and return the news about it; do neither if its file may be half-written."""
+        """Store a run and return the news about it; do neither if its file may be half-written."""
         name, before = run.listed.name, self.runs.get(run.listed.name)
         is_unread = run.listed.header is None
         # A file that has just been created may have no record yet, or only a part of one.
@@ -305,7 +305,7 @@ class FolderWatch:
         return News.NEW if before is None else News.GREW
 
     def _grown_quiet(self) -> list[Report]:
-        """Return reports on runs that have not changed for some time, and have them read again.
+        """Return reports on runs that have not changed for some time, and schedule them to be read again.
 
         Their last record may be an error, or may have stayed incomplete.
         """
@@ -338,7 +338,7 @@ def _state(header: Run, *, is_recent: bool, is_cut: bool, ends_in_error: bool) -
 
 
 def _ends_in_error(document: RunDocument) -> bool:
-    """Whether the last step of a run is an error of the program or its provider."""
+    """Return whether the last step of a run is an error of the program or its provider."""
     count = document.step_count
     return count > 0 and document.step(count - 1).kind is StepKind.ERROR
 

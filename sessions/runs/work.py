@@ -35,7 +35,7 @@ def work_of(step: Step) -> Work | None:
     """Return the kind of work that a step of the solver does; None if it calls nothing."""
     work = _WORK_OF.get(step.kind)
     if work is None and step.calls:
-        return Work.RUN  # the call failed, or its tool is unknown
+        return Work.RUN  # either the call failed, or its tool is unknown
     if work is Work.RUN and "test_run" in step.state:
         return Work.TEST
     return work

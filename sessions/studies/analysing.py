@@ -1,4 +1,4 @@
-"""The results of a study: its analyses, their report, the power of its design, and its exported data."""
+"""Produces the results of a study: analyses, their report, the power of its design, and exported data."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class AnalyseStudy(Request):
 
 
 def analyse_study(study: StudyFolder, request: AnalyseStudy, run: RunContext) -> StudyReport:
-    """Read a study, run its analyses and return the report, which also lists failed analyses.
+    """Read a study, run its analyses, and return the report, which also lists failed analyses.
 
     Raises `StudyError` if outcomes are hidden, an analysis is unknown, or the study can't be read (see
     `load_study`), and `CancelledError` if cancelled.
@@ -109,7 +109,7 @@ class PowerOfStudy(Request):
     """A request to compute the power of a study, with assumptions about its outcomes."""
 
     people: Count | None = None
-    """The number of people; None to try several usual numbers."""
+    """The number of people; None to try several typical numbers."""
     effect: float | None = None
     """The difference of rates, or the ratio of times, that the study should detect."""
     rate: float = 0.5
@@ -166,7 +166,7 @@ def record_power(study: StudyFolder, request: PowerOfStudy, run: RunContext) -> 
 
 
 ExportFormats = NewType("ExportFormats", tuple[str, ...])
-"""Names of formats in `exports.study.registry`, which the user gives as one value."""
+"""The names of formats in `exports.study.registry`, given by the user as one value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +181,7 @@ class ExportStudy(Request):
     public: bool = False
     """Whether the data are for publication: with pseudonyms, and without free text."""
     simulated: bool = False
-    """Whether formats that have no place for the word SIMULATED may contain simulated data."""
+    """Whether formats without room for the word SIMULATED may contain simulated data."""
     unblind: bool = False
 
 
@@ -210,7 +210,7 @@ def export_study(
     out, files = path_of(request.output), list[str]()
     run.progress(RunProgress(step="writing tables"))
     # An exporter that can't write its format fails at its first file, before any other format is written.
-    begun = {name: _begun(exporter(given)) for name, exporter in exporters.items()}
+    begun = {name: _with_first_made(exporter(given)) for name, exporter in exporters.items()}
     for number, (name, content_of) in enumerate(begun.items()):
         run.progress(RunProgress(name, number, len(exporters)))
         for file, content in content_of:
@@ -222,7 +222,7 @@ def export_study(
     return StudyExported(files, data.problems)
 
 
-def _begun(files: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+def _with_first_made(files: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
     """Return the same files after making the first of them."""
     return chain(list(islice(files, 1)), files)
 

@@ -101,7 +101,7 @@ def _log(study: StudyFolder) -> Iterator[AuditFinding]:
                 continue
             if operation is not None:
                 yield from _operation(operation, writer, place, where, owners)
-                # Of operations with the same uuid, only the first counts, so that one could hide another.
+                # If operations have the same uuid, only the first counts, so one could hide another.
                 if known.setdefault(operation.op, operation) != operation:
                     words = f"{place} has the uuid of a different operation, of which only the first counts."
                     yield AuditFinding("uuid_repeated", words, where)
@@ -161,7 +161,7 @@ class _Links:
     """Whether a line was linked; all later lines must then be linked."""
 
     def is_broken_by(self, line: bytes) -> bool:
-        """Return whether the next line of the file does not follow the last one."""
+        """Return whether the file's next line does not follow its previous line."""
         link = _link_of(line)
         broken = link != link_to(self.last) if link else self.begun
         self.last, self.begun = line, self.begun or bool(link)
@@ -179,7 +179,7 @@ def _link_of(line: bytes) -> str:
 
 
 def _is_cut(line: bytes) -> bool:
-    """Whether a line is only the beginning of a JSON object."""
+    """Return whether a line is only the beginning of a JSON object."""
     try:
         json.loads(line)
     except json.JSONDecodeError as error:
@@ -218,7 +218,7 @@ def _protocol(study: StudyFolder) -> Iterator[AuditFinding]:
 def _plans(study: StudyFolder) -> Iterator[AuditFinding]:
     """Derive each plan again from the lines that its planner had read, and yield a finding if it differs.
 
-    Other findings are plans that can't be derived again, and second plans.
+    Plans that can't be derived again and second plans also yield findings.
     """
     here, gone = study.basis(), {log for erased in study.ledger.erased.values() for log in erased.logs}
     seen = set[tuple[str, int]]()

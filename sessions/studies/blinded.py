@@ -1,4 +1,4 @@
-"""Decides whether the study of an attempt hides outcomes, and remembers the folders of studies for that."""
+"""Decides whether the study of an attempt hides outcomes, and records where studies' folders are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FOLDERS = "study-folders"
 def remember_folder(study: StudyFolder, locations: Locations) -> None:
     """Record where the folder of a study is, so that lists of attempts know whether it is closed.
 
-    If that can't be written, the study stays unknown, and counts as open.
+    If the record can't be written, the study stays unknown and counts as open.
     """
     place, root = locations.data / _FOLDERS / study.study.id, str(study.root).encode()
     with suppress(OSError):
@@ -29,11 +29,11 @@ def remember_folder(study: StudyFolder, locations: Locations) -> None:
 
 
 def is_hidden(study_id: str, attempt: Path, *, unblind: bool) -> bool:
-    """Whether outcomes of a study's people are hidden, given the folder of one of its attempts.
+    """Return whether outcomes of a study's people are hidden, given the folder of one of its attempts.
 
     The study is the one whose folder contains the attempt, or the one that was last used here under its id.
-    If it is unknown or can't be read, it counts as open. `unblind` shows outcomes, and the log of a known
-    study that is open records that.
+    If it is unknown or can't be read, it counts as open. With `unblind`, outcomes are shown, which the log of
+    a known open study records.
     """
     root = _folder_of(study_id, attempt)
     if root is None:
@@ -52,7 +52,7 @@ def _folder_of(study_id: str, attempt: Path) -> Path | None:
     if holding:
         return holding[0]
     if study_id != Path(study_id).name:
-        return None  # a journal can name any text
+        return None  # a journal can contain any string as the id
     with suppress(OSError, ValueError):
         known = Path(read_regular(Locations.of_user().data / _FOLDERS / study_id).decode())
         if (known / STUDY_FILE).is_file():

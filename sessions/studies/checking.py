@@ -34,7 +34,7 @@ from gistpoint.sessions.studies.tasks import RELEASES
 PEOPLE = 100
 """The number of simulated enrolments."""
 LEAST_RUNS = 3
-"""The smallest number of runs of the original that proves a task."""
+"""The minimum number of runs of the original that proves a task."""
 _NAMED = 3
 
 
@@ -140,10 +140,10 @@ def balance(study: Study, tasks: Mapping[str, StudyTask], people: int = PEOPLE) 
     for number in range(people):
         code = f"try-{number:03}"
         enrolled = Enrolled(stratum=stratum_in_turn(study, number))
-        operations.append(_made(number, code, StudyOperationKind.ENROLLED, enrolled))
+        operations.append(_operation(number, code, StudyOperationKind.ENROLLED, enrolled))
         plan = plan_tasks(study, tasks, Ledger(operations), code)
         operations.append(
-            _made(number, code, StudyOperationKind.PLANNED, planned_data(plan, basis={}, protocol=""))
+            _operation(number, code, StudyOperationKind.PLANNED, planned_data(plan, basis={}, protocol=""))
         )
         given += plan
         lengths.append(len(plan))
@@ -166,7 +166,7 @@ def balance(study: Study, tasks: Mapping[str, StudyTask], people: int = PEOPLE) 
     )
 
 
-def _made(number: int, code: str, kind: StudyOperationKind, data: Fact) -> StudyOperation:
+def _operation(number: int, code: str, kind: StudyOperationKind, data: Fact) -> StudyOperation:
     members = {
         name: value for name, value in msgspec.to_builtins(data).items() if name not in Fact.__struct_fields__
     }
@@ -347,7 +347,7 @@ def _metrics(study: StudyFolder) -> CheckFinding:
 
 
 def _is_repair(task: StudyTask) -> bool:
-    """Whether a task is a repair of functions, so it has metrics and can be shown with a gist."""
+    """Return whether a task is a repair of functions, so that it has metrics and can be shown with a gist."""
     kind = kind_named(task.mode)
     return kind is not None and kind.has_targets
 

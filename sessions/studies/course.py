@@ -25,7 +25,7 @@ from gistpoint.sessions.studies.folder import StudyFolder, StudyTemplate, create
 from gistpoint.sessions.tasks import TaskStore, read_set
 
 DEMO = "demo"
-"""The name of the task set that gistpoint contains."""
+"""The name of the task set that is part of gistpoint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +149,7 @@ def _require_tasks(study: StudyFolder) -> None:
 
 
 def outcomes_hidden(study: StudyFolder, *, unblind: bool) -> bool:
-    """Whether people's outcomes are hidden, as they are while a study of people is open.
+    """Return whether people's outcomes are hidden, as they are while a study of people is open.
 
     With `unblind`, they are shown, and the log records that somebody saw them before the end.
     """

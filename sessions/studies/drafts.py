@@ -41,19 +41,20 @@ class FormDrafts:
     def hold(self) -> bool:
         """Lock the participation for this process; return False if another process has the lock.
 
-        The lock lasts as long as this object. In a data folder without locks, the result is True.
+        The lock lasts as long as this object. In a data folder that does not support locks, the result is
+        True.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = take(self.folder / "lock")
         except (OSError, NoLocksError):
-            return True  # a data folder without locks; the attempt's own lock still protects it
+            return True  # the data folder does not support locks; the attempt's own lock still protects it
         return self._lock is not None
 
     def read(self, form: str, assignment: str = "") -> FormDraft:
-        """Return the draft of a form; empty if there is none that can be read.
+        """Return the draft of a form; empty if there is no readable draft.
 
-        `assignment` is that of a form about a task.
+        `assignment` identifies the task of a form about a task.
         """
         try:
             return msgspec.convert(

@@ -1,4 +1,4 @@
-"""Erases people: all data of a person are in separate files, which are deleted whenever they reappear."""
+"""Erases people: each person's data are in separate files, which are deleted again if they reappear."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _is_of(writer: str, erased: Collection[str]) -> bool:
 
 
 def _is_attempt_of(place: Path, erased: Collection[str], begun: Collection[str]) -> bool:
-    """Whether a published attempt belongs to one of the people, by its header, its publisher or the log."""
+    """Return whether a published attempt belongs to one of the people, by header, publisher or log."""
     header = _header(place)
     if header is not None and _is_of(header.participant or "", erased):
         return True
@@ -115,7 +115,7 @@ def _is_attempt_of(place: Path, erased: Collection[str], begun: Collection[str])
 
 
 def _identity(place: Path) -> str:
-    """Return the id of an attempt from the name of its folder, which differs during publication."""
+    """Return the id of an attempt from the name of its folder, which is different during publication."""
     return place.name.removeprefix(".").removesuffix(".tmp").partition(CONFLICT)[0]
 
 

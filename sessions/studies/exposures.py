@@ -15,7 +15,7 @@ READ_BLIND = "one of its functions was read blind"
 
 
 def other_studies(study: StudyFolder) -> dict[str, Path | None]:
-    """Return the folders of the studies that `exposed_elsewhere` names, by name; None for a missing one."""
+    """Return the folders of the studies named in `exposed_elsewhere`, by name; None for a missing folder."""
     found: dict[str, Path | None] = {}
     for name in study.study.design.exposed_elsewhere:
         folder = study.root / name

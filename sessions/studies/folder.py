@@ -77,7 +77,7 @@ class StudyFolder:
         """
         self.root = root.absolute()
         self.named = str(root)
-        """The user's name for the folder, for the commands that messages recommend."""
+        """The folder as named by the user, for commands recommended in messages."""
         self._locations = locations
         self.study: Study = read_study(self.root)
         self.files = FolderStore(self.root, machine_of(locations.data), clock)
@@ -114,11 +114,11 @@ class StudyFolder:
         return read_tasks(self.root, self.study.tasks, store, self._unpacked)
 
     def comes_with_program(self, task: Path) -> bool:
-        """Whether the folder of a task belongs to the demo, which every machine has."""
+        """Return whether the folder of a task belongs to the demo, which every machine has."""
         return task.is_relative_to(self._locations.demo)
 
     def is_everywhere(self, identity: str) -> bool:
-        """Return whether every machine with this folder has a task: one of the folder or of the demo."""
+        """Return whether every machine with this folder has a task: a task in the folder or of the demo."""
         folder = self.read.folders[identity].absolute()
         from_archive = folder.is_relative_to(self._unpacked) and (self.root / self.study.tasks).is_dir()
         return folder.is_relative_to(self.root) or self.comes_with_program(folder) or from_archive
@@ -167,7 +167,7 @@ class StudyFolder:
         return self._ledger
 
     def reload(self) -> None:
-        """Read the log again, because others may have written to it."""
+        """Read the log again, because other writers may have added to it."""
         self.store.reload()
         self._ledger = None
 
@@ -215,7 +215,7 @@ class StudyFolder:
         return self.store.attempts()
 
     def attempt(self, identity: str) -> PublishedAttempt | None:
-        """Return a published attempt; None if there is none with the id."""
+        """Return the published attempt with this id; None if there is none."""
         return self.store.attempt(identity)
 
     def local_attempts(self) -> Iterator[LocalAttempt]:
@@ -244,8 +244,9 @@ class StudyFolder:
     def sweep(self) -> Erasure:
         """Delete reappeared data of erased people, in the study and on this machine; return what was deleted.
 
-        Tasks made from submissions of people who were erased, or who no longer agree to it, are deleted too.
-        Raises `StudyError` if an attempt of such a person is open, or tasks are being made from submissions.
+        Tasks made from submissions of people who were erased, or who no longer consent to it, are deleted
+        too. Raises `StudyError` if an attempt of such a person is open, or tasks are being made from
+        submissions.
         """
         here = local_leftovers(self.local, self.study.id, self.ledger.erased.keys())
         refuse_open(here)
@@ -274,7 +275,7 @@ class StudyFolder:
         return Erasure(found.logs, attempts, tasks)
 
     def _is_about(self, about: str, attempts: Collection[str]) -> bool:
-        """Return whether text is about one of some deleted attempts, or one that another machine deleted."""
+        """Return whether text is about a deleted attempt, including one that another machine deleted."""
         place = Path(about)
         is_published = place.is_relative_to(self.root / ATTEMPTS)
         return any(identity in about for identity in attempts) or (is_published and not place.exists())
@@ -360,7 +361,7 @@ def _write_study(
 
 
 _OF_PAPER = {"easy-remove": 4, "easy-discovery": 4, "hard": 1}
-"""The number of tasks of each kind that a person gets, as in section 4.4 of the Breakpoint paper."""
+"""The number of tasks of each kind per person, as in section 4.4 of the Breakpoint paper."""
 _HARD = ("cyclomatic", "degree")
 
 
@@ -385,7 +386,7 @@ def _quotas_of_paper(template: StudyTemplate, tasks: Sequence[Task]) -> dict[str
 
 
 def _is_hard(task: Task) -> bool:
-    """Whether both metrics of a target are at or above the 90th percentile, as its answer records."""
+    """Return whether both metrics of a target are at or above the 90th percentile, as its answer records."""
     from gistpoint.core.metrics.table import standings_from_json  # loads the call graph
 
     answer = read_answer(task)

@@ -37,7 +37,7 @@ _KINDS: Mapping[StepKind, str] = {
 def foreign_row(
     document: RunDocument, key: str, study: Study, solver: DeclaredSolver, task: StudyTask, full: Task
 ) -> AttemptRow:
-    """Return the row of another program's run; facts that its file does not record are None.
+    """Return the row of another program's run; facts missing from its file are None.
 
     A run with a suspicious pass does not count as solved before it has been reviewed. Which functions were
     found is inferred from the edits in the steps, and is unknown if the file records no call.
@@ -80,7 +80,7 @@ def foreign_row(
         by_tests=solved or run.verdict == AttemptResult.TO_BE_READ,
         score=run.score,
         best_score=run.score,
-        measures=_found(touched, goals, has_calls=bool(calls)),
+        measures=_share_found(touched, goals, has_calls=bool(calls)),
         tool_uses=len(calls) or None,
         submissions=_submission_count(run, calls, submitted),
         tool_use_budget=budgets[0],
@@ -97,7 +97,7 @@ def foreign_row(
 
 
 def _submission_count(run: Run, calls: list[CallRow], submitted: list[SubmissionRow]) -> int | None:
-    """Return how many submissions a file records, or its calls show; None if it has neither."""
+    """Return how many submissions a file records, or its calls show; None if the file has neither."""
     return len(submitted) if calls and run.submissions is None else run.submissions
 
 
@@ -145,7 +145,7 @@ def _submission(step: Step, number: int) -> SubmissionRow:
     )
 
 
-def _found(touched: set[int], goals: tuple[Goal, ...], *, has_calls: bool) -> dict[str, float | None]:
+def _share_found(touched: set[int], goals: tuple[Goal, ...], *, has_calls: bool) -> dict[str, float | None]:
     """Return the share of the corrupted functions that were found; None if no call is recorded."""
     if not goals:
         return {}

@@ -14,7 +14,7 @@ FOLDER = "help"
 
 
 def wants_help(study: Study) -> bool:
-    """Whether a condition of the study shows gists."""
+    """Return whether a condition of the study shows gists."""
     return any(condition.gist_help is not GistHelp.NONE for condition in study.condition)
 
 

@@ -12,7 +12,7 @@ from gistpoint.sessions.studies.folder import StudyFolder
 def return_late(study: StudyFolder, but: str = "") -> list[Assignment]:
     """Free and return the open assignments of people who left no record for longer than the design allows.
 
-    The person with the code `but` is left alone. Nothing is freed if the design sets no limit.
+    The person with the code `but` is exempt. Nothing is freed if the design sets no limit.
     """
     late = late_assignments(study.study, study.ledger, study.clock.utc_ms())
     found = [given for given in late if given.person != but]

@@ -47,7 +47,7 @@ class LoadedStudy:
 
 
 def load_study(folder: StudyFolder, report: Callable[[str], None] = lambda words: None) -> LoadedStudy:
-    """Read a study and return its data; `report` receives each step of the reading in words.
+    """Read a study and return its data; `report` receives a description of each step.
 
     Raises `StudyError` if simulated attempts and others are mixed, or if the stored metrics, a pattern of
     runs or a map can't be used.

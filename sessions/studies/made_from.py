@@ -23,7 +23,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.tasks import TaskStore, contains
 
 HasToGo = Callable[[str], bool]
-"""Whether tasks made from an attempt of the study have to be deleted."""
+"""Returns whether tasks made from an attempt of the study must be deleted."""
 
 
 def studies_of(task: Task) -> frozenset[str]:
@@ -67,7 +67,7 @@ def _origins(task: Task) -> set[tuple[str, str]]:
 def _delete_verdicts(campaigns: Path, study: str, has_to_go: HasToGo) -> None:
     """Delete all verdicts of each campaign in which one must be deleted; tasks from other submissions stay.
 
-    A line can't be removed from a log, and the same command decides the others again.
+    A line can't be removed from a log; the same command decides the other candidates again.
     """
     for file in sorted(campaigns.glob("*.jsonl")):
         if not contains(file, study) or not _verdicts_have_to_go(file, study, has_to_go):

@@ -93,7 +93,7 @@ def complete_metrics(
 
 
 def with_metrics(tasks: Mapping[str, StudyTask], measured: StudyMetrics) -> dict[str, StudyTask]:
-    """Return the tasks by id, with the measured metrics for those whose answers have none."""
+    """Return the tasks by id, with measured metrics for tasks whose answers contain none."""
     return {
         id: task if task.metrics else msgspec.structs.replace(task, metrics=measured.tasks.get(id, {}))
         for id, task in tasks.items()

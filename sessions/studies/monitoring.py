@@ -12,7 +12,7 @@ from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.loading import rows_of_people
 
 AUDITS_AFTER_MS = 60_000
-"""The time after which a repeated reading audits the folder again, because an audit reads every journal."""
+"""The seconds after which a repeated reading audits the folder again; an audit reads every journal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The data on each participant that a finance office needs: time, completion and amounts, but no results."""
+"""Computes the data that a finance office needs: time, completion and amounts, but no results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HOUR_MIN = 60
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """A participant's row; amounts are in the declared currency, and None if they can't be known yet."""
+    """A participant's row; amounts are in the declared currency, and None if not yet known."""
 
     code: str
     external: str
@@ -41,13 +41,13 @@ class Payment:
     task_minutes: float
     """The active time in attempts, including training and tasks that have not ended."""
     tasks: int
-    """The number of counted tasks that ended, however they ended."""
+    """The number of counted tasks that ended, whatever their outcome."""
     given: int
     completion: str
     """The completion code that the person was shown; empty unless complete."""
     base: float | None
     bonus: float | None
-    """None for a bonus for solved tasks while results are hidden."""
+    """The bonus; None for a bonus for solved tasks while results are hidden."""
 
 
 def payments(
@@ -137,9 +137,9 @@ def sittings_of(one: Person) -> list[tuple[int, int]]:
 
 
 def _unrecorded_ms(one: Person, rows: Iterable[AttemptRow], spans: Sequence[tuple[int, int]]) -> int:
-    """Return the time that the clocks of attempts show and the sittings do not contain, in milliseconds.
+    """Return the time on the clocks of attempts that sittings do not cover, in milliseconds.
 
-    The log has no record within a task: without one after it, a sitting ends where its last task began.
+    The log has no records within a task: unless a record follows, a sitting ends where its last task began.
     """
     worked = {row.attempt: round(1000 * ((row.active_s or 0.0) + (row.waiting_s or 0.0))) for row in rows}
     begun = sorted((fact.utc_ms, fact.attempt) for facts in one.begun.values() for fact in facts)
@@ -154,7 +154,7 @@ def _unrecorded_ms(one: Person, rows: Iterable[AttemptRow], spans: Sequence[tupl
 
 
 def _begins_another(one: Person, fact: Fact, last_ms: int) -> bool:
-    """Whether a fact begins a new sitting; the fact before it was recorded at `last_ms`."""
+    """Return whether a fact begins a new sitting; the fact before it was recorded at `last_ms`."""
     if fact.utc_ms - last_ms >= SITTING_LAPSES_MS:
         return True
     return isinstance(fact, Sitting) and fact.state == BEGAN and _was_ended(one, last_ms)

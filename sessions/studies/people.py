@@ -114,7 +114,7 @@ def admit(study: StudyFolder, code: str, stratum: str, role: Role = Role.BASELIN
 
 
 def stratum_in_turn(study: Study, number: int) -> str:
-    """Return the stratum of the person with this number, from 0; people are assigned to strata in turn."""
+    """Return the stratum of the person with this number, counted from 0; strata are assigned in turn."""
     strata = study.participants.strata or ("",)
     return strata[number % len(strata)]
 
@@ -202,7 +202,7 @@ def codes_to_serve(study: StudyFolder) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReturnAssignment(Request):
-    """A request to free an assignment for others, with the reason, or with `late` all that have timed out."""
+    """A request to free an assignment for others, with the reason, or with `late` all timed-out ones."""
 
     assignment: str = ""
     """The id of the assignment, or its beginning."""
@@ -269,7 +269,7 @@ class Withdrawal:
     erasure: Erasure | None = None
     """The deleted files; None if everything was kept."""
     away: str = ""
-    """Why the team's store with a copy can't be reached; empty if it can, or there is none."""
+    """The reason why the team's store, which has a copy, can't be reached; empty if there is no reason."""
     named: bool = False
     """Whether the declaration still contains the code."""
     exports: tuple[Exported, ...] = ()
@@ -285,7 +285,7 @@ def withdraw_person(study: StudyFolder, request: WithdrawPerson) -> Withdrawal:
     open. In the latter case, the withdrawal is recorded nevertheless, and the data are erased by the next
     synchronisation, or by a repetition, after the attempt is closed.
     """
-    code = _known(study, request.code).code
+    code = _known_person(study, request.code).code
     data = Withdrawn(data=ERASE if request.erase else KEEP, words="" if request.erase else request.words)
     study.record(code, person(code), StudyOperationKind.WITHDRAWN, data)
     if not request.erase:
@@ -302,7 +302,7 @@ def withdraw_person(study: StudyFolder, request: WithdrawPerson) -> Withdrawal:
     )
 
 
-def _known(study: StudyFolder, code: str) -> Person:
+def _known_person(study: StudyFolder, code: str) -> Person:
     who = study.ledger.people.get(code)
     if who is None:
         erased = study.ledger.is_erased(code)
@@ -342,6 +342,9 @@ def people_expired(study: StudyFolder) -> list[str]:
 
 
 def erase_people(study: StudyFolder, codes: Iterable[str]) -> None:
-    """Erase all data of people, one after another. Raises `StudyError` at the first with an open attempt."""
+    """Erase all data of people, one after another.
+
+    Raises `StudyError` at the first person with an open attempt.
+    """
     for code in codes:
         study.erase(code)

@@ -64,7 +64,8 @@ def public_data(data: StudyData, names: Pseudonyms) -> StudyData:
 
 
 def _decisions(data: StudyData, names: Pseudonyms) -> Iterator[ReviewerDecision]:
-    # In the order of their names, so that a public report has the same pairs as the organiser's.
+    # Reviewers are numbered in the order of their names, so that a public report has the same pairs as the
+    # organiser's.
     reviewers = sorted({one.reviewer for one in data.decisions})
     known = {reviewer: f"R{place:02}" for place, reviewer in enumerate(reviewers, 1)}
     for one in sorted(data.decisions, key=lambda one: (names.attempt(one.attempt), known[one.reviewer])):
@@ -109,7 +110,7 @@ def _reason(reason: str, *, free: bool, otherwise: str = "excluded") -> str:
 
 
 def is_rule(reason: str) -> bool:
-    """Whether a reason is the name of a rule or a flag, and not free text."""
+    """Return whether a reason is the name of a rule or a flag, and not free text."""
     return bool(_NAME_OF_A_RULE.fullmatch(reason))
 
 
@@ -117,7 +118,7 @@ def is_rule(reason: str) -> bool:
 
 
 def may_be_public(study: Study, form: str, item: str, value: object) -> bool:
-    """Whether an answer may be published: it contains no free text, or the declaration permits free text."""
+    """Return whether an answer may be published: it has no free text, or the declaration permits it."""
     if study.privacy.free_text_public:
         return True
     return not list(free_texts(study, form, item, value))
@@ -180,7 +181,7 @@ def _operations(data: StudyData, names: Pseudonyms) -> Iterator[StudyOperation]:
 def _erasures(data: StudyData) -> Iterator[StudyOperation]:
     """Yield an operation for each erased person, without anything about the person.
 
-    Otherwise the flow of a public study would say that nobody was erased.
+    Otherwise, the participant flow of a public study would claim that nobody was erased.
     """
     for number in range(1, len(data.ledger.erased) + 1):
         values = {"person_sha256": f"{number:064}"}
@@ -193,7 +194,7 @@ _OF_EACH = frozenset(Fact.__struct_fields__)
 
 
 def _is_in_force(data: StudyData, operation: StudyOperation) -> bool:
-    """Whether an operation has not been withdrawn."""
+    """Return whether an operation has not been withdrawn."""
     kind, _, identity = operation.subject.partition(":")
     facts = data.ledger.person(identity).facts if kind == "person" else None
     if facts is not None:
@@ -238,7 +239,7 @@ _FREE_TEXT: Mapping[type[Fact], str] = {
     TimesCorrected: "why",
     Included: "why",
 }
-"""The member of each fact that contains free text, which is removed unless free text may be published."""
+"""The member with free text in each type of fact, which is removed unless free text may be published."""
 _PUBLISHED: tuple[type[Fact], ...] = (
     Enrolled,
     Consented,
@@ -248,7 +249,7 @@ _PUBLISHED: tuple[type[Fact], ...] = (
     Remark,
     *_FREE_TEXT,
 )
-"""The facts that are published without further changes; those not known to be harmless are left out."""
+"""The facts that are published without further changes; facts not known to be harmless are left out."""
 
 
 def _answers(fact: Answers, study: Study, names: Pseudonyms) -> Answers:

@@ -45,10 +45,10 @@ class Secrets:
     texts: set[str] = field(default_factory=set)
     """Lines of free text, in the form that `_blanks` returns."""
     unsearchable: list[str] = field(default_factory=list)
-    """Codes that look like numbers, and strings that are too short to be searched for."""
+    """Codes that look like numbers, and strings too short to search for."""
 
     def word(self, word: str, what: str) -> None:
-        """Add a word, which `what` describes; a word of digits only can't be searched for, and is listed."""
+        """Add a word, which `what` describes; a word of digits can't be searched for and is only listed."""
         if word.isdigit():
             self.unsearchable.append(word)
         elif word:
@@ -153,7 +153,7 @@ def _add_journal(secrets: Secrets, study: Study, published: PublishedAttempt) ->
     if study.privacy.free_text_public:
         return
     for event in read_journal(published.journal).events:
-        for text in _written(study, event.data):
+        for text in _free_texts(study, event.data):
             secrets.text(text)
 
 
@@ -170,7 +170,7 @@ def _texts_of(study: Study, values: Mapping[str, object], answers: Answers | Non
             yield from free_texts(study, answers.questionnaire, item, value)
 
 
-def _written(study: Study, data: EventData) -> Iterator[str]:
+def _free_texts(study: Study, data: EventData) -> Iterator[str]:
     """Yield the free text that a person wrote, according to an event."""
     match data:
         case NotesWritten(text=text) | Paused(text=text) | AssistAsked(text=text) | HandedOver(note=text):
@@ -188,7 +188,7 @@ def _written(study: Study, data: EventData) -> Iterator[str]:
 
 
 def _files(out: Path) -> Iterator[tuple[str, str]]:
-    """Yield the names and contents of all files; of an archive, its comment and those of its members.
+    """Yield the names and contents of all files; for an archive, also its comment and those of its members.
 
     The compressed bytes themselves are not searched, because a short code occurs in them by chance.
     """

@@ -1,7 +1,7 @@
 """Published journals: copies of attempts in a study's folder, each with a note of its size and last line.
 
-An attempt is written in the data folder of its machine, and published whenever others may want to see it. A
-copy is replaced only by a journal that extends it, so that two versions of an attempt are never mixed.
+An attempt is written in the data folder of its machine, and published whenever others may need it. A copy is
+replaced only by a journal that extends it, so that two versions of an attempt are never mixed.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def publish(attempt: Path, into: Path, machine: str) -> Publication:
 
 
 def published(folder: Path) -> Iterator[PublishedAttempt]:
-    """Yield the published attempts in a folder, sorted by id; one in conflict occurs once for each journal.
+    """Yield the published attempts in a folder, sorted by id; one in conflict, once for each journal.
 
     A copy of a journal under another name is left out.
     """
@@ -91,7 +91,7 @@ def published(folder: Path) -> Iterator[PublishedAttempt]:
 
 
 def _is_there(journal: Path) -> bool:
-    """Whether a journal exists as a file; a link is refused, because it could lead to any file."""
+    """Return whether a journal exists as a file; a link is refused, because it could lead to any file."""
     return journal.is_file() and not journal.is_symlink()
 
 
@@ -109,8 +109,8 @@ def read_note(place: Path) -> PublishedNote | None:
 def put(journal: bytes, note: PublishedNote, identity: str, into: Path) -> Publication:
     """Add a journal to the published attempts in `into`, and return the outcome.
 
-    A journal that extends the published one replaces it. One that contradicts it is added next to it. Raises
-    OSError if files can't be read or written.
+    A journal that extends the published one replaces it. A journal that contradicts it is added next to it.
+    Raises OSError if files can't be read or written.
     """
     place = into / identity
     here = _journal_in(place)
@@ -159,7 +159,7 @@ def _journal_in(place: Path) -> bytes | None:
 def _place(journal: bytes, note: PublishedNote, place: Path) -> None:
     """Create the folder of a published attempt, which appears complete or not at all."""
     part = _written(journal, note, place)
-    if place.is_dir():  # a synchronisation left it without a journal
+    if place.is_dir():  # a synchronisation left the folder without a journal
         shutil.rmtree(place)
     part.rename(place)
     sync_folder(place.parent)

@@ -20,10 +20,10 @@ from gistpoint.core.text import plural
 from gistpoint.sessions.studies.folder import StudyFolder
 
 FEWEST_ATTEMPTS, FEWEST_PEOPLE, FEWEST_TASKS = 20, 8, 8
-"""Below these numbers on a side of a contrast, its interval says little.
+"""The numbers on each side of a contrast below which its interval says little.
 
-With fewer than 20 attempts the intervals of rates are not calibrated; with fewer people or tasks, the
-quantile of t on which they rest is above 2.36.
+With fewer than 20 attempts, the intervals of rates are not calibrated; with fewer people or tasks, they rest
+on a quantile of t above 2.36.
 """
 _NAMED = 3
 
@@ -117,7 +117,7 @@ def _counted(study: StudyFolder) -> list[StudyTask]:
 
 
 def _contrasts(study: StudyFolder) -> Iterator[CheckFinding]:
-    """Yield a finding for each contrast of two conditions, on the sample size that the design aims for."""
+    """Yield a finding for each contrast of two conditions, about the sample size that the design aims for."""
     declared, tasks = study.study, len(_counted(study))
     conditions = [condition.id for condition in declared.conditions_of_people]
     wanted = [name for name in declared.protocol.primary_contrast if name in conditions]

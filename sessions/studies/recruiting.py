@@ -40,7 +40,7 @@ class Recruit:
     """A row in a table of people to enrol."""
 
     external: str = ""
-    """The recruiter's identifier; without a `code`, the person gets a random one."""
+    """The recruiter's identifier; without a `code`, the person gets a random code."""
     code: str = ""
     stratum: str = ""
     role: str = ""
@@ -55,7 +55,7 @@ def read_recruits(path: Path) -> list[Recruit]:
     columns, rows = _table(path)
     if unknown := [name for name in columns if name not in COLUMNS]:
         raise StudyError(
-            f"{path.name} has the column {unknown[0][:40]!r}, which a study must not know.",
+            f"{path.name} has the column {unknown[0][:40]!r}, which a study may not contain.",
             hint=f"Columns: {', '.join(COLUMNS)}. Leave names and addresses out.",
         )
     found = [
@@ -81,7 +81,7 @@ def _table(path: Path) -> CsvTable:
 
 
 def _require_distinct(path: Path, found: list[Recruit]) -> None:
-    """Raise `StudyError` if a table has no rows, or a row names nobody or the same person as another."""
+    """Raise `StudyError` if a table has no rows, or a row names nobody or the same person as another row."""
     if not found:
         raise StudyError(f"{path.name} contains nobody.")
     for number, recruit in enumerate(found, 2):
@@ -117,8 +117,8 @@ def recruits_of(root: Path) -> dict[str, str]:
 def remember(root: Path, recruits: Mapping[str, Recruit], enrolled: Collection[str]) -> None:
     """Add people's identifiers to the private table, by code.
 
-    Rows of codes that are not `enrolled` are dropped: an earlier enrolment has failed. Raises `StudyError`
-    for an identifier that is already enrolled, and if the table can't be written.
+    Rows with codes that are not `enrolled` are dropped, because they come from a failed enrolment. Raises
+    `StudyError` for an identifier that is already enrolled, and if the table can't be written.
     """
     named = {code: one for code, one in recruits.items() if one.external}
     if not named:
@@ -165,7 +165,7 @@ def _write(root: Path, rows: Iterable[Mapping[str, str]]) -> None:
 
 
 def takes_a_place(one: Person) -> bool:
-    """Whether a person counts towards a cap: a baseline, not withdrawn, declined or screened out."""
+    """Return whether a person counts towards a cap: a baseline, not withdrawn, declined or screened out."""
     is_counted = one.enrolled is not None and one.role == Role.BASELINE.value
     is_gone = one.withdrawn is not None or one.declined or one.screened_out is not None
     return is_counted and not is_gone
@@ -182,7 +182,7 @@ def require_room(participants: Participants, ledger: Ledger, strata: Iterable[st
         if more and there + more > limit:
             of = f" of the stratum {name!r}" if name else ""
             raise StudyError(
-                f"The study takes at most {plural(limit, 'person', 'people')}{of}: {there} take part, so"
+                f"The study accepts at most {plural(limit, 'person', 'people')}{of}: {there} take part, so"
                 f" {more} more can't.",
                 hint="Somebody who withdraws, declines or is screened out leaves a place free.",
             )

@@ -40,12 +40,12 @@ class PassingAttempt:
 
     id: str
     name: str
-    """The name whose file records facts about the attempt: the participant's code, or the organiser."""
+    """The writer whose file records facts about the attempt: the participant's code, or the organiser."""
     repair: AttemptRepair
 
 
 def journals_of(folder: StudyFolder, solvers: Iterable[SolverRuns]) -> list[Path]:
-    """Return the paths of a study's journals: people's published ones, and models' runs that are journals."""
+    """Return the paths of a study's journals: people's published ones and models' runs that are journals."""
     models = (folder.root / run.name for found in solvers for run in found.runs if run.row is not None)
     return [published.journal for published in folder.attempts()] + [
         path for path in models if path.name == JOURNAL

@@ -56,7 +56,7 @@ class Correction:
 
 
 def correct_times(study: StudyFolder, request: SettleAttempt, label: LabelSpan) -> Correction:
-    """Record which activity a span of an attempt counts as, and return the effect on the attempt's row.
+    """Record the activity as which a span of an attempt counts, and return the effect on the attempt's row.
 
     Raises `StudyError` if the attempt is unknown or does not have the span.
     """
@@ -125,7 +125,7 @@ def _row(study: StudyFolder, published: PublishedAttempt) -> tuple[AttemptRow, i
 
 
 def _record(study: StudyFolder, row: AttemptRow, kind: StudyOperationKind, data: Fact) -> None:
-    """Record a fact about an attempt in its participant's file, which is deleted if they are erased."""
+    """Record a fact about an attempt in its participant's file, which is deleted on the person's erasure."""
     study.record(row.participant or ORGANISER, attempt(row.attempt), kind, data)
 
 

@@ -163,7 +163,7 @@ class StudySimulation:
         raise StudyError(f"{code} did not finish in {_MOST_STEPS} steps.")
 
     def _go_on(self, taking: Participation, step: Step) -> bool:
-        """Carry out a step; return False if the person is done or can't continue."""
+        """Carry out a step, and return False if the person is done or can't continue."""
         match step:
             case ConsentStep():
                 taking.consent([True] * len(self.folder.study.texts.consent_items))

@@ -1,4 +1,4 @@
-"""Finds the runs of declared models below a study's folder, matches them to tasks, and makes rows of them."""
+"""Finds the runs of declared models below a study's folder, matches them to tasks, and returns rows."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.foreign import foreign_row
 
 FILE_OF_MAP = "file:"
-"""The beginning of a declared map that is a file."""
+"""The prefix of a declared map that is a file."""
 _BY_ID = "task_id"
 _ID = re.compile(r"[0-9a-f]{12,64}")
 
 
 @dataclass(frozen=True)
 class MatchedRun:
-    """A run of a declared model, with its row or the reason why it has none."""
+    """A run of a declared model, with its row, or the reason why it has no row."""
 
     name: str
     """The path of its file in the study's folder, with `#ID` if the file contains several runs."""
@@ -79,7 +79,7 @@ class SolverRuns:
 
 @dataclass
 class _TakenRuns:
-    """The runs that were already read, so that none counts twice."""
+    """The runs that were already read, so that no run counts twice."""
 
     solvers: dict[str, str] = field(default_factory=dict)
     """The solver's name for each run, by the run's name."""
@@ -276,18 +276,18 @@ def _task_of(
         keys = (name, Path(name).name, Path(name.partition("#")[0]).stem, identity)
         mapped = next((given[key] for key in keys if key in given), None)
         if mapped is None:
-            return None, "The map has no line for it."
+            return None, "The map contains no line for it."
         recorded = mapped
     if not recorded:
         return None, 'It does not name its task; a map can (`map = "file:map.csv"`).'
-    return _named(tasks, recorded)
+    return _task_named(tasks, recorded)
 
 
-def _named(tasks: Mapping[str, StudyTask], name: str) -> tuple[StudyTask | None, str]:
+def _task_named(tasks: Mapping[str, StudyTask], name: str) -> tuple[StudyTask | None, str]:
     """Return the task with this name and an empty reason, or None and the reason why there is no task.
 
-    A name contains the task's id, or at least its first 12 digits, or is that of a function that is corrupted
-    in the task.
+    A name contains the task's id or at least its first 12 digits, or is the name of a function corrupted in
+    the task.
     """
     if name in tasks:
         return tasks[name], ""
@@ -314,7 +314,7 @@ def _is_named(target: str, name: str) -> bool:
 
 
 def _map_of(root: Path, solver: DeclaredSolver) -> Mapping[str, str] | None:
-    """Return the task of each run, by the run's name, in a solver's map; None if runs name their tasks.
+    """Return the task of each run, by name, in a solver's map; None if the runs themselves name tasks.
 
     Raises `StudyError` if the map is unknown, can't be read, or has a column missing.
     """

@@ -46,7 +46,7 @@ from gistpoint.sessions.studies.writers import checked_code, name_in, writer_of
 SUM = "sum"
 """The member of a line that contains the checksum of its operation."""
 PREVIOUS = "prev"
-"""The member with the hash of the line before; it is not part of the operation (decision 165)."""
+"""The member with the hash of the previous line, which is not part of the operation (decision 165)."""
 
 
 class StudyCodec(Codec[StudyOperation]):
@@ -184,7 +184,7 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
 def refuse_links(root: Path) -> None:
     """Raise `StudyError` if a folder that gistpoint uses in a study's folder is a link.
 
-    Otherwise, anybody who shares the folder could make gistpoint read and write in any other folder.
+    Otherwise, anybody who shares the folder could make gistpoint read and write in other folders.
     """
     for name in (LOG, ATTEMPTS, REVIEWS, HELP, PRIVATE):
         if (root / name).is_symlink():
@@ -231,10 +231,10 @@ class FolderStore:
             yield
 
     def send(self) -> None:
-        """Do nothing, because everybody with the folder already has what was written."""
+        """Do nothing, because everybody with the folder already has all data."""
 
     def send_soon(self) -> None:
-        """Do nothing, because everybody with the folder already has what was written."""
+        """Do nothing, because everybody with the folder already has all data."""
 
     def differences(self) -> Iterator[str]:
         """Yield nothing, because there is no other copy to differ from."""

@@ -30,7 +30,7 @@ class SyncEffects:
     taken: Mapping[Publication, int] = field(default_factory=dict)
     """The number of journals in the other copy of the folder, by outcome."""
     lines: int = 0
-    """The number of lines in side files that were taken from the other copy."""
+    """The number of lines that were merged from side files of the other copy."""
     erased: Erasure = field(default_factory=Erasure)
     """The data of erased people that were deleted."""
     problems: tuple[str, ...] = ()

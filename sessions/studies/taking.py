@@ -1,8 +1,8 @@
-"""A participant's way through a study, without a screen: the steps, and what each of them records.
+"""A participant's path through a study, without a screen: the steps and their records.
 
-The app, simulated participants and tests use the same class. A method's records are on disk when it returns.
-A process may be killed at any time; the next one determines from the log and the journals with which step to
-continue.
+The app, simulated participants and tests use the same class. Each method's records are on disk when the
+method returns. A process may be killed at any time; the next one determines from the log and the journals
+with which step to continue.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Participation:
     # The next step
 
     def come(self) -> None:
-        """Read what others have written, and complete unfinished steps of an earlier process."""
+        """Read other writers' data, and complete unfinished steps of an earlier process."""
         self.folder.reload()
         withdrawn = self.person.withdrawn
         if withdrawn is not None and withdrawn.data == ERASE:
@@ -172,7 +172,7 @@ class Participation:
         return True
 
     def _plan(self) -> None:
-        """Plan the person's tasks on the basis of all that others have written, which the plan records."""
+        """Plan the person's tasks on the basis of all writers' data, and record that basis with the plan."""
 
         def plan() -> None:
             record_exposures(self.folder, self.code)
@@ -195,7 +195,7 @@ class Participation:
     # Before the tasks
 
     def consent(self, items: Sequence[bool]) -> None:
-        """Record the consent, and whether each of its items was ticked, in the order of the declaration."""
+        """Record the consent, and for each of its items, in the declared order, whether it was ticked."""
         text = sha256_of_text(self.folder.study.texts.consent)
         self._record(
             StudyOperationKind.CONSENTED,
@@ -213,7 +213,7 @@ class Participation:
         self._record(StudyOperationKind.DECLINED)
 
     def answer(self, step: FormStep, values: Mapping[str, Any], seconds: float = 0.0) -> None:
-        """Record the answers to a form, by question id, and delete its draft; a declined answer is None."""
+        """Record the answers to a form, by question id, and delete its draft. A declined answer is None."""
         answers = Answers(
             questionnaire=step.form.id,
             sha256=step.sha256,
@@ -233,7 +233,10 @@ class Participation:
         self._record(StudyOperationKind.SITTING, Sitting(state=ENDED))
 
     def go_on(self, step: BetweenStep) -> None:
-        """Continue with the next task; only this process remembers that, so another one would ask again."""
+        """Continue with the next task.
+
+        Only this process remembers the choice, so another one would ask again.
+        """
         self._went_on_after = step.finished.id
 
     def pass_over(self, step: ReadyStep) -> None:

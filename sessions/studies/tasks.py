@@ -1,4 +1,4 @@
-"""Reads the tasks of a study from folders, archives or a list, with the facts that the assignment needs."""
+"""Reads the tasks of a study from folders, archives or a list, with the facts that assigning requires."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def study_task(task: Task, answer: Answer, measured: Mapping[str, float] | None 
         corruptions=max(1, len(answer.targets)),
         failing=len(task.brief.failing),
         names=_names_of(task),
-        in_history=any(HISTORY in part for part in _parts(answer)),
+        in_history=any(HISTORY in part for part in _origins(answer)),
     )
 
 
@@ -111,7 +111,7 @@ def _names_of(task: Task) -> tuple[str, ...]:
     return (*names, word_name(task.id).partition(" ")[0])
 
 
-def _parts(answer: Answer) -> Iterator[Mapping[str, object]]:
+def _origins(answer: Answer) -> Iterator[Mapping[str, object]]:
     """Yield the origin of each corruption according to a task's answer."""
     parts = answer.provenance.get("parts")
     for part in parts if isinstance(parts, list | tuple) else ():
@@ -143,7 +143,7 @@ def read_releases(root: Path) -> Mapping[str, str]:
 
 
 def metrics_of(answer: Answer, targets: tuple[str, ...]) -> dict[str, float]:
-    """Return the metrics in a task's answer, by name: the mean of each over the targets that have it."""
+    """Return the metrics in a task's answer, by name: means over the targets that have the metric."""
     if not answer.metrics:
         return {}
     from gistpoint.core.metrics.table import standings_from_json  # loads the call graph

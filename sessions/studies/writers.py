@@ -31,6 +31,6 @@ def writer_of(path: Path) -> str:
 
 
 def name_in(writer: str) -> str:
-    """Return the name in a writer; if that contains no machine, the whole writer."""
+    """Return the name in a writer, or the whole writer if it contains no machine."""
     name, at, _ = writer.rpartition("@")
     return name if at else writer

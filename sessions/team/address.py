@@ -39,14 +39,14 @@ class UnreachableError(TeamStoreError):
 
 
 class EmptyStoreError(TeamStoreError):
-    """The database answers, but has no gistpoint tables."""
+    """The database answers but has no gistpoint tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
     """The location of a team's store.
 
-    It has no password: libpq takes that from PGPASSWORD, .pgpass or a service.
+    It contains no password, which libpq reads from PGPASSWORD, .pgpass or a service.
     """
 
     host: str
@@ -85,7 +85,7 @@ class StoreAddress:
     def for_others(self) -> str:
         """The address for others to use, with USER for their name, and HOST for the server if it is local.
 
-        Omitted parts come from each person's environment or service file.
+        Omitted parts are read from each person's environment or service file.
         """
         options = {name: value for name, value in self.options.items() if name not in _OWN}
         host = "HOST" if self.local else self.host
@@ -114,7 +114,7 @@ def parse_address(text: str) -> StoreAddress:
     Raises `TeamStoreError` if the URL is invalid, contains a password or an unknown option, or would not
     verify a server on another machine; the message never contains the password.
     """
-    url, port, options = _split(text)
+    url, port, options = _split_url(text)
     host = options.pop("host", "") or unquote(url.hostname or "")
     user = options.pop("user", "") or unquote(url.username or "")
     database = options.pop("dbname", "") or unquote(url.path.strip("/"))
@@ -134,7 +134,7 @@ def parse_address(text: str) -> StoreAddress:
 _SECRETS = frozenset({"password", "passfile"})
 
 
-def _split(text: str) -> tuple[SplitResult, int | None, dict[str, str]]:
+def _split_url(text: str) -> tuple[SplitResult, int | None, dict[str, str]]:
     """Return the parts of a URL, its port (None if not given) and its options.
 
     Raises `TeamStoreError` if it is not a PostgreSQL URL, or contains a password.

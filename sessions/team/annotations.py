@@ -33,7 +33,7 @@ Uuid = tuple[str, str]
 
 
 def annotation_stores(locations: Locations, clock: TimeSource) -> dict[str, Annotations]:
-    """Return the stores of the annotations that are shared, by the names of their folders."""
+    """Return the stores of shared annotations, by the names of their folders."""
     return {
         "reviews": ReviewStore(locations.reviews, clock),
         "validations": ValidationStore(locations.validations, clock),
@@ -69,8 +69,8 @@ def exchange(
 ) -> ExchangeResult:
     """Send the operations missing from the store, and fetch those missing from this machine.
 
-    Operations with the same uuid that differ are kept on both sides and reported as conflicts, and so are
-    invalid lines of the store. Operations of people for whom `without` returns True are not sent.
+    Operations with the same uuid that differ are kept on both sides and reported as conflicts, as are invalid
+    lines in the store. Operations of people for whom `without` returns True are not sent.
     """
     there = uuids(connection, stores)
     local = operations_in(stores)

@@ -1,7 +1,7 @@
 """Sends journals of attempts to a team's store, and fetches them from it, hundreds of lines per round trip.
 
 The file is authoritative for the machine that writes it. A lease determines which machine may add lines, by
-the server's clock alone; it expires a minute after its last renewal. Each change of the holder increments the
+the server's clock alone; it expires a minute after its last renewal. Each change of holder increments the
 attempt's `fence`, and lines are added only under the fence for which they were prepared. A machine that
 continued an attempt without the lease sends its whole journal as a branch, `ATTEMPT~MACHINE`, so that the
 lines of two machines are never mixed (decision 104).
@@ -67,7 +67,7 @@ _TRIES = 5
 _AT_ONCE = 400
 """The maximum number of attempts in one transaction."""
 _DISK_AT_ONCE = 16
-"""The number of journals that are synced to the disk together, which takes about as long as one of them."""
+"""The number of journals that are synced to disk together, which takes about as long as syncing one."""
 _DEADLOCK = "40P01"
 """The SQLSTATE of a deadlock."""
 _UNTIL = f"clock_timestamp() + interval '{LEASE_S} s'"
@@ -150,7 +150,7 @@ class ToPush:
     hold: bool = False
     """Whether to take or renew the lease even if there is nothing to send."""
     pushed: PushResult = NOWHERE
-    """The last result; if it has no fence, all lines are compared."""
+    """The last result; if the result has no fence, all lines are compared."""
     done: bool = False
     added: int = 0
     lines: list[JournalLine] = field(default_factory=list)
@@ -437,7 +437,7 @@ def pull_attempts(
                 _rename_to_branch(root, name, seq, head)
         named = {name: seq for name, (seq, _) in there.items() if is_attempt_id(name)}
         conflicts += map(_misnamed, sorted(there.keys() - named.keys()))
-        known = _behind(root, named)
+        known = _attempts_behind(root, named)
         last = {source: there[source[1]][0] for source in known}
         found = (
             (name, [line.data for line in new])
@@ -462,14 +462,14 @@ def _misnamed(name: str) -> Conflict:
     return Conflict(f"attempt {name[:80]!r}", words="is not a valid name of an attempt; it was not fetched.")
 
 
-def _behind(root: Path, there: Mapping[str, int]) -> dict[tuple[str, str], int]:
+def _attempts_behind(root: Path, there: Mapping[str, int]) -> dict[tuple[str, str], int]:
     """Return the last line of each attempt that has fewer lines here than in the store."""
     here = {name: (end_of(root / name / JOURNAL) or START).seq for name in there}
     return {(ATTEMPTS, name): seq for name, seq in here.items() if seq < there[name]}
 
 
 def _add_together(root: Path, new: Sequence[tuple[str, int, list[bytes]]]) -> list[int | Conflict]:
-    """Add lines to journals as `add_lines` does, and return its results; new folders are on disk too."""
+    """Add lines to journals as `add_lines` does, and return its results; syncs new folders to disk, too."""
     with ThreadPoolExecutor(_DISK_AT_ONCE) as pool:
         added = list(pool.map(lambda one: add_lines(root / one[0], *one[1:]), new))
     sync_folder(root)
@@ -479,15 +479,15 @@ def _add_together(root: Path, new: Sequence[tuple[str, int, list[bytes]]]) -> li
 def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Conflict:
     """Add the store's lines after the line `seq` to a journal, and return their number, or a conflict.
 
-    Nothing is added if the journal is open, has changed or ends with a torn line.
+    Nothing is added if the journal is open, has changed, or ends with a torn line.
     """
     path, attempt = folder / JOURNAL, f"attempt {folder.name}"
-    with _unopened(folder) as is_locked:
+    with _locked_unless_open(folder) as is_locked:
         end = end_of(path) or START
         if not is_locked or end.seq != seq:
             return 0
         if path.exists() and end.offset != path.stat().st_size:
-            return 0  # a torn line, which the next resumption moves to another file
+            return 0  # a torn line remains, which the next resumption moves to another file
         try:
             new = chained(data, end.seq, end.head)
         except BrokenChainError as error:
@@ -508,7 +508,7 @@ def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Conflict:
             (folder.parent / ELSEWHERE).mkdir(exist_ok=True)
             (folder.parent / ELSEWHERE / folder.name).touch()
         _append(path, new)
-        if has_head(folder):  # the fetched lines were not written while this machine kept a head
+        if has_head(folder):  # this machine had no head while the fetched lines were written
             HeadFile(folder, Head(new[-1].seq, new[-1].sha256, new[-1].seq + 1)).close()
         return len(new)
 
@@ -532,7 +532,7 @@ def _append(path: Path, lines: Iterable[JournalLine]) -> None:
 
 
 @contextmanager
-def _unopened(folder: Path) -> Iterator[bool]:
+def _locked_unless_open(folder: Path) -> Iterator[bool]:
     """Lock an attempt, so that no process can open it, and yield True; yield False if one has it open."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = take(folder / LOCK)
@@ -565,7 +565,7 @@ def local_attempts(root: Path) -> list[Path]:
 
 
 def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
-    """Return the number of lines missing from the store, by the attempt's folder; 0 if lines differ."""
+    """Return the number of lines missing from the store, by the attempt's folder; 0 if any lines differ."""
     there = ends_there(connection)
     found: dict[Path, int] = {}
     behind: dict[tuple[str, str, int], tuple[Path, str]] = {}

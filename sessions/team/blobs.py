@@ -66,10 +66,10 @@ def get_blobs(
 ) -> None:
     """Write the blobs that are stored to files with their names; readers must set `public`.
 
-    `streamed` needs less memory and more round trips. `whole_blob` returns the files, after checking them.
+    `streamed` requires less memory but more round trips. `whole_blob` returns the files, after checking them.
     """
     kept = _KEPT[public]
-    named = kept.c.sha256.in_([*filter(str.isalnum, names)])  # these become file names
+    named = kept.c.sha256.in_([*filter(str.isalnum, names)])  # the names become file names
     asked = select(kept.c.sha256, kept.c.data).where(named).order_by(kept.c.sha256, kept.c.piece)
     rows = connection.execute(asked.execution_options(yield_per=2) if streamed else asked)
     for name, pieces in groupby(rows, key=itemgetter(0)):
@@ -82,7 +82,7 @@ def whole_blob(folder: Path, sha256: str) -> Path:
     file = folder / sha256
     if not file.exists() or sha256_of(file) != sha256:
         raise TeamStoreError(
-            f"What the store keeps as {sha256[:12]} is missing or damaged.",
+            f"The content that the store has as {sha256[:12]} is missing or damaged.",
             hint="`gistpoint store check` names everything that is damaged; people who have the files can"
             " share them again.",
         )

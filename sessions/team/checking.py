@@ -91,7 +91,7 @@ def check(
     """
     found: list[StoreDifference] = []
     with reaching(store.address), cancelled_by(run.cancel), store.engine.connect() as connection:
-        connection.execution_options(isolation_level="REPEATABLE READ")  # since others may add lines
+        connection.execution_options(isolation_level="REPEATABLE READ")  # because others may add lines
         for kind, conflict in task_differences(connection, TaskStore(locations.tasks)):
             found.append(StoreDifference(kind, conflict))
         found += _attempts(connection, locations.attempts, store.machine, run)
@@ -113,7 +113,7 @@ def check(
 
 
 def _studies(store: TeamStore, locations: Locations, clock: TimeSource) -> Iterator[StoreDifference]:
-    """Yield the differences of studies that were fetched from the store, or why they can't be compared.
+    """Yield the differences of studies fetched from the store, or the reason why they can't be compared.
 
     `gistpoint study audit` compares any study.
     """

@@ -1,4 +1,4 @@
-"""Conflicts: copies that must not differ but do; both are left unchanged until somebody decides."""
+"""Conflicts: copies that should not differ but do. Both are left unchanged until somebody decides."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Conflict:
     there: str = ""
     """The SHA-256 of the store's copy."""
     words: str = ""
-    """The fault in words, if it is not that the two copies differ."""
+    """The fault in words, if it is something other than a difference between the copies."""
 
     def __str__(self) -> str:
         place = f"{self.what}, line {self.seq}" if self.seq else self.what

@@ -71,13 +71,13 @@ def engine_of(address: StoreAddress, *, prompt: bool = False) -> Engine:
         pool_pre_ping=True,
         pool_size=4,
         max_overflow=4,
-        use_native_hstore=False,  # otherwise, the first connection would search for the extension
+        use_native_hstore=False,  # without this, the first connection would search for the extension
     )
 
 
 @contextmanager
 def reaching(address: StoreAddress | str) -> Iterator[None]:
-    """Turn the driver's exceptions into `UnreachableError` or `TeamStoreError`, without secrets."""
+    """Convert the driver's exceptions to `UnreachableError` or `TeamStoreError`, without secrets."""
     from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
     try:

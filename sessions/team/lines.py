@@ -102,7 +102,7 @@ def safe_lines(folder: Path, known: Position = START) -> list[JournalLine]:
 
     Raises `BrokenChainError` if they do not continue its chain, and OSError if the journal can't be read.
     """
-    kept = head_kept(folder) if is_open(folder) else None  # read before the journal, which may grow
+    kept = head_kept(folder) if is_open(folder) else None  # before the journal, which may grow
     if kept is None:
         with (folder / JOURNAL).open("rb") as file:
             sync_file(file.fileno())
@@ -154,7 +154,7 @@ def cut_at(lines: Sequence[JournalLine], kept: Head | None) -> int:
 
 
 def is_attempt_id(name: str) -> bool:
-    """Whether a name from a store is a valid id of an attempt or branch, and so can name a folder."""
+    """Return whether a name from a store is a valid id of an attempt or branch, and so can name a folder."""
     return bool(_ID.fullmatch(name)) and name not in (HEADS, ELSEWHERE)
 
 
@@ -179,14 +179,14 @@ def header_of(line: bytes) -> dict[str, object] | None:
 
 
 def is_of(line: bytes, name: str) -> bool:
-    """Whether a first line begins the attempt with this name, or the attempt of the branch with this name."""
+    """Return whether a first line begins the attempt with this name, or the attempt of its branch."""
     event = decoded(line)
     begun = event.data if event is not None else None
     return isinstance(begun, AttemptStarted) and begun.attempt_id in (name, branch_of(name)[0])
 
 
 def ends(line: bytes) -> bool:
-    """Whether a line ends its attempt."""
+    """Return whether a line ends its attempt."""
     if AttemptEnded.type.encode() not in line:
         return False
     event = decoded(line)
@@ -194,6 +194,6 @@ def ends(line: bytes) -> bool:
 
 
 def is_shared(folder: Path) -> bool:
-    """Whether an attempt is shared on its own; studies share and erase their attempts themselves."""
+    """Return whether an attempt is shared individually; studies share and erase their attempts themselves."""
     first = first_event(folder / JOURNAL)
     return first is not None and isinstance(first.data, AttemptStarted) and first.data.study is None

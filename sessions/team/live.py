@@ -28,14 +28,14 @@ EVERY_S = 4.0
 
 @dataclass(frozen=True, slots=True)
 class LiveState:
-    """The state of sharing: what others are reading, and how much was fetched."""
+    """The state of sharing: what others are reading, and how many operations were fetched."""
 
     readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The other people who are reading, by run or task."""
     fetched: int = 0
     """The number of other people's operations that were fetched so far."""
     problem: str = ""
-    """Why nothing is shared now, in a sentence; empty if sharing works."""
+    """The reason why nothing is shared now, as a sentence; empty if sharing works."""
 
 
 class LiveAnnotations:

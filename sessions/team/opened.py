@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 SKEW_REPORTED_S = 5.0
-"""The difference in seconds from which a wrong clock is reported; nothing else depends on the difference."""
+"""The difference in seconds above which a wrong clock is reported; nothing else depends on it."""
 _SCHEMA = text("SELECT to_regclass('public.alembic_version')")
 _NOW_MS = text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)")
 

@@ -26,7 +26,7 @@ _NOW = text(
 
 
 def record_reading(connection: Connection, folder: str, reviewer: str, machine: str, subject: str) -> None:
-    """Record the run or task that a person is reading on a machine; an empty `subject` means none."""
+    """Record the run or task that a person is reading on a machine; an empty `subject` means nothing."""
     about = {"folder": folder, "reviewer": reviewer, "machine": machine}
     if subject:
         connection.execute(_RECORD, about | {"subject": subject})

@@ -1,4 +1,4 @@
-"""Mirrors attempts to the team's store while they are written: a thread sends new lines, and nobody waits.
+"""Mirrors attempts to the team's store while they are written, in a thread for which nobody waits.
 
 Only the thread imports SQLAlchemy. If lines are unsent when the program exits, an empty file in the data
 folder names the attempt; the next program that opens an attempt, or `gistpoint store sync`, sends them.
@@ -37,7 +37,7 @@ RENEW_S = 20.0
 _GATHER_S = 0.05
 """The seconds for which lines are collected, to send them together."""
 _SOON_S = 1.0
-"""The seconds after which lines that were not on disk yet are looked for again."""
+"""The seconds after which to look again for lines that were not yet on disk."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -62,9 +62,9 @@ class MirrorState:
     lines: int = 0
     """The number of lines of this program that are missing from the store."""
     since_ms: int = 0
-    """When the store went away or became unusable, in milliseconds since 1970; 0 if it never did."""
+    """The time when the store became unreachable or unusable, in ms since 1970; 0 if it never did."""
     words: str = ""
-    """Why the store can't be used, in a sentence."""
+    """The reason why the store can't be used, as a sentence."""
     branches: tuple[str, ...] = ()
     """The branches to which lines were sent because another machine continued the attempt."""
     conflicts: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ class _Open:
         return bool(self.waiting) or self.closed or monotonic() - self.renewed > RENEW_S / 2
 
 
-def _unsent(folder: Path, pushed: PushResult) -> int:
+def _unsent_line_count(folder: Path, pushed: PushResult) -> int:
     """Return how many lines of a journal can be sent to the store; 0 if there is a conflict."""
     end = end_of(folder / JOURNAL)
     if end is None or pushed.conflict is not None:
@@ -184,7 +184,7 @@ class Pusher:
         self._wake.set()
 
     def wrote(self, folder: Path) -> None:
-        """Make the thread send a new line soon."""
+        """Have the thread send a new line soon."""
         found = self._open.get(folder.name)
         if found is not None:
             found.waiting += 1
@@ -192,7 +192,7 @@ class Pusher:
             self._wake.set()
 
     def closed(self, folder: Path) -> None:
-        """Make the thread send the last lines of an attempt and give up its lease."""
+        """Have the thread send the last lines of an attempt and release its lease."""
         found = self._open.get(folder.name)
         if found is not None:
             found.closed = True
@@ -237,7 +237,7 @@ class Pusher:
         from gistpoint.sessions.team.attempts import NOWHERE, ToPush, push_attempts
         from gistpoint.sessions.team.connecting import reaching
 
-        # The counts are taken first: lines that are written during the round wait for the next one.
+        # The counts are taken first, so that lines written during the round wait for the next round.
         due = [(name, each, each.closed, each.waiting) for name, each in [*self._open.items()] if each.due]
         if not due and self._phase in (MirrorPhase.AWAY, MirrorPhase.STOPPED):
             with reaching(str(self._address)), engine.connect():
@@ -249,7 +249,7 @@ class Pusher:
             found = push_attempts(engine, self._machine, wanted)
         for (name, each, closed, waiting), pushed in zip(due, found, strict=True):
             each.pushed, each.renewed = pushed, monotonic()
-            left = _unsent(each.folder, pushed)
+            left = _unsent_line_count(each.folder, pushed)
             each.waiting = max(left, each.waiting - waiting)
             self._note(pushed)
             if closed and not left:
@@ -311,7 +311,7 @@ class Pusher:
             self._since_ms = self._clock.utc_ms()
         self._phase = MirrorPhase.AWAY if away else MirrorPhase.STOPPED
         self._words = error.message if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-        self._settled.set()  # so that the end of the program is not delayed
+        self._settled.set()  # so that it does not delay the end of the program
         if not isinstance(error, UserError):
             _LOG.warning("The mirror of attempts failed.", exc_info=error)
 

@@ -37,7 +37,7 @@ REFUSALS = (
     _refusal(
         r'role ".*" does not exist',
         "{database} has no such user: an administrator of the server runs `createuser --pwprompt {user}` and"
-        " `GRANT gistpoint_worker TO {user}`. A URL without a user means the one of this machine.",
+        " `GRANT gistpoint_worker TO {user}`. A URL without a user means the user name on this machine.",
     ),
     _refusal(
         r'role ".*" is not permitted to log in',

@@ -171,7 +171,7 @@ def add(connection: Connection, lines: Iterable[StoreLine]) -> list[StoreLine]:
 
 
 def serialise(connection: Connection, what: str) -> None:
-    """Make transactions that name the same `what` run one at a time, from here to their end."""
+    """Serialise transactions that name the same `what`, from here to their end."""
     connection.execute(_ALONE, {"what": what})
 
 
@@ -179,7 +179,7 @@ def unite(connection: Connection, machine: str, lines: Iterable[StoreLine]) -> N
     """Add the operations whose uuids are missing from the store, numbered after the writer's last one.
 
     A writer belongs to one machine, whose transactions run one at a time, so a machine that has seen a number
-    has seen all lower ones.
+    has seen all lower numbers.
     """
     for batch in _batches(lines):
         serialise(connection, machine)

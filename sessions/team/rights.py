@@ -73,7 +73,7 @@ def grant(connection: Connection) -> tuple[str, ...]:
     """Create the roles and grant their rights; return the missing roles that this user can't create."""
     missing = []
     for role, statements in _GRANTS.items():
-        if not _exists(connection, role):
+        if not _role_exists(connection, role):
             may = connection.scalar(
                 text("SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user")
             )
@@ -86,5 +86,5 @@ def grant(connection: Connection) -> tuple[str, ...]:
     return tuple(missing)
 
 
-def _exists(connection: Connection, role: str) -> bool:
+def _role_exists(connection: Connection, role: str) -> bool:
     return connection.scalar(text("SELECT 1 FROM pg_roles WHERE rolname = :role"), {"role": role}) is not None

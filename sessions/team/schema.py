@@ -19,7 +19,7 @@ tasks = table(
     column("id"),
     column("mode"),
     column("source"),
-    column("public_sha256"),  # the hash of task.toml, which contains the hash of the tree
+    column("public_sha256"),  # the hash of `task.toml`, which contains the hash of the tree
     column("public_blob"),
     column("answer_sha256"),  # the hash of the answer without its baselines; empty if there is no answer
     column("answer_blob"),

@@ -1,4 +1,4 @@
-"""Connections that give up on a silent server, and a short time in which a process does not ask it again.
+"""Connections that give up on a silent server, which a process then leaves alone for a short time.
 
 A server that is stopped, or overloaded, keeps its connections open: its machine confirms all that is sent,
 so neither TCP nor the server's own limits (`statement_timeout`) end the wait. Each wait for a byte in either
@@ -39,13 +39,13 @@ class SilenceLimits:
 PATIENT = SilenceLimits(5, 65.0)
 """The limits for commands that compare or send everything: longer than the server allows a statement."""
 PROMPT = SilenceLimits(2, 2.5)
-"""For requests whose answers a person is waiting for."""
+"""The limits for requests whose answers a person is waiting for."""
 REST_S = 3.0
-"""The time in which a silent server is not asked again, in seconds."""
+"""The time, in seconds, for which a silent server is not contacted again."""
 _LOOK_S = 0.1
 """The seconds after which a wait checks the time again."""
 _rests: dict[str, float] = {}
-"""The monotonic time at which each silent server may be asked again, by the parameters of the connection."""
+"""The monotonic time at which each silent server may be contacted again, by connection parameters."""
 _cancel: ContextVar[CancelToken | None] = ContextVar("cancel", default=None)
 
 
@@ -60,7 +60,7 @@ def cancelled_by(cancel: CancelToken) -> Iterator[None]:
 
 
 def is_resting(given: str) -> bool:
-    """Whether a server was silent just now, so that it is not asked again yet."""
+    """Return whether a server was silent just now and should not be contacted again yet."""
     return monotonic() < _rests.get(given, 0.0)
 
 
@@ -77,17 +77,18 @@ def connected(given: str, patience: SilenceLimits) -> psycopg.Connection[Any]:
         note_silence(given, patience.connecting_s)
         raise
     connection.given, connection.patience = given, patience
-    # As text, which is psycopg's choice for lists, a line would travel as two hexadecimal digits a byte.
+    # In text format, which psycopg uses for lists, each byte of a line would be sent as two hexadecimal
+    # digits.
     connection.adapters.register_dumper(list, ListBinaryDumper)
     return connection
 
 
 def _silent_just_now() -> errors.OperationalError:
-    return errors.OperationalError("it was silent just now, and is asked again in a moment")
+    return errors.OperationalError("it did not answer a moment ago, and will be tried again shortly")
 
 
 def note_silence(given: str, _seconds: float) -> None:
-    """Record that a server has just been silent; for how long does not matter."""
+    """Record that a server has just been silent, for whatever time."""
     _rests[given] = monotonic() + REST_S
 
 
@@ -116,7 +117,7 @@ class _HeardConnection(psycopg.Connection[Any]):
             raise
 
     def _heard(self, gen: PQGen[T]) -> PQGen[T]:
-        """Delegate to a generator that talks to the server, and give up if the server is silent too long."""
+        """Delegate to a generator that communicates with the server, and give up if it is silent too long."""
         since = monotonic()
         try:
             wanted = next(gen)

@@ -120,7 +120,7 @@ def _waiting(
     for name, (seq, _) in there.items():
         parent, machine = branch_of(name)
         if machine.partition("-")[0] == store.machine and not (locations.attempts / name).exists():
-            name = parent  # until the next synchronisation, this machine's branch has the attempt's own name
+            name = parent  # until the next synchronisation, this machine's branch uses the attempt's own name
         end = end_of(locations.attempts / name / JOURNAL)
         if end is None or end.seq < seq:
             behind.append(seq - (0 if end is None else end.seq))

@@ -29,8 +29,8 @@ _LEVEL = 9
 def files_of(study: StudyFolder) -> dict[str, Path]:
     """Return the files of a study's declaration and of its models' runs, by their paths in its folder.
 
-    Raises `StudyError` if a task or a run is outside the folder, so other machines would not have it,
-    or if a file is a link.
+    Raises `StudyError` if a file is a link, or if a task or a run is outside the folder, because other
+    machines would not have it.
     """
     root, tasks = study.root.resolve(), (study.root / study.study.tasks).resolve()
     found = {FILE: root / FILE}
@@ -137,7 +137,7 @@ def unpack(archive: Path, into: Path) -> dict[str, Path]:
 
 
 def _is_safe(name: str) -> bool:
-    """Whether a member's name is a plain relative path of a file that can be part of a declaration."""
+    """Return whether a member's name is a plain relative path of a file that can be part of a declaration."""
     path = PurePosixPath(name)
     is_plain = path.as_posix() == name and name.isprintable() and "\\" not in name
     if not is_plain or path.is_absolute():

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 PENDING_CLAIMS = ".in-doubt"
-"""The folder in a study's folder that names operations that are valid only once the store contains them."""
+"""The folder within a study's folder that names operations that are void unless the store has them."""
 _LOOK = "`gistpoint study audit` names everything that differs; find out which side was changed."
 _ERASED = text("SELECT line FROM lines WHERE file = :file AND subject = :erased")
 _OPENED = text("SELECT op FROM lines WHERE file = :file AND kind = :opened")
@@ -285,7 +285,7 @@ class StudyExchange:
 
     def send_journals(self) -> None:
         """Send the journals missing from the store, and delete journals of erased people there."""
-        serialise(self.connection, self._file(ATTEMPTS))  # two journals for one place must not mix
+        serialise(self.connection, self._file(ATTEMPTS))  # two journals must not be mixed in one place
         gone, there = self.erased(), self._heads(ATTEMPTS)
         self._drop(ATTEMPTS, [place for place, head in there.items() if is_of(head.subject, gone)])
         known = {(_identity(place), head.sha256) for place, head in there.items()}
@@ -304,7 +304,7 @@ class StudyExchange:
     def _unsent(self, one: PublishedAttempt, places: dict[str, list[str]]) -> Iterator[StoreLine]:
         """Yield the lines of a journal that are missing from its place in the store.
 
-        `places` are the hashes of the lines in the store, by place, to which the yielded ones are added. A
+        `places` are the hashes of the lines in the store, by place, to which the yielded lines are added. A
         journal that continues none of them gets a new place.
         """
         lines = lines_in(one.journal)
@@ -432,7 +432,7 @@ def _refusal(error: IntegrityError, lines: Sequence[StoreLine]) -> StudyError:
 
 
 def note_claim(root: Path, operation: StudyOperation) -> Path:
-    """Write a note that an operation, not yet written, is valid only once the store has it; return it."""
+    """Write a note that an operation, not yet written, is void unless the store has it; return its path."""
     note = root / PENDING_CLAIMS / operation.op
     note.parent.mkdir(exist_ok=True)
     note.touch()
@@ -448,7 +448,7 @@ def pending_claims(root: Path) -> Iterator[Path]:
 
 
 def is_of(writer: str, people: Collection[str]) -> bool:
-    """Whether a writer is one of `people`, given by the hashes of their codes."""
+    """Return whether a writer is one of `people`, given by the hashes of their codes."""
     return _is_person(name_in(writer), people)
 
 
@@ -464,7 +464,7 @@ def lines_in(path: Path) -> list[bytes]:
 
 
 def _both_copies(here: str, there: str) -> str:
-    """Return the two copies of something that differs, by their SHA-256."""
+    """Return a description of two differing copies, by their SHA-256."""
     return f"the copy in this folder has {here[:12]}, that in the team's store has {there[:12]}"
 
 
@@ -491,5 +491,5 @@ def _identity(place: str) -> str:
 
 
 def _is_name(identity: str) -> bool:
-    """Whether an id from the store can be the name of a folder."""
+    """Return whether an id from the store can be the name of a folder."""
     return bool(identity) and identity.replace("-", "").replace("_", "").isalnum()

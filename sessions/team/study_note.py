@@ -29,7 +29,7 @@ class TeamNote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     files_sha256: str
     """The hash of the declaration's files when they were shared or fetched."""
     fetched: bool = False
-    """Whether the folder was fetched, so its declaration follows the one in the store."""
+    """Whether the folder was fetched, so that its declaration follows the one in the store."""
     format: str = FORMAT
     version: int = VERSION
 

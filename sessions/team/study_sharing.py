@@ -133,7 +133,7 @@ def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
             else:
                 connection.execute(studies.update().where(studies.c.id == row.id).values(**values))
         elif sha256_of(archive) == row.archive_sha256:
-            put_blobs(connection, [archive], secret=True)  # restores pieces that the store has lost
+            put_blobs(connection, [archive], secret=True)  # this restores pieces that the store has lost
     write_note(study.root, TeamNote(study=study.study.id, store=address.url, files_sha256=found))
     return SharedStudy(address, len(files), row is None, row is not None and row.files_sha256 != found)
 
@@ -143,8 +143,8 @@ def _require_same(
 ) -> None:
     """Raise `StudyError` if the folder must not replace the store's study with this id.
 
-    It must not if the store's study is a different one, or if the folder's declaration was changed without an
-    amendment.
+    This is the case if the store's study is a different one, or if the folder's declaration was changed
+    without an amendment.
     """
     is_noted = note is not None and (note.study, note.address) == (study.study.id, address)
     if not is_noted and not copied:

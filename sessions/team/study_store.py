@@ -94,7 +94,7 @@ class TeamStudyStore:
 
     @property
     def away(self) -> str:
-        """Why the store could not be reached or used last time, or how its data differ; otherwise empty."""
+        """The reason why the store could not be used last time, or how its data differ; otherwise empty."""
         return self._unreached or self._conflict
 
     @property
@@ -139,7 +139,7 @@ class TeamStudyStore:
     # Reading
 
     def reload(self) -> None:
-        """Fetch what others have written if the store answers, and read the folder again.
+        """Fetch other writers' data if the store answers, and read the folder again.
 
         If a line differs from the store's, or the store refuses, nothing can be planned or begun until that
         is resolved.
@@ -195,7 +195,7 @@ class TeamStudyStore:
     # Writing
 
     def append(self, operations: Iterable[StudyOperation]) -> int:
-        """Write the operations that are not known yet, synced to the disk; send them, and return how many."""
+        """Write the operations that are not known yet, synced to disk; send them, and return their number."""
         added = self.files.append(operations)
         self._send_soon()
         return added
@@ -302,11 +302,11 @@ class TeamStudyStore:
     # One transaction for a plan or a start
 
     def exclusively(self, act: Callable[[], T]) -> T:
-        """Call `act` in a serialisable transaction, after fetching what others wrote; return its result.
+        """Call `act` in a serialisable transaction, after fetching others' data; return its result.
 
-        Only one such transaction of the study runs at a time. If others change the study meanwhile, what
-        `act` recorded is removed and it is called again, up to `_TIMES` times in all. Raises `UserError` if
-        the store can't be reached or refuses the changes.
+        Only one such transaction of the study runs at a time. If others change the study meanwhile, the
+        records of `act` are removed and it is called again, up to `_TIMES` times in all. Raises `UserError`
+        if the store can't be reached or refuses the changes.
         """
         try:
             for _ in range(_TIMES):
@@ -327,13 +327,14 @@ class TeamStudyStore:
         lock: dict[str, object] = {"gistpoint": _LOCK, "study": self.study}
         try:
             with reaching(self.address), self._engine.connect() as connection:
-                # Before the transaction, whose snapshot would otherwise be older than the lock.
+                # The lock is taken before the transaction, whose snapshot would otherwise be older than the
+                # lock.
                 self._take_turn(connection, lock)
                 # A machine that has lost its connection must not keep the lock.
                 connection.execute(text("SET idle_in_transaction_session_timeout = '30s'"))
                 connection.commit()
                 try:
-                    # No later comparison of files could repair two plans made at once (decision 104).
+                    # No later comparison of files could repair two plans made simultaneously (decision 104).
                     connection.execution_options(isolation_level="SERIALIZABLE")
                     return self._transaction(connection, self._checked_exchange(connection), act)
                 finally:
@@ -350,8 +351,8 @@ class TeamStudyStore:
     def _take_turn(self, connection: Connection, lock: dict[str, object]) -> None:
         """Take the study's lock as soon as no other machine holds it.
 
-        The server answers each request at once: a wait for the lock there would look like a server that is
-        stopped (decision 189). Raises `TeamStoreError` if others hold the lock for a minute.
+        The server answers each request at once; waiting for the lock there would look like a stopped server
+        (decision 189). Raises `TeamStoreError` if others hold the lock for a minute.
         """
         until = time.monotonic() + _TURN_S
         while not connection.scalar(text(_TAKE), lock):
@@ -386,7 +387,7 @@ class TeamStudyStore:
             if _refused(error):
                 self._undo(held)
                 raise _RepeatedError from error
-            raise  # it may have been committed, which the next call determines
+            raise  # the transaction may have been committed, which the next call determines
         held.settle()
         self._unreached = self._conflict = ""
         return result
@@ -407,7 +408,7 @@ class TeamStudyStore:
         self.files.reload()
 
     def _is_line_of(self, operation: StudyOperation, line: bytes) -> bool:
-        """Whether a line records the operation; the line is also linked to the one before it."""
+        """Return whether a line records the operation; the line is also linked to the one before it."""
         try:
             recorded = self.files.log.codec.decode(line)
         except ValueError:
@@ -426,7 +427,7 @@ class TeamStudyStore:
             self.send()
         except UnreachableError:
             return
-        except TeamStoreError as error:  # a refusal, as for missing rights, is not a difference
+        except TeamStoreError as error:  # a refusal, such as for missing rights, is not a difference
             self._conflict = error.message
         except UserError as error:
             yield error.message
@@ -440,5 +441,5 @@ class TeamStudyStore:
 
 
 def _refused(error: BaseException) -> bool:
-    """Whether the database reports that a transaction was not executed and may be repeated."""
+    """Return whether the database reports that a transaction was not executed and may be repeated."""
     return getattr(getattr(error, "orig", None), "sqlstate", "") in _REPEATABLE

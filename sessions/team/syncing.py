@@ -99,7 +99,7 @@ def _sync(
     fetched, lines_fetched, found = pull_attempts(engine, locations.attempts, machine, report)
     conflicts += found
     if fetched:
-        for _ in unpack_demo(locations.demo):  # fetched attempts may be at the demo's tasks
+        for _ in unpack_demo(locations.demo):  # fetched attempts may belong to the demo's tasks
             run.check()
 
     run.check()
@@ -109,7 +109,7 @@ def _sync(
     for study in fetched_studies(store.address, locations, clock):
         run.check()
         study.reload()
-        study.send_soon()  # closing the study waits until all is sent
+        study.send_soon()  # closing the study waits until all data are sent
         if study.away:
             conflicts.append(Conflict(f"study {study.study}", words=study.away))
     return StoreSync(

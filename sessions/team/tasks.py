@@ -38,7 +38,7 @@ _LEVEL = 10
 """The compression level of archives; the highest takes minutes for a large repository."""
 _BASELINES = "answer/baselines"
 _AT_ONCE, _TOGETHER = 100, 2 * PIECE
-"""The maximum number of tasks in one transaction, and the maximum number of bytes in several tasks."""
+"""The maximum number of tasks in one transaction, and of bytes in them if there are several."""
 _BASELINES_AT_ONCE = 500
 _BASELINE = tuple_(baselines.c.task, baselines.c.name)
 _BLOB = text(
@@ -77,7 +77,8 @@ def share_tasks(
     local = local_tasks(store)
     with engine.begin() as connection:
         there = {row.id: row for row in connection.execute(select(tasks))}
-    # A task that one person deletes stays in the store for others, and is not fetched here (decision 107).
+    # A task that one person deletes stays in the store for others, but is not fetched by that person again
+    # (decision 107).
     gone = store.deleted
     for id in gone & local.keys():
         store.forget_deleted(id)
@@ -119,12 +120,12 @@ def local_tasks(store: TaskStore) -> dict[str, Task]:
 
 
 def has_answer(task: Task) -> bool:
-    """Whether a task has its answer; a task that was fetched without it is not sent."""
+    """Return whether a task has its answer; a task that was fetched without it is not sent."""
     return (task.folder / ANSWER_FILE).is_file()
 
 
 def may_be_sent(task: Task) -> bool:
-    """Whether a task may be sent: it is complete, and contains no code of a study's participant.
+    """Return whether a task may be sent: complete ones may, unless they contain a study participant's code.
 
     The store keeps everything that it receives, so an erasure could not reach such a task there (decision
     141).
@@ -243,7 +244,7 @@ def _fetch(id: str, blobs: Sequence[str], scratch: Path, root: Path) -> None:
         task = unpack_task(public, Path(place), *answer)
         if task.id != id:
             raise TeamStoreError(f"The store has the task {task.id[:12]} under this id.")
-        if (root / id).exists():  # only the public half is here
+        if (root / id).exists():  # this machine has only the public half
             compare(read_task(root / id), task)
             (task.folder / "answer").rename(root / id / "answer")
         else:

@@ -65,7 +65,7 @@ HEADERS = {
     "is_even": "def is_even(n):",
     "label": "def label(thing):",
 }
-MARKED = ("__eq__ of a new class",)
+MARKED = ("__eq__ defined in a new class",)
 Confirm = Callable[[str, str, Mapping[str, str]], Confirmation]
 
 

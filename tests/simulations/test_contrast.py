@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from statsmodels.regression.mixed_linear_model import MixedLM
 from study_rows import attempt_row
 
-from gistpoint.core.analysis.contrast import Ratios, _WorkingModel, contrast_of, difference
+from gistpoint.core.analysis.contrast import VarianceRatios, _WorkingModel, contrast_of, difference
 from gistpoint.core.analysis.findings import Number, Shortfall
 from gistpoint.core.analysis.intervals import NO_PERSON, Units, jackknife
 from gistpoint.core.analysis.power import PowerAssumptions, PowerDesign, power_of
@@ -31,7 +31,7 @@ def drawn(seed: int, people: int = 8, each: int = 5, tasks: int = 12, models: in
     )
 
 
-def dense(model: _WorkingModel, ratios: Ratios, kept: np.ndarray) -> float:
+def dense(model: _WorkingModel, ratios: VarianceRatios, kept: np.ndarray) -> float:
     """Return the generalised least squares estimate with the whole covariance matrix."""
     persons, tasks = model.persons[kept], model.tasks[kept]
     same_person = (persons[:, None] == persons) & (persons < model.person_count)
@@ -44,9 +44,9 @@ def dense(model: _WorkingModel, ratios: Ratios, kept: np.ndarray) -> float:
 @given(
     st.integers(0, 10_000),
     st.sampled_from([0, 7]),
-    st.sampled_from([Ratios(2, 4), Ratios(0.5, 1e4)]),
+    st.sampled_from([VarianceRatios(2, 4), VarianceRatios(0.5, 1e4)]),
 )
-def test_the_equations_give_generalised_least_squares(seed: int, models: int, ratios: Ratios) -> None:
+def test_the_equations_give_generalised_least_squares(seed: int, models: int, ratios: VarianceRatios) -> None:
     model = drawn(seed, models=models)
     kept = np.random.default_rng(seed).random(len(model.values)) < 0.9
     if np.ptp(model.side[kept]):

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 from statsmodels.regression.mixed_linear_model import MixedLM
 
-from gistpoint.core.analysis.contrast import Ratios
+from gistpoint.core.analysis.contrast import VarianceRatios
 from gistpoint.core.analysis.crossed_times import CrossedTimes, changes_without_each, effects_on_times
 from gistpoint.core.analysis.intervals import Units, jackknife
 from gistpoint.core.analysis.power import PowerAssumptions, PowerDesign, power_of
@@ -36,7 +36,7 @@ def drawn(
 @pytest.mark.parametrize("limit", [np.inf, 3.3])
 def test_the_fit_is_the_maximum_of_the_stated_likelihood(limit: float) -> None:
     times, _ = drawn(1, limit)
-    ratios, people, tasks = Ratios(0.7, 2.0), times.person_count, times.task_count
+    ratios, people, tasks = VarianceRatios(0.7, 2.0), times.person_count, times.task_count
 
     def loss(at: np.ndarray) -> float:
         b, v, u, sigma = at[:2], at[2 : 2 + people], at[2 + people : -1], np.exp(at[-1])
@@ -76,7 +76,7 @@ def test_without_censoring_it_is_the_mixed_model_of_statsmodels() -> None:
 def test_the_evidence_is_the_restricted_likelihood_but_for_a_constant() -> None:
     times, _ = drawn(2)
     n = len(times.y)
-    pairs = [Ratios(0.7, 2.0), Ratios(2.0, 0.7), Ratios(20.0, 6.0)]
+    pairs = [VarianceRatios(0.7, 2.0), VarianceRatios(2.0, 0.7), VarianceRatios(20.0, 6.0)]
     exact = []
     for ratios in pairs:
         covariance = np.eye(n) + (times.tasks[:, None] == times.tasks) / ratios.task
@@ -115,7 +115,7 @@ def test_persons_and_tasks_are_interchangeable(limit: float) -> None:
     swapped = CrossedTimes(
         times.x, times.y, times.solved, times.tasks, times.persons, times.task_count, times.person_count
     )
-    ratios, turned = Ratios(0.7, 2.0), Ratios(2.0, 0.7)
+    ratios, turned = VarianceRatios(0.7, 2.0), VarianceRatios(2.0, 0.7)
     one, other = times.fits([ratios]), swapped.fits([turned])
     assert one.persons == pytest.approx(other.tasks, abs=1e-9)
     assert one.tasks == pytest.approx(other.persons, abs=1e-9)
@@ -132,7 +132,7 @@ def test_a_fit_is_the_same_alone_and_in_a_batch(people: int) -> None:
     kept = times.persons != np.arange(times.person_count)[:, None]
     nobody = ~times.solved | (times.persons < 0)
     kept = np.vstack([kept[:2], nobody, kept[2:]])
-    ratios = Ratios(3.0, 0.5)
+    ratios = VarianceRatios(3.0, 0.5)
     together = times.fits([ratios], kept)
     assert np.isnan(together.columns[2]).all()
     for place, rows in enumerate(kept):
@@ -170,7 +170,7 @@ def test_attempts_at_tasks_that_nobody_solved_count() -> None:
     found = CrossedTimes(
         times.x, times.y, times.solved & ~unsolved, times.persons, times.tasks, times.person_count,
         times.task_count,
-    ).fits([Ratios(0.7, 2.0)])  # fmt: skip
+    ).fits([VarianceRatios(0.7, 2.0)])  # fmt: skip
     assert found.tasks[0].argmax() == times.tasks[0]
 
 

@@ -131,7 +131,7 @@ class Change:
 
     @cached_property
     def tokens(self) -> tuple[Counter[str], Counter[str]]:
-        """The tokens that the changed lines lose, and those that they gain, with their counts."""
+        """The tokens that the changed lines lose and the tokens that they gain, with their counts."""
         lost, added = Counter[str](), Counter[str]()
         for hunk in self.hunks:
             old = [token.text for token in self.before.tokens if token.line in hunk.before]

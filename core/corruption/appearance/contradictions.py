@@ -23,7 +23,7 @@ _SMALL_WORDS = (
     " then than into out use used self return returns none true false def class"
 )
 _EMPTY = frozenset(_SMALL_WORDS.split())
-"""Words that say nothing about what code does."""
+"""Words that reveal nothing about what code does."""
 _KINDS: Mapping[str, tuple[type[ast.expr], ...]] = {
     "bool": (ast.List, ast.Dict, ast.Tuple, ast.JoinedStr, ast.BinOp),
     "str": (ast.List, ast.Dict, ast.Tuple, ast.Compare, ast.Set),
@@ -134,7 +134,7 @@ def against_annotation(change: Change) -> float:
     kind = ast.unparse(node.returns) if node.returns is not None else ""
     if not kind:
         return 0.0
-    # A value that the annotation excludes is seen without reading the rest of the function.
+    # A value that the annotation excludes is noticed without reading the rest of the function.
     new = only(ast.Return, change.after.statements(change.seen))
     return float(any(_excluded(kind, item.value) for item in new))
 

@@ -1,4 +1,4 @@
-"""The features of a corruption that a reader notices, or that describe its place in the function."""
+"""Computes features of a corruption that a reader notices, or that describe its place in the function."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LIMIT = 40.0
 
 
 class FunctionReading:
-    """One function with everything that its versions are compared with; the original is read once."""
+    """One function with the data for comparing its versions with the original, which is read once."""
 
     def __init__(self, original: Version, qualname: str, model: FunctionModel, elsewhere: LineCounts) -> None:
         self.original = original
@@ -79,7 +79,7 @@ class FunctionReading:
         bits = self._model.bits(change.after.facts.text)
         rest = list(filter(None, map(bits.get, change.after.code_lines - change.new)))
         usual = _mean([_mean(values) for values in rest])
-        # Compared with the oddest tenth of the other lines, because any function has some odd lines.
+        # The lines are compared with the oddest tenth of the others, because any function has some odd lines.
         peaks = list(map(max, rest))
         high = quantiles(peaks, n=10)[-1] if len(peaks) > 1 else max(peaks, default=0.0)
         new = list(filter(None, map(bits.get, change.new)))
@@ -145,7 +145,7 @@ def _names(tokens: Iterable[str]) -> set[str]:
 
 
 def _on_both_sides(tokens: frozenset[str], gone: set[str], new: set[str]) -> bool:
-    """Whether one of these tokens is lost and one of them is added."""
+    """Return whether one of these tokens is lost and one of them is added."""
     return not tokens.isdisjoint(gone) and not tokens.isdisjoint(new)
 
 

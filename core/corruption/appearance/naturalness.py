@@ -86,11 +86,11 @@ class GramCounts:
     ) -> float:
         """Return the probability of a gram's last token after the others (Witten and Bell, 1991).
 
-        `without` contains counts that are to be subtracted; `least` is the probability of an unknown token.
+        `without` contains counts to subtract; `least` is the probability of an unknown token.
         """
         chance = least
-        # From the token alone to the whole gram: each longer context corrects the probability of the shorter
-        # one.
+        # The loop proceeds from the token alone to the whole gram: each longer context corrects the
+        # probability from the shorter one.
         for start in range(len(gram) - 1, -1, -1):
             part = gram[start:]
             before = part[:-1]
@@ -109,7 +109,7 @@ class StoredCounts(msgspec.Struct, frozen=True):
 
     words: list[str]
     grams: list[list[int]]
-    """For each length, the grams one after the other: the indexes of their words, then their count."""
+    """For each length, the grams in sequence, each as the indexes of its words followed by its count."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class FunctionModel:
             standard = self._standard
             spelled = tuple(map(standard.spelled, gram))
             general = standard.counts.likelihood(spelled)
-            # An unknown name is one of many: it gets a fraction of the probability of all of them together.
+            # An unknown name is one of many: it gets a fraction of their total probability.
             if spelled[-1] == "<name>":
                 general /= 100.0
             known = self._known[gram] = self._library.likelihood(gram, self._own, max(general, 1e-6))

@@ -45,7 +45,7 @@ class GlanceWeights(msgspec.Struct, frozen=True):
     """The score above which a corruption is not tried."""
     weights: dict[str, Weight]
     families: dict[str, float] = {}
-    """For each family, how far its log odds of being seen are from the average, shrunk towards 0."""
+    """For each family, the deviation of its log odds of being seen from the average, shrunk towards 0."""
     truth_sha256: str = ""
     """The hash of the readings on which it was fitted; empty if the weights were set by hand."""
 
@@ -110,7 +110,7 @@ class GlanceScorer:
         """Return the features of corruptions of one function, except for the feature of their families.
 
         `targets` must not be empty. `on_reading` is called with the numbers of corruptions read and in total.
-        Raises `CodeError` if one of them can't be read, and what `on_reading` raises.
+        Raises `CodeError` if a corruption can't be read, and anything that `on_reading` raises.
         """
         on_reading(0, len(targets))
         original = Version(facts_of(targets[0].original))

@@ -31,7 +31,7 @@ def lines_of(tokens: Iterable[PlacedToken]) -> dict[int, Line]:
 
 
 def pair_broken(change: Change) -> tuple[float, float]:
-    """Return how much less a changed line resembles its most similar line, and whether it repeats a line.
+    """Return how much less a changed line resembles its most similar line, and whether it repeats any line.
 
     The first is 0 if no line was similar before. The second is 1, or 0 if no line is repeated now.
     """
@@ -58,7 +58,7 @@ def _closest(lines: Sequence[Line], others: Sequence[Line]) -> float:
     """Return the similarity of the most similar pair of a line and another line; 0 without a pair."""
     found = 0.0
     for line, other in product(lines, others):
-        # No ratio can exceed that of the lengths: most pairs need no comparison.
+        # The similarity can't exceed a bound set by the lengths, so most pairs need no comparison.
         most_possible = 2 * min(len(line), len(other)) / (len(line) + len(other))
         if most_possible > found:
             found = max(found, similarity(line, other))

@@ -1,4 +1,4 @@
-"""Blind readings of functions: the versions shown to readers, their answers, and verdicts on corruptions.
+"""Blind readings of functions: versions shown to readers, their answers, and verdicts on corruptions.
 
 The public names are in this module; the modules inside are private.
 """

@@ -84,7 +84,7 @@ def judge(
 ) -> JudgeResult:
     """Send the requests to a model, pass each answer to `keep`, and return the state of the series.
 
-    The series ends early, and raises, as described for `ask_all`.
+    The series ends early, or raises errors, as described in `ask_all`.
     """
 
     def take(question: JudgeRequest, reply: str, usage: Usage) -> str:

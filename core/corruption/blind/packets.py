@@ -23,7 +23,7 @@ from gistpoint.core.text import whole_number
 
 PACKET_TEMPLATE = "packet-2"
 UNTOUCHED = 4
-"""The number of untouched functions in a packet, if the library has as many."""
+"""The number of untouched functions in a packet, if the library has enough."""
 _MOST_WORDS = 500
 _BARE_LINE = re.compile(r"\W*(?:line\W*)?(\d{1,6})\W*", re.IGNORECASE)
 _PRINTED_NUMBER = re.compile(r"^\s*\d+ \| ?")
@@ -77,7 +77,7 @@ class PacketReading(msgspec.Struct, frozen=True, omit_defaults=True):
     words: str = ""
     """The reader's words, or what is wrong with the reply."""
     basis: Basis | None = None
-    """None if the reader did not report it, as in readings made before it was asked for."""
+    """None if the reader did not report it, as in readings from before the question was added."""
 
     @property
     def is_from_text(self) -> bool:
@@ -135,7 +135,8 @@ class Packet:
             return PacketReading(self.number, words=f"The reply contains no answer: {shown}")
         words = answer.words.strip()[:_MOST_WORDS]
         if answer.answer is not BlindAnswer.FAULT:
-            # A reader who only doubts names nothing; the same holds for a person's reading (decision 89).
+            # A reader who only expresses doubts names nothing; the same is true of a person's reading
+            # (decision 89).
             return PacketReading(self.number, Named.NOTHING, words=words)
         place, line = self._place_of(answer.line)
         if place not in (self.place, None):
@@ -184,7 +185,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
     @property
     def known_basis(self) -> Basis | None:
-        """The basis; None if it is missing or unknown, so that the rest of the answer still counts."""
+        """The basis; None if it is missing or unknown, in which case the rest of the answer still counts."""
         return next((basis for basis in Basis if basis == self.basis), None)
 
 

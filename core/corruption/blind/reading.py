@@ -28,7 +28,7 @@ class GlanceVerdict(StrEnum):
     AT_A_GLANCE = "at a glance"
     """The changed place was named as a fault in the blind reading."""
     NOT_A_FAULT = "not a fault"
-    """The function does the same as before, or something else that is not wrong."""
+    """The function behaves as before, or differently but correctly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class BlindItem:
         return frozenset(found)
 
     def is_hit(self, line: int) -> bool:
-        """Whether a line of the corrupted version is at most `NEAR` lines from a changed one.
+        """Return whether a line of the corrupted version is at most `NEAR` lines from a changed one.
 
         The first line is a hit only if it changed itself; 0 means that no line is marked.
         """

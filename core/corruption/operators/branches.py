@@ -47,7 +47,7 @@ def lines_dropped(subject: CorruptionTarget, start: int, end: int) -> Edits:
 
 
 def _lost_pattern(subject: CorruptionTarget, match: ast.Match) -> Iterator[Edits]:
-    # Neither of two cases is left out: a `match` with a single case would remain.
+    # Neither of two cases is left out, because a `match` with a single case would remain.
     if len(match.cases) <= 2:
         return
     for case in match.cases[:-1]:
@@ -83,7 +83,7 @@ def _unguarded(subject: CorruptionTarget, choice: ast.If, done: ast.stmt) -> Ite
 
 
 def _replaces(test: ast.expr, done: ast.stmt) -> bool:
-    """Whether a statement, without its condition, would overwrite the value that the condition tests."""
+    """Return whether a statement, run unconditionally, would overwrite the value that its condition tests."""
     match done:
         case ast.Assign(targets=targets):
             stored = {ast.unparse(item) for target in targets for item in elements(target)}

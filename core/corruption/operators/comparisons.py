@@ -53,7 +53,7 @@ def _by_truth(subject: CorruptionTarget, node: ast.Compare, kind: ast.cmpop) -> 
 
 
 def _is_chosen(subject: CorruptionTarget, node: ast.Compare, value: ast.expr) -> bool:
-    """Whether a conditional expression returns the value that it tests: `x if x is not None else y`."""
+    """Return whether a conditional expression returns the value it tests: `x if x is not None else y`."""
     match subject.parent(node):
         case ast.IfExp(body=body, orelse=orelse):
             return ast.unparse(value) in map(ast.unparse, (body, orelse))
@@ -76,7 +76,7 @@ def none_alone(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def _is_flag(subject: CorruptionTarget, value: ast.expr) -> bool:
-    """Whether a value is clearly a flag, by its name, its annotation or the values that it gets."""
+    """Return whether a value is clearly a flag, by its name, its annotation or its assigned values."""
     name, given = name_of(value), subject.node.args
     collected = {item.arg for item in (given.vararg, given.kwarg) if item is not None}
     if _FLAG.match(name) or name in collected:

@@ -47,7 +47,7 @@ def _one_of_two(
 
 
 def _indexed(value: ast.expr, by: ast.expr) -> bool:
-    """Whether one condition reads an item of a value that another condition finds not empty."""
+    """Return whether one condition reads an item of a value that another condition finds not empty."""
     return ast.unparse(value) in texts_of(item.value for item in inside(ast.Subscript, by))
 
 

@@ -75,7 +75,7 @@ def skipped_normalisation(subject: CorruptionTarget, node: ast.Call) -> Iterator
 
 
 def _normalises(subject: CorruptionTarget, node: ast.Call, value: ast.expr) -> bool:
-    """Whether a call returns its argument in another form, and its result is used as a value."""
+    """Return whether a call returns its argument in another form, and its result is used as a value."""
     name, parent = name_of(node.func), subject.parent(node)
     if isinstance(parent, ast.Expr) or isinstance(value, ast.Starred | ast.GeneratorExp):
         return False

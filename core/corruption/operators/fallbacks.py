@@ -1,4 +1,4 @@
-"""Faults in precedence: a default for any falsy value, the first value instead of the last, a lost limit."""
+"""Faults in precedence: defaults for all falsy values, the first value instead of the last, lost limits."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _or_for_branch(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
 
 
 def _can_become_or(subject: CorruptionTarget, node: ast.expr) -> bool:
-    """Whether an expression can become an `or` without parentheses."""
+    """Return whether an expression can become an `or` without parentheses."""
     parent = subject.parent(node)
     return isinstance(parent, _ALONE) and node is not getattr(parent, "func", None)
 
@@ -119,7 +119,7 @@ def first_wins(subject: CorruptionTarget) -> Iterator[Edits]:
 def _is_repeated(
     subject: CorruptionTarget, node: ast.stmt, place: ast.Subscript, mappings: frozenset[str]
 ) -> bool:
-    """Whether a loop stores in a mapping by a key that may occur again.
+    """Return whether a loop stores in a mapping by a key that may occur again.
 
     Otherwise the first value and the last would be the same.
     """
@@ -142,7 +142,7 @@ def _stored_once(subject: CorruptionTarget, node: ast.Assign, place: ast.Subscri
 
 
 def _of_distinct_keys(subject: CorruptionTarget, node: ast.stmt) -> bool:
-    """Whether the loop around a statement iterates over the items of a mapping, whose keys differ."""
+    """Return whether the loop around a statement iterates over the items of a mapping, whose keys differ."""
     match subject.nearest(node, ast.For):
         case ast.For(iter=ast.Call(func=ast.Attribute(attr="items" | "keys"))):
             return True

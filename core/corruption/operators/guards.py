@@ -36,7 +36,7 @@ def _exchanged(subject: CorruptionTarget, first: ast.If, second: ast.If) -> Iter
 
 
 def _are_exclusive(first: ast.expr, second: ast.expr) -> bool:
-    """Whether two conditions compare the same value by `==`, `!=`, `is` or `is not`."""
+    """Return whether two conditions compare the same value by `==`, `!=`, `is` or `is not`."""
     match first, second:
         case (
             ast.Compare(left=left, ops=[ast.Eq() | ast.Is() | ast.NotEq() | ast.IsNot()]),

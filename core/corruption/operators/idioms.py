@@ -90,14 +90,14 @@ def weaker_method(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
 
 
 def _can_differ(subject: CorruptionTarget, node: ast.Call, called: ast.Attribute) -> bool:
-    """Whether the weaker method can differ: `rsplit` only with a limit, and `match` only on a pattern."""
+    """Return whether the weaker method can differ: `rsplit` needs a limit, and `match` a pattern."""
     if called.attr == "rsplit":
         return len(node.args) + len(node.keywords) == 2
     return called.attr not in _PATTERN or _is_pattern(subject, called)
 
 
 def _is_pattern(subject: CorruptionTarget, called: ast.Attribute) -> bool:
-    """Whether a call is evidently a method of a compiled regular expression."""
+    """Return whether a call is evidently a method of a compiled regular expression."""
     last = subject.source(called.value).rpartition(".")[2]
     return last.isupper() or bool(_LIKE_PATTERN.search(last.lower()))
 

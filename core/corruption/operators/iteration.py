@@ -1,4 +1,4 @@
-"""Faults in iteration: keys for values, or another order."""
+"""Faults in iteration: keys instead of values, or a different order."""
 
 from __future__ import annotations
 

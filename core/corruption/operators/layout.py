@@ -35,7 +35,7 @@ def margin(subject: CorruptionTarget, statement: ast.stmt) -> str:
 
 
 def is_elif(subject: CorruptionTarget, node: ast.stmt) -> bool:
-    """Whether an `if` is written as `elif`."""
+    """Return whether an `if` is written as `elif`."""
     return subject.text.startswith("elif", subject.span(node)[0])
 
 
@@ -59,7 +59,7 @@ def lines_of(subject: CorruptionTarget, statements: Sequence[ast.stmt]) -> tuple
 
 
 def relaid(subject: CorruptionTarget, block: Sequence[ast.stmt], space: str) -> str | None:
-    """Return the lines of consecutive statements with another indentation; None if they can't be moved."""
+    """Return the lines of consecutive statements with a different indentation; None if impossible."""
     lines = lines_of(subject, block)
     return None if lines is None else shifted(subject.cut(lines), margin(subject, block[0]), space)
 
@@ -102,13 +102,13 @@ def negation(subject: CorruptionTarget, test: ast.expr) -> str:
 
 
 def _are_in_order(subject: CorruptionTarget, one: ast.expr, two: ast.expr) -> bool:
-    """Whether two values are known to be numbers other than NaN, or both strings or both bytes."""
+    """Return whether two values are known to be numbers other than NaN, or both strings or both bytes."""
     kinds = {_kind_of(subject, one), _kind_of(subject, two)}
     return kinds <= {int, float} or kinds in ({str}, {bytes})
 
 
 def _kind_of(subject: CorruptionTarget, value: ast.expr) -> type | None:
-    """Return the type that an expression is known to have if it has a value; None if it is unknown."""
+    """Return the known type of an expression's value; None if it is unknown."""
     match value:
         case ast.Constant(value=bool() | int()):
             return int
@@ -128,7 +128,7 @@ def _kind_of(subject: CorruptionTarget, value: ast.expr) -> type | None:
 
 
 def is_builtin(subject: CorruptionTarget, name: str) -> bool:
-    """Whether a name means a built-in: neither this function, nor one around it, nor the file binds it."""
+    """Return whether a name means a built-in: no function around it binds the name, nor does the file."""
     return name not in names_bound_in([subject.node]) | subject.scope.hidden
 
 
@@ -141,7 +141,7 @@ def as_operand(text: str, of: str = "and") -> str:
 
 
 def is_open(test: ast.expr) -> bool:
-    """Whether a condition needs parentheses as an operand of `and`."""
+    """Return whether a condition needs parentheses as an operand of `and`."""
     match test:
         case ast.IfExp() | ast.Lambda() | ast.NamedExpr() | ast.BoolOp(op=ast.Or()):
             return True

@@ -37,11 +37,11 @@ _FROM = frozenset({"find", "rfind", "index", "startswith", "match", "search"})
 """Functions whose last argument is a starting point: in a loop, they would find the same place again."""
 _STANDING = (ast.BoolOp, ast.If, ast.While, ast.IfExp, ast.Return, ast.Assign, ast.comprehension)
 _FEW = 2
-"""The largest number of values in a named list among which a reader notices that one is missing."""
+"""The maximum length of a named list in which a reader notices a missing value."""
 _BUILT_IN = frozenset({"list", "tuple", "set", "frozenset", "dict", "int", "float", "bool", "str", "bytes"})
 """Types that a reader knows to belong together."""
 _BY_SEVERAL = frozenset({"isinstance", "issubclass", "startswith", "endswith"})
-"""Functions and methods whose last argument may contain several values, one of which must fit."""
+"""Functions and methods whose last argument may contain several values, one of which must match."""
 _COLLECTIONS: tuple[type[ast.Tuple | ast.Set | ast.List], ...] = (ast.Tuple, ast.Set, ast.List)
 
 
@@ -75,12 +75,12 @@ def _alternative_dropped(
 
 
 def _is_known_whole(items: Sequence[ast.expr]) -> bool:
-    """Whether a reader knows which items belong together: several built-in types, or a pair."""
+    """Return whether readers know which items belong together, as for several built-in types or a pair."""
     return sum(getattr(item, "id", "") in _BUILT_IN for item in items) > _FEW or _is_pair(items)
 
 
 def _listed(parent: ast.AST, node: ast.expr, items: Sequence[ast.expr]) -> bool:
-    """Whether a collection that has a name, or is iterated over, lists values of one kind."""
+    """Return whether a collection that has a name, or is iterated over, lists values of one kind."""
     has_name = isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name)
     gone_through = isinstance(parent, ast.For | ast.comprehension) and parent.iter is node
     kinds = {type(item.value) if isinstance(item, ast.Constant) else type(item) for item in items}
@@ -93,7 +93,7 @@ def _is_value(item: ast.expr) -> bool:
 
 
 def _is_pair(items: Sequence[ast.expr]) -> bool:
-    """Whether these are two names that share a word, so one alone looks incomplete."""
+    """Return whether these are two names that share a word, so that one alone looks incomplete."""
     match items:
         case [one, other]:
             return not set(words(name_of(one))).isdisjoint(words(name_of(other)))
@@ -101,7 +101,7 @@ def _is_pair(items: Sequence[ast.expr]) -> bool:
 
 
 def _matched(parent: ast.AST, node: ast.expr) -> bool:
-    """Whether a collection lists the values against which something is matched."""
+    """Return whether a collection lists the values against which something is matched."""
     match parent:
         case ast.Compare(ops=[*_, ast.In() | ast.NotIn()], comparators=[*_, last]):
             return last is node
@@ -125,7 +125,7 @@ def lost_limit(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
 
 
 def _is_limit(subject: CorruptionTarget, name: str, node: ast.Call) -> bool:
-    """Whether the last argument only limits a call: without it, the call is valid and a loop ends."""
+    """Return whether the last argument only limits a call: without it, the call is valid and a loop ends."""
     of_name = isinstance(node.func, ast.Name)
     if of_name != (name in ("round", "sum")) or isinstance(node.args[-1], ast.Starred):
         return False

@@ -24,7 +24,7 @@ _ARITHMETIC: Mapping[type[ast.operator], str] = {
 
 
 def _is_whole(node: ast.AST | None, *values: int) -> bool:
-    """Whether a node is one of these integers."""
+    """Return whether a node is a literal of one of these integers."""
     return isinstance(node, ast.Constant) and type(node.value) is int and node.value in values
 
 
@@ -82,7 +82,7 @@ def _exchanged(subject: CorruptionTarget, table: Mapping[type[ast.operator], str
 
 
 def _is_text(side: ast.expr) -> bool:
-    """Whether an operand is a string, a list or a tuple, so that only the present operator is valid."""
+    """Return whether an operand is a string, a list or a tuple, so that no other operator is valid."""
     match side:
         case ast.JoinedStr() | ast.List() | ast.Tuple() | ast.Constant(value=str() | bytes()):
             return True
@@ -97,4 +97,4 @@ OPERATORS = (
     Operator("rounding", 0.05, rounding),
 )
 ARITHMETIC = Operator("arithmetic", 0.25, arithmetic)
-"""Not used to make tasks, because its edits are seen at a glance; used to undo corruptions."""
+"""An operator that only serves to undo corruptions, because its edits are seen at a glance."""

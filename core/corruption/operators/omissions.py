@@ -1,4 +1,4 @@
-"""Omissions after which code still looks complete: a step, an entry, an argument or a handler."""
+"""Faults by omission after which code still looks complete: of a step, an entry, an argument or a handler."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lost_step(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def _leaves(node: ast.If | ast.For | ast.While | ast.With) -> bool:
-    """Whether a statement leaves the code around it, or returns, yields or raises."""
+    """Return whether a statement leaves the code around it, or returns, yields or raises."""
     return isinstance(node.body[-1], LEAVING) or has((ast.Return, ast.Yield, ast.YieldFrom, ast.Raise), node)
 
 
@@ -40,7 +40,7 @@ def _is_short(node: ast.stmt) -> bool:
 
 
 def _is_only_effect(subject: CorruptionTarget, block: StatementBlock, node: ast.stmt) -> bool:
-    """Whether the rest of the function is only expressions, so that without this step it does nothing."""
+    """Return whether the rest of the function is only expressions, which have no effect without this step."""
     others = (isinstance(other, ast.Expr) for other in block.statements if other is not node)
     return block.owner is subject.node and all(others)
 

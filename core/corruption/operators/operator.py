@@ -39,7 +39,7 @@ class Operator:
 
     family: str
     prior: float
-    """The probability that a reader misses the fault, 0 to 1: a judgement from blind readings.
+    """The probability that a reader misses the fault, from 0 to 1, judged from blind readings.
 
     Decision 93 has the figures. A new operator starts with a guess, such as that of its family. The prior
     decides which corruptions are tried first, never which ones are kept.

@@ -1,6 +1,6 @@
 """Rewrites that keep the meaning: the same code as another person would have written it.
 
-A fault in rewritten code has several changed lines, and most of them are right.
+A fault in rewritten code changes several lines, most of which are correct.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _search_loop(
 def comprehension_as_loop(subject: CorruptionTarget) -> Iterator[Edits]:
     """Yield edits that write a comprehension as a loop that fills a list, set or dict."""
     names = names_in(subject.node) | subject.scope.known
-    # The result of a `return` has no name yet: it gets the first usual name that is free.
+    # The result of a `return` has no name yet: it gets the first conventional name that is free.
     free_name = next((name for name in _NAMES if name not in names), "")
     for node in subject.of((ast.Assign, ast.Return)):
         match node:
@@ -124,7 +124,7 @@ def _as_loop(subject: CorruptionTarget, node: ast.stmt, value: _Comprehension, n
 def _is_simple(
     subject: CorruptionTarget, value: ast.expr, element: ast.expr | None, loops: list[ast.comprehension]
 ) -> bool:
-    """Whether a comprehension has one loop, at most one condition, and private variables."""
+    """Return whether a comprehension has one loop, at most one condition, and private variables."""
     match loops:
         case [ast.comprehension(ifs=[] | [_], is_async=0) as loop] if "#" not in subject.source(value):
             bound = names_in(loop.target)
@@ -134,7 +134,7 @@ def _is_simple(
 
 
 def _is_private(subject: CorruptionTarget, part: ast.AST, bound: frozenset[str]) -> bool:
-    """Whether names occur only in a part of the function, and nothing keeps them to read them later."""
+    """Return whether names occur only in a part of the function and nothing stores them for later reading."""
     inside_it = Counter(item.id for item in inside(ast.Name, part) if item.id in bound)
     everywhere = Counter(item.id for item in inside(ast.Name, subject.node) if item.id in bound)
     outside = parameters(subject.node) | _shared(subject)
@@ -146,14 +146,14 @@ def _is_private(subject: CorruptionTarget, part: ast.AST, bound: frozenset[str])
 
 
 def _shared(subject: CorruptionTarget) -> frozenset[str]:
-    """Return the names that the function or one inside it declares as those of another scope."""
+    """Return the names that the function, or one inside it, declares as belonging to another scope."""
     return frozenset(chain.from_iterable(item.names for item in inside(SHARING, subject.node)))
 
 
 def _may_grow(subject: CorruptionTarget, node: ast.stmt, name: str) -> bool:
-    """Whether nothing else in the function depends on a collection being bound while it is filled.
+    """Return whether nothing else in the function depends on a collection being bound while it is filled.
 
-    After an exception that the function catches, and in functions inside it, this could be noticed.
+    Code after a caught exception, and code in inner functions, could depend on this.
     """
     inner = [*inside(_SCOPES, *subject.node.body)]
     return subject.nearest(node, _CATCHING) is None and name not in names_in(*inner) | _shared(subject)
@@ -188,7 +188,7 @@ def _collected(
     # A loop that reads its own list, for example to leave out repeated values, can't be a comprehension.
     if name in names_in(loop.iter, value, *tests) or not _may_grow(subject, first, name):
         return
-    # The variable of a comprehension ends with it.
+    # A comprehension's variable does not exist after it.
     if not _is_private(subject, loop, names_in(loop.target)):
         return
     text = f"{subject.source(value)} for {subject.source(loop.target)} in {subject.source(loop.iter)}"
@@ -213,24 +213,24 @@ def joined_ifs(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
         return
     match node:
         case ast.If(test=outer, body=[ast.If(test=inner, body=body, orelse=[])], orelse=[]):
-            text = _moved(subject, body, space + step)
+            text = _reindented(subject, body, space + step)
             if text and _can_be_joined(outer) and _can_be_joined(inner):
                 condition = f"{subject.source(outer)} and {subject.source(inner)}"
                 yield subject.replaced(node, f"if {condition}:\n{text}")
         case ast.If(test=ast.BoolOp(op=ast.And(), values=[outer, inner]) as test, body=body, orelse=[]):
-            text = _moved(subject, body, space + step + step)
+            text = _reindented(subject, body, space + step + step)
             if text and is_one_line(test):
                 one, two = map(subject.source, (outer, inner))
                 yield subject.replaced(node, f"if {one}:\n{space}{step}if {two}:\n{text}")
 
 
 def _can_be_joined(test: ast.expr) -> bool:
-    """Whether a condition can be an operand of `and` on the same line as another one."""
+    """Return whether a condition can be an operand of `and` on the same line as another condition."""
     return is_one_line(test) and not is_open(test)
 
 
-def _moved(subject: CorruptionTarget, block: Sequence[ast.stmt], space: str) -> str:
-    """Return the lines of a short block with another indentation; empty if they can't be moved."""
+def _reindented(subject: CorruptionTarget, block: Sequence[ast.stmt], space: str) -> str:
+    """Return the lines of a short block with a different indentation; empty if they can't be moved."""
     text = relaid(subject, block, space)
     return text if text is not None and text.count("\n") < _MOST_MOVED else ""
 
@@ -331,8 +331,8 @@ def early_continue(subject: CorruptionTarget, loop: ast.For | ast.While) -> Iter
 
 def _continued(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
     space, step = margin(subject, node), step_of(subject)
-    text = _moved(subject, node.body, space)
-    # With a body of one line, the rewrite would only add a line.
+    text = _reindented(subject, node.body, space)
+    # If the body has one line, the rewrite would only add a line.
     has_lines = "\n" in text and space and subject.lines(node)
     negated = negation(subject, node.test)
     if has_lines and negated and is_one_line(node.test):
@@ -344,13 +344,13 @@ def _nested(
     subject: CorruptionTarget, loop: ast.For | ast.While, node: ast.If, rest: Sequence[ast.stmt]
 ) -> Iterator[Edits]:
     space, span = margin(subject, node), lines_of(subject, loop.body)
-    text, negated = _moved(subject, rest, space + step_of(subject)), negation(subject, node.test)
+    text, negated = _reindented(subject, rest, space + step_of(subject)), negation(subject, node.test)
     if span is not None and space and text and negated and is_one_line(node.test):
         yield (TextEdit(subject.span(node)[0], span[1], f"if {negated}:\n{text}"),)
 
 
 def inlined(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Yield edits that write a variable's value at the place of its only use, in the next statement."""
+    """Yield edits that inline a variable's value at its only use, in the next statement."""
     uses = Counter(item.id for item in inside(ast.Name, subject.node))
     shared = _shared(subject)
     for first, second in subject.neighbours():
@@ -376,7 +376,7 @@ def _only_use(subject: CorruptionTarget, name: str, statement: ast.stmt) -> ast.
 
 
 def _is_first(subject: CorruptionTarget, part: ast.AST, whole: ast.AST) -> bool:
-    """Whether code always evaluates one of its parts, and before it nothing that may have an effect."""
+    """Return whether code always evaluates one of its parts, and nothing with an effect before it."""
     match whole:
         case ast.Assign(value=value) | ast.AnnAssign(value=value):
             return part is value
@@ -387,14 +387,14 @@ def _is_first(subject: CorruptionTarget, part: ast.AST, whole: ast.AST) -> bool:
         case ast.Compare(left=left, comparators=[right, *_]) if part is not left and part is not right:
             return False
         case ast.Call(func=ast.Attribute(value=owner) as called) if part is not called:
-            return _are_idle(subject, [owner, *_before(part, [*whole.args, *whole.keywords])])
+            return _are_idle(subject, [owner, *_preceding(part, [*whole.args, *whole.keywords])])
         case ast.Call(func=ast.Name() as called) if part is not called:
-            return _are_idle(subject, _before(part, [*whole.args, *whole.keywords]))
-    return isinstance(whole, _WHOLE) and _are_idle(subject, _before(part, ast.iter_child_nodes(whole)))
+            return _are_idle(subject, _preceding(part, [*whole.args, *whole.keywords]))
+    return isinstance(whole, _WHOLE) and _are_idle(subject, _preceding(part, ast.iter_child_nodes(whole)))
 
 
-def _before(part: ast.AST, parts: Iterable[ast.AST]) -> list[ast.AST]:
-    """Return the parts that are written before one of them."""
+def _preceding(part: ast.AST, parts: Iterable[ast.AST]) -> list[ast.AST]:
+    """Return the parts that precede one of them in the source."""
     placed = [item for item in parts if hasattr(item, "lineno")]
     start = _place(part)
     return [item for item in placed if _place(item) < start]
@@ -405,7 +405,7 @@ def _place(node: ast.AST) -> tuple[int, int]:
 
 
 def _are_idle(subject: CorruptionTarget, parts: Iterable[ast.AST]) -> bool:
-    """Whether these parts are constants and variables of the function itself."""
+    """Return whether these parts are constants and variables of the function itself."""
     stored = (item.id for item in inside(ast.Name, subject.node) if not isinstance(item.ctx, ast.Load))
     own = (parameters(subject.node) | frozenset(stored)) - _shared(subject)
     return all(
@@ -430,7 +430,7 @@ def _else_added(subject: CorruptionTarget, node: ast.If, rest: Sequence[ast.stmt
     own = lines_of(subject, (node,))
     if not space or own is None or not rest:
         return
-    text, span = _moved(subject, rest, space + step), lines_of(subject, (node, *rest))
+    text, span = _reindented(subject, rest, space + step), lines_of(subject, (node, *rest))
     # An `else` with a single `if` would be written as `elif`.
     fits = isinstance(rest[-1], LEAVING) and not text.startswith(f"{space}{step}if ")
     if text and span and fits:
@@ -439,7 +439,11 @@ def _else_added(subject: CorruptionTarget, node: ast.If, rest: Sequence[ast.stmt
 
 def _else_removed(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
     space = margin(subject, node)
-    text, body, span = _moved(subject, node.orelse, space), lines_of(subject, node.body), subject.lines(node)
+    text, body, span = (
+        _reindented(subject, node.orelse, space),
+        lines_of(subject, node.body),
+        subject.lines(node),
+    )
     if space and text and body and span:
         yield (TextEdit(body[1], span[1], f"\n{text}"),)
 

@@ -32,7 +32,7 @@ _Use = tuple[int, ast.expr]
 
 
 def meet(one: ast.stmt, other: ast.stmt) -> bool:
-    """Whether one statement may change a value that the other mentions, so that their order matters."""
+    """Return whether one statement may change a value that the other mentions, so their order matters."""
     stored, also_stored = stores(one), stores(other)
     if stored & places(other) or also_stored & places(one):
         return True
@@ -96,7 +96,7 @@ def _started_before(
 
 
 def _is_start(value: ast.expr) -> bool:
-    """Whether a value is a usual starting value: a constant, an empty collection or a new object."""
+    """Return whether a value is a usual starting value: a constant, an empty collection or a new object."""
     match value:
         case (
             ast.Call(func=ast.Name(), args=[], keywords=[])
@@ -170,7 +170,7 @@ def _moved_in(
 
 
 def other_time(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Yield edits that move a line past two to four statements; only its order with the last one matters."""
+    """Yield edits that move a line past two to four statements, of which only the last depends on it."""
     for block in subject.blocks:
         for place, node in enumerate(block.statements):
             lines = subject.lines(node) if isinstance(node, SIMPLE) and not is_text(node) else None
@@ -189,8 +189,8 @@ def _moved_past(
         # A line that is moved to the end of another paragraph would be noticed.
         if "\n\n" in subject.text[lines[1] : span[1]]:
             return
-        # The line can pass the statements in between only if its order with them does not matter: the last
-        # one is the first that depends on it.
+        # The line can pass the statements in between only if its order with them does not matter; only the
+        # last one depends on it.
         concerns_earlier = any(meet(node, item) for item in between)
         if meet(node, last) and not concerns_earlier:
             edit = TextEdit(span[1], span[1], f"\n{subject.cut(lines)}")
@@ -222,20 +222,20 @@ def _read_once(
     nodes = sorted((node for _, node in uses), key=lambda node: (node.lineno, node.col_offset))
     first = block.statements[min(place for place, _ in uses)]
     name, space = _name_for(nodes[0], taken), margin(subject, first)
-    if name and space and _changed(nodes[0], _between(subject, nodes[0], nodes[-1])):
+    if name and space and _changed(nodes[0], _statements_between(subject, nodes[0], nodes[-1])):
         start = subject.span(first)[0]
         made = TextEdit(start, start, f"{name} = {subject.source(nodes[0])}\n{space}")
         yield made, *(TextEdit(*subject.span(node), name) for node in nodes)
 
 
-def _between(subject: CorruptionTarget, first: ast.expr, last: ast.expr) -> list[ast.stmt]:
+def _statements_between(subject: CorruptionTarget, first: ast.expr, last: ast.expr) -> list[ast.stmt]:
     """Return the statements that end between the starts of two expressions."""
     low, high = subject.span(first)[0], subject.span(last)[0]
     return [node for node in subject.of(ast.stmt) if low < subject.span(node)[1] <= high]
 
 
 def _is_kept(subject: CorruptionTarget, node: ast.expr) -> bool:
-    """Whether a node reads, as a value, an attribute of `self` or the length of something."""
+    """Return whether a node reads, as a value, an attribute of `self` or the length of something."""
     match node, subject.parents.get(node):
         case _, None | ast.Attribute() | ast.AugAssign() | ast.Subscript():
             return False
@@ -251,7 +251,7 @@ def _name_for(node: ast.expr, taken: set[str]) -> str:
 
 
 def _changed(node: ast.expr, between: Sequence[ast.stmt]) -> bool:
-    """Whether statements change a value or its owner (see `stores`), or call methods of an owner `self`."""
+    """Return whether statements change a value or its owner (see `stores`), or call a method of `self`."""
     value = node.args[0] if isinstance(node, ast.Call) else node
     owner = ast.unparse(value.value) if isinstance(value, ast.Attribute) else ""
     stored = frozenset[str]().union(*map(stores, between))
@@ -265,7 +265,8 @@ def _calls_own(statement: ast.stmt) -> bool:
     return "self" in texts_of(function.value for function in called)
 
 
-# Faults of timing keep a low prior: they are for functions where nothing else is found (decision 93).
+# Faults of timing keep a low prior: they are meant for functions in which nothing else is found (decision
+# 93).
 OPERATORS = (
     Operator("early reset", 0.05, early_reset),
     Operator("lost break", 0.2, lost_break),

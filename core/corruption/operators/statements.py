@@ -22,9 +22,9 @@ def skipped_call(subject: CorruptionTarget) -> Iterator[Edits]:
 def skipped_update(subject: CorruptionTarget) -> Iterator[Edits]:
     """Yield edits that leave out an assignment to an attribute or an item.
 
-    `__init__` is left alone, because the first error would name the attribute that has no value. So are
-    updates such as `n += 1`, whose absence is noticed at once: the code after them reads as if they had been
-    made.
+    `__init__` is left alone, because the first error would name the attribute that has no value. Updates such
+    as `n += 1` are left alone too: their absence is obvious, because the code after them reads as if they had
+    been made.
     """
     if subject.node.name != "__init__":
         for node in filter(_stores, _outside_finally(subject)):
@@ -60,9 +60,9 @@ def unrestored_state(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 # Updates such as `n += 1` are not left out: none of 15 was good, because the code after them reads as if they
-# were there (decision 93).
+# had been made (decision 93).
 def _stores(node: ast.stmt) -> bool:
-    """Whether a statement only assigns to attributes and items."""
+    """Return whether a statement only assigns to attributes and items."""
     places = (ast.Attribute, ast.Subscript)
     return isinstance(node, ast.Assign) and all(isinstance(target, places) for target in node.targets)
 

@@ -1,4 +1,4 @@
-"""Makes a task from a record: names the source, corrupts the function, and runs the suite as proof.
+"""Makes a task from a record: finds the source, corrupts the function, and runs the suite as proof.
 
 The question in a record is trusted, but none of its test results (decision 35).
 """
@@ -127,7 +127,7 @@ class RefusedRecordError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class RecordTarget:
-    """The target of a record, and peculiarities of the record that only its source shows."""
+    """The target of a record, and peculiarities of the record that are only visible in the source."""
 
     target: Target
     marks: tuple[str, ...] = ()
@@ -162,8 +162,8 @@ def target_of(
 def _only_definition(index: FileIndex, name: str) -> Definition:
     """Return the only definition with that name, or else the only one whose qualified name ends with it.
 
-    Raises `RefusedRecordError` if there is none, or more than one: the data set's own code would take the
-    first (decision 35).
+    Raises `RefusedRecordError` if there is none, or more than one, because the data set's own code would use
+    the first (decision 35).
     """
     asked = normalised(name)
     found = [item for item in index.definitions if item.ref.plain == asked]

@@ -185,7 +185,7 @@ class Damage:
 
 
 def read_records(data: bytes) -> Iterator[BreakpointRecord | Damage]:
-    """Yield the records of a file in order, with a `Damage` for each one that is unusable or a duplicate."""
+    """Yield the records of a file in order, with a `Damage` for each unusable or duplicate record."""
     seen: dict[str, int] = {}
     for item in _items(data.decode("utf-8-sig", "surrogateescape")):
         if isinstance(item, BreakpointRecord):
@@ -207,7 +207,7 @@ def _items(text: str) -> Iterator[BreakpointRecord | Damage]:
 
 
 def _is_lines(text: str) -> bool:
-    """Whether the first line alone is a JSON value, and more lines follow."""
+    """Return whether the first line alone is a JSON value, and more lines follow."""
     first, _, rest = text.partition("\n")
     if not rest.strip():
         return False
@@ -253,7 +253,7 @@ def _listed(text: str, at: int) -> Iterator[BreakpointRecord | Damage]:
 
 
 def _end_of(text: str, start: int) -> int | None:
-    """Return the offset after the value that begins at `start`, by its brackets; None if it does not end."""
+    """Return the offset after the value that begins at `start`, found by its brackets; None if unclosed."""
     if text[start] not in "{[":
         found = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^,\]\s]+', re.DOTALL).match(text, start)
         return found.end() if found else None

@@ -29,11 +29,11 @@ ENOUGH = 4
 PLENTY = 8
 """The number of good corruptions that end the search even if none of them is hard to locate."""
 _MOST_READ = 400
-"""The maximum number of one function's corruptions that are read, likeliest first; few have even 100."""
+"""The maximum number of corruptions to read per function, likeliest first; few functions have even 100."""
 _CONFIRMED = 3
 """The maximum number of good corruptions that are tried on the whole suite."""
 _MORE_TESTS = 1
-"""How many failing tests beyond the desired range end a probe."""
+"""The number of failing tests beyond the desired range that ends a probe."""
 
 
 Read = tuple[Corruption, GlanceScore]
@@ -110,8 +110,9 @@ def prove_best(trial: CandidateTrial, rated: Sequence[Rated]) -> CandidateVerdic
 def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) -> list[Rated]:
     """Return the good corruptions of a function, best hidden first, and count the outcomes of all.
 
-    A good corruption that is hard to locate comes before one that is not, however visible the two are. Empty
-    if no corruption that was tried is good. Raises `CandidateDropped` if there is no corruption to try.
+    A good corruption that is hard to locate precedes one that is easy to locate, however visible the two are.
+    The result is empty if no tried corruption is good. Raises `CandidateDropped` if there is no corruption to
+    try.
     """
     singles, scope = _singles(trial, name)
     unseen = _unseen(trial, singles)
@@ -149,7 +150,7 @@ def _sort_key(item: Rated) -> tuple[bool, float, float, str]:
 
 
 def hard_to_locate(item: Rated) -> bool:
-    """Whether a localisation by the spectrum of failing tests ranks enough other functions first."""
+    """Return whether a localisation by the spectrum of failing tests ranks enough other functions first."""
     return item.evidence.rank is not None and item.evidence.rank > LOCATED
 
 
@@ -220,7 +221,7 @@ def _rate(
 
 
 def fault(evidence: Evidence, least: int) -> str:
-    """Return why a corruption is not good, if no more tests fail than the range allows."""
+    """Return why a corruption is not good, provided that not too many tests fail."""
     if evidence.failing == 0:
         return "no_test_fails"
     if evidence.failing < least:

@@ -22,7 +22,7 @@ from gistpoint.core.text import plural
 _SPARE = 1
 """The number of parts to find beyond those needed, so that the worst can be left out.
 
-None are found for a chain, whose order matters, or with a model, which costs money.
+No extra parts are found for a chain, whose order matters, or with a model, which costs money.
 """
 
 
@@ -33,8 +33,8 @@ FindGood = Callable[[CandidateTrial, str, tuple[int, int]], Sequence[Rated]]
 def decide_group(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict with a good corruption of each function of a group, proven together.
 
-    Raises `CandidateDropped` if too few functions have one, or if the corruption of one adds nothing to the
-    others.
+    Raises `CandidateDropped` if too few functions have one, or if the corruption of one function adds nothing
+    to the others.
     """
     parts = _parts_of_group(trial)
     targets = tuple(part.target for part in parts)
@@ -91,7 +91,7 @@ def _good_of_commit(
 def _parts(trial: CandidateTrial, partners: Sequence[str], find: FindGood) -> list[Rated]:
     """Return a good part of the candidate's first function, and of partners near it.
 
-    Raises `CandidateDropped` if they are too few.
+    Raises `CandidateDropped` if there are too few.
     """
     candidate, library, rules = trial.candidate, trial.library, trial.settings.groups
     if not partners:
@@ -110,7 +110,7 @@ def _parts(trial: CandidateTrial, partners: Sequence[str], find: FindGood) -> li
         if fitting is not None:
             parts.append(fitting)
         elif not parts:
-            # A group is chosen around its first function: without it, the partners have nothing in common.
+            # A group is chosen around its first function; without it, the partners have nothing in common.
             raise CandidateDropped(Reason.NONE_GOOD, name)
     if len(parts) < least:
         raise CandidateDropped(Reason.NO_PARTNER, "no function near enough has a good corruption")
@@ -120,7 +120,8 @@ def _parts(trial: CandidateTrial, partners: Sequence[str], find: FindGood) -> li
 def _fitting(trial: CandidateTrial, name: str, parts: list[Rated], find: FindGood) -> Rated | None:
     """Return a corruption of a function that adds to the parts; None if there is none.
 
-    Raises `CandidateDropped` if the first function of a group has none, because then there is no group.
+    Raises `CandidateDropped` if the first function of a group has no corruption, because then there is no
+    group.
     """
     try:
         found = find(trial, name, trial.settings.part_band)
@@ -132,7 +133,7 @@ def _fitting(trial: CandidateTrial, name: str, parts: list[Rated], find: FindGoo
 
 
 def best_parts(parts: list[Rated], size: int, least: int = LEAST) -> list[Rated]:
-    """Return up to `size` of the parts, those that readers are least likely to see.
+    """Return up to `size` parts, namely those that readers are least likely to see.
 
     Weak parts are kept only as far as a group of `least` needs them. A part can be left out only if each of
     the others still adds a failing test.
@@ -151,7 +152,7 @@ def best_parts(parts: list[Rated], size: int, least: int = LEAST) -> list[Rated]
 
 
 def _adds(item: Rated, parts: list[Rated]) -> bool:
-    """Whether a part and the others each break a test that the other side does not; True without others."""
+    """Return whether a part and the others each break a test that the other side doesn't; True if alone."""
     failed = item.report.failed.keys()
     others = {id for part in parts for id in part.report.failed}
     return not parts or not (failed <= others or others <= failed)

@@ -35,7 +35,7 @@ _PROBES_AT_IMPORT = 4
 """The same maximum for a function that runs during imports, where each probe needs a new process."""
 _MOST_BODIES = 6
 GONE = frozenset({"NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError"})
-"""Errors of a body that uses something missing from the library."""
+"""Errors raised by a body that uses names missing from the library."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class RatedHistory(Rated):
 
     body: EarlierBody
     changes: int
-    """The number of changes that the earlier body has in all."""
+    """The total number of changes in the earlier body."""
     taken: int
     """The number of these changes that the corruption makes."""
     signs: tuple[str, ...]
@@ -110,7 +110,7 @@ def good_earlier(
 
 
 def _changes(current: str, body: EarlierBody) -> tuple[ChangeBack, ...]:
-    """Return the changes that the author of a body made, without those of the fault that was planted in it.
+    """Return the changes that the author of a body made, without those of the fault planted in it.
 
     Nobody believed a planted fault to be right, and the task that planted it exists already.
     """
@@ -151,7 +151,7 @@ class _Search:
         return _PROBES_AT_IMPORT if at_import else MOST_PROBES
 
     def search(self, body: EarlierBody, changes: Sequence[ChangeBack]) -> None:
-        """Rate all changes, or else the first that fails alone; if not good, rate the smallest failing part.
+        """Rate all changes, or the first that fails alone; if that isn't good, the smallest failing part.
 
         A wholly earlier body hides its fault better than a single earlier line, which the current lines
         around it contradict (decision 181).
@@ -168,7 +168,7 @@ class _Search:
             self._keep_if_good(body, part, len(changes))
 
     def _fails(self, part: Sequence[ChangeBack]) -> bool:
-        """Whether tests fail with these changes, and not because of names that are gone."""
+        """Return whether tests fail with these changes for reasons other than missing names."""
         text = with_changes(self.current, part)
         if self.gate.check(text) in _UNUSABLE:
             return False
@@ -233,7 +233,7 @@ _UNUSABLE = (
     GateRefusal.SAME_CODE,
     GateRefusal.UNREADABLE,
 )
-"""Refusals of versions that need no probe: they can't run, or do what the current version does."""
+"""Reasons to refuse a version without a probe: it can't run, or behaves like the current version."""
 _REFUSED = (*_UNUSABLE, GateRefusal.TOO_MANY_LINES)
 
 

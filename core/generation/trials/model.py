@@ -25,7 +25,7 @@ from gistpoint.core.tasks.model import Failure, Target
 from gistpoint.core.text import plural
 
 _OF_THE_FUNCTION = (End.REJECTED, End.MALFORMED_REPLY, End.CONTEXT_FULL)
-"""Ends that one function can cause, such as code that is too long.
+"""Ends that a single function can cause, such as code that is too long.
 
 On a first request, the endpoint is to blame.
 """
@@ -94,7 +94,7 @@ def asked_model(trial: CandidateTrial) -> ChatModel:
 
 
 def require_kept(trial: CandidateTrial, made: ModelCorruption) -> None:
-    """Count a conversation that ended, and store its record in case the candidate is dropped.
+    """Count a conversation that has ended, and store its record in case the candidate is dropped.
 
     Raises `CandidateDropped` if nothing was kept of it, and `EndpointError` if every function would fail in
     the same way, or the set has spent its budget.
@@ -113,7 +113,7 @@ def require_kept(trial: CandidateTrial, made: ModelCorruption) -> None:
 
 
 def _with_record(known: Mapping[str, Any] | None, record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record of a candidate with one more conversation; that of a group lists its parts."""
+    """Return a candidate's record with another conversation; a group's record lists its parts."""
     if known is None:
         return record
     parts = known["parts"] if "parts" in known else [dict(known)]

@@ -1,4 +1,4 @@
-"""The answer of a gist task: the record that gists are compared with."""
+"""The answer of a gist task: the record with which gists are compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gistpoint.core.tasks.model import Answer
 
 @dataclass(frozen=True, slots=True)
 class ReferenceGist:
-    """A gist made by a program, with its figures; `faithful` if it reaches fidelity 1."""
+    """A gist made by a program, with its figures. It is `faithful` if it reaches fidelity 1."""
 
     text: str
     faithful: bool
@@ -38,7 +38,7 @@ class GistAnswer:
     owned: tuple[str, ...]
     """Top-level names of the codebase's modules, which a gist must not import."""
     modules: tuple[str, ...]
-    """Dotted names of the modules that the command touches; a gist has their contents under its own name."""
+    """Dotted names of the modules that the command touches; a gist has their contents in one module."""
     trace: Mapping[str, Any]
     difficulty: Difficulty
     """The difficulty as it was stored: earlier versions left out the functions and files of tests."""

@@ -35,8 +35,8 @@ _ALL_INSTANCES = " If the command names a test, all its instances are run, whate
 def gist_template(settings: GistSettings, *, like: str = "") -> str:
     """Return the name of a gist's template: its parts, joined by `+`.
 
-    The parts are the newest ones, or no newer than those of the template `like`. Raises `TaskError` for a
-    template that this version does not have.
+    The parts have their newest versions, or versions no newer than those in the template `like`. Raises
+    `TaskError` for a template that this version does not have.
     """
     parts = [
         "parameter" if settings.parameter else "gist",
@@ -59,7 +59,7 @@ def static_template(task: Task) -> str:
 def static_prompt(task: Task, text: str) -> str:
     """Return the static setting's prompt `text` for a task.
 
-    If the brief names one parameter, the prompt does not mention the others either (decision 143).
+    If the brief names one parameter, the prompt does not mention any other (decision 143).
     """
     if gist_settings(task).parameter:
         return text.replace(_ALL_INSTANCES, "")

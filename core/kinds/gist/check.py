@@ -95,7 +95,7 @@ class _Probes:
         return CheckFinding(name, right, f"refused: {', '.join(seen)}")
 
     def absent(self) -> CheckFinding:
-        """Return the finding on whether the image, without the import blocker, has a copy of the codebase."""
+        """Return the finding on whether the image has a copy of the codebase, without the import blocker."""
         name = "the image contains no copy of the codebase"
         owned = self._judge.answer.owned
         self._run.step(f"checking that {name}")
@@ -111,7 +111,7 @@ class _Probes:
         return CheckFinding(name, False, visible_line(seen or "the search was not finished")[:_MOST])
 
     def pasted(self, sources: dict[str, str]) -> CheckFinding:
-        """Return the finding on whether executed modules that are pasted into one file count as existing."""
+        """Return the finding on whether executed modules pasted into one file count as existing code."""
         name = "pasted modules exist"
         answer = self._judge.answer
         score = self._judged(name, pasted(sources, read_trace(answer.trace), answer.owned)).score
@@ -145,7 +145,7 @@ def _rate(report: ExecutionReport | ExistenceReport | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreTrial(Trial):
-    """One run of a gist task; the trial is solved if the run does what was recorded when the task was made.
+    """One run of a gist task; the trial is solved if the run matches the record made with the task.
 
     `odd` are the tests that differ or, for a command that is not a test, the properties that differ.
     """

@@ -26,7 +26,7 @@ _MORE = re.compile(r"(?P<prompt>\s*\.\.\.(?: |$))(?P<code>.*)")
 
 
 def documented(tree: ast.Module, name: str) -> Documented | None:
-    """Return the class or function with a qualified name, or the module for an empty one; None if missing.
+    """Return the class or function with a qualified name, or the module for an empty name; None if missing.
 
     If several definitions have the name, the last one counts.
     """
@@ -52,7 +52,7 @@ def _definitions(node: ast.Module | ast.stmt) -> list[ast.ClassDef | ast.Functio
 
 
 def has_docstring(tree: ast.Module, name: str) -> bool:
-    """Whether the module, or its definition with this qualified name, has a docstring."""
+    """Return whether the module, or its definition with this qualified name, has a docstring."""
     node = documented(tree, name)
     return node is not None and _begins_with_text(node.body)
 
@@ -82,10 +82,10 @@ _Lines = list[tuple[str, int | None]]
 def spliced_docstring(gist: str, original: str, name: str, dropped: IsDropped) -> _Lines:
     """Return the numbered lines of a gist in which `name` has the docstring that it has in `original`.
 
-    Each line is a pair of its text and its number in the gist; None for a line of the docstring. Imports in
-    examples become `pass`, or the imports that remain, if `dropped` is true for their texts. Raises
-    SyntaxError for a gist that does not parse, and TaskError if it has no such definition, or if the one in
-    `original` has no docstring.
+    Each line is a pair of its text and its number in the gist; the number is None for a line of the
+    docstring. Imports in examples become `pass`, or the imports that remain, if `dropped` is true for their
+    texts. Raises SyntaxError for a gist that does not parse, and TaskError if it has no such definition, or
+    if the one in `original` has no docstring.
     """
     home = documented(parse(gist), name)
     source = documented(parse(original), name)
@@ -123,7 +123,7 @@ def _begins_with_text(body: list[ast.stmt]) -> bool:
 
 
 def _indented(wanted: list[str], margin: str) -> _Lines:
-    """Return the lines of a docstring with the first one indented; the others are its text, unchanged."""
+    """Return the lines of a docstring with the first line indented and the others unchanged."""
     return [(f"{margin}{wanted[0]}", None), *((text, None) for text in wanted[1:])]
 
 
@@ -168,5 +168,5 @@ def _changed_example(lines: Sequence[re.Match[str]], dropped: IsDropped) -> list
         changed = without_imports(code, parse("\n".join(code)), dropped, in_place=True)
     except (SyntaxError, ValueError):
         changed = code
-    # Only imports over several lines become shorter: the prompts of the first lines remain.
+    # Only imports that span several lines become shorter, so the prompts of the first lines remain.
     return [line["prompt"] + text for line, text in zip(lines, changed, strict=False)]

@@ -45,7 +45,7 @@ def settings_table(settings: GistSettings) -> dict[str, Any]:
 
 
 def read_command(fields: Fields, part: GistTask) -> GistTask:
-    """Return `part` with standard input and variables from the table `input` of a `task.toml`, if it has one.
+    """Return `part` with standard input and variables from the table `input` of a `task.toml`, if any.
 
     Raises `TaskError`, which names the key, for a bad value.
     """
@@ -79,7 +79,7 @@ def command_document(part: GistTask) -> dict[str, Any]:
 
 
 def read_gist_answer(fields: Fields) -> GistAnswer:
-    """Return the answer in the table `gist` of an `answer.json`. Raises `TaskError`, naming a bad key."""
+    """Return the answer in an `answer.json`'s table `gist`. Raises `TaskError`, naming a bad key."""
     trace = fields.get("trace", dict[str, Any])
     try:
         read_trace(trace)
@@ -206,7 +206,7 @@ def _run(fields: Fields) -> TestsRun | CommandRun:
 
 
 def _run_document(run: TestsRun | CommandRun | TestRun) -> dict[str, Any]:
-    """Return a run as it is stored: with an exception last, and without its isolation (see `Habits`)."""
+    """Return the stored form of a run: any exception comes last, and there is no isolation (see `Habits`)."""
     document = {key: value for key, value in _known(run).items() if key not in ("isolation", "raised")}
     if isinstance(run, TestsRun):
         document["tests"] = {id: _run_document(test) for id, test in run.tests.items()}

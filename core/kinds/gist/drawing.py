@@ -1,4 +1,4 @@
-"""Chooses entrypoints from a suite: some of every difficulty, or the hardest."""
+"""Chooses entrypoints from a suite, across all difficulties or only the hardest."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def candidates(
     """Yield the tests of a suite in a random order given by `seed`, until none is left.
 
     The first `TRACED` times `count` are traced and ranked by calls, functions, files and covered lines
-    together: first comes one from each of `count` parts of this ranking, then the next from each part. The
-    others follow in their random order. `refused` is called for each test that can't be traced. Raises
-    `InfrastructureError` if the tests could not be collected.
+    together. The first `count` yielded tests are one from each of `count` parts of this ranking; then the
+    next from each part follow. The untraced tests come last, in their random order. `refused` is called for
+    each test that can't be traced. Raises `InfrastructureError` if the tests could not be collected.
     """
     drawn = _traced(examination, _drawn(examination, seed), refused, TRACED * count)
     yield from by_rank(list(islice(drawn, TRACED * count)), count)
@@ -69,9 +69,9 @@ def hardest(
 ) -> Generator[EntrypointCandidate, bool | None, None]:
     """Yield the `most` tests with the most calls, and the `most` with the most files (Gistify, section 4.2).
 
-    All tests of the suite are traced, or only `among` of them, chosen by `seed`. If a test turns out to be
-    unusable after it was yielded, send True: the next hardest test takes its place. `refused` is called for
-    each test that can't be traced. Raises `InfrastructureError` if the tests could not be collected.
+    Either all tests of the suite are traced, or only `among` of them, chosen by `seed`. If a test turns out
+    to be unusable after it was yielded, send True: the next hardest test takes its place. `refused` is called
+    for each test that can't be traced. Raises `InfrastructureError` if the tests could not be collected.
     """
     drawn = _drawn(examination, seed)[: among or None]
     pool = {one.entrypoint.text: one for one in _traced(examination, drawn, refused, len(drawn))}
@@ -102,7 +102,7 @@ def _traced(
     done = 0
     for number, entrypoint in enumerate(entrypoints):
         total = min(wanted, done + len(entrypoints) - number)
-        # Entrypoints beyond those wanted are requested one by one, so they have no total.
+        # Entrypoints beyond the requested number are drawn one by one, so there is no total to report.
         done_and_total = (done, total) if done < total else (0, 0)
         examination.run.progress(RunProgress(entrypoint.text, *done_and_total, step="tracing tests"))
         try:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from gistpoint.core.kinds.gist.lines import bodies_in, column_of, import_texts, last_line
 
 IsDropped = Callable[[str], bool]
-"""Whether the normalised import of one name is to be removed."""
+"""Returns whether to remove the normalised import of one name."""
 _Import = ast.Import | ast.ImportFrom
 
 
 @dataclass(frozen=True, slots=True)
 class _Removal:
-    """An import statement with the imports that remain of it; if there are none, nothing of it remains."""
+    """An import statement, with the imports that remain of it; without any, the statement is removed."""
 
     node: _Import
     kept: tuple[str, ...]
@@ -26,16 +26,16 @@ def without_imports(
 ) -> list[str]:
     """Return the lines of code without the imports at and below `root` that are `dropped`.
 
-    `first` is the line number that the first of `lines` has in the tree. An import of several names keeps
-    the others. A statement alone on its lines is replaced by one line for each remaining name; if no name
+    `first` is the line number that the first of `lines` has in the tree. An import of several names keeps the
+    others. A statement alone on its lines is replaced by one line for each remaining name; if no name
     remains, its lines are removed, or `pass` takes their place if the block would be empty. A statement that
-    shares a line with other code, and every one if `in_place`, becomes `pass` or the remaining imports in its
-    place.
+    shares a line with other code becomes `pass` or the remaining imports in its place, as does every
+    statement if `in_place`.
     """
     result = list(lines)
     removals = _removals(root, dropped)
     fillers = _fillers(root, removals)
-    # From the end, so that the lines of the imports before it keep their numbers.
+    # Imports are removed from the end, so that the line numbers of earlier imports stay valid.
     for one in sorted(removals, key=lambda one: (one.node.lineno, one.node.col_offset), reverse=True):
         top, end = one.node.lineno - first, last_line(one.node) - first
         before = result[top][: column_of(result[top], one.node.col_offset)]
@@ -61,6 +61,6 @@ def _removals(root: ast.AST, dropped: IsDropped) -> list[_Removal]:
 
 
 def _fillers(root: ast.AST, removals: Sequence[_Removal]) -> set[ast.stmt]:
-    """Return the first statement of each block of which nothing would remain."""
+    """Return the first statement of each block that the removal would leave empty."""
     gone: set[ast.stmt] = {one.node for one in removals if not one.kept}
     return {body[0] for body in bodies_in(root) if gone.issuperset(body)}

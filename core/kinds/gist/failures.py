@@ -1,4 +1,4 @@
-"""The reason why a gist failed: the first rule that applies, with its kind (Gistify, appendix B.2)."""
+"""Determines why a gist failed: the first rule that applies, with its kind (Gistify, appendix B.2)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_CHARACTERS = 4_000_000
 
 
 class ErrorCategory(StrEnum):
-    """The category of a failure, one of the paper's four."""
+    """The category of a failure: one of the paper's four categories."""
 
     FILE_CREATION = "file_creation"
     MISSING_TEST = "missing_test"
@@ -128,7 +128,8 @@ def gist_error(
         return GistError(ErrorCategory.FILE_CREATION, evidence="No gist was handed in.")
     if test and missing_test(gist, test):
         return GistError(ErrorCategory.MISSING_TEST, evidence=f"The gist defines no {test}.")
-    # Before the outcome: a gist may swallow the refusal of an import and still pass (decision 15).
+    # Imports are checked before the outcome, because a gist may catch a refused import and still pass
+    # (decision 15).
     imported = owned_imports(gist, owned)
     if run is not None:
         imported = [*imported, *run.isolation.refused_imports]

@@ -42,7 +42,8 @@ def normalise_output(text: str, places: Mapping[str, str] | None = None) -> str:
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     named = dict(places or {})
     named.pop("", None)
-    # Longer paths first: the path of a working folder may begin with that of the temporary folder.
+    # Longer paths come first, because the path of a working folder may begin with that of the temporary
+    # folder.
     for place in sorted(named, key=len, reverse=True):
         text = text.replace(place, named[place])
     for pattern, replacement in _RULES:
@@ -51,7 +52,7 @@ def normalise_output(text: str, places: Mapping[str, str] | None = None) -> str:
 
 
 def name_masks(entrypoint: Entrypoint, modules: Collection[str]) -> dict[str, str]:
-    """Return the names of files and modules that count as equal, with the words that replace them.
+    """Return the names of files and modules that count as equal, mapped to their replacements.
 
     A gist has everything in one module with another name: `pkg.core.Bad` and `test_gist.Bad` are the same.
     Module names count only before a dot, so that words in other strings are left alone.
@@ -141,7 +142,7 @@ def compare(
     places: Sequence[Mapping[str, str]] = (),
     compared_files: Sequence[str] = (),
 ) -> Fidelity:
-    """Return the fidelity of a run to those runs of the original that have the same type.
+    """Return the fidelity of a run to the original's runs of the same type.
 
     See `compare_tests` and `compare_commands`.
     """

@@ -1,8 +1,8 @@
 """Flags: facts that a reader of a gist's score must know, found in its text and its runs.
 
-A fake is code in a gist that replaces the codebase without being its code. The run shows which objects had
-the names of modules, which code without a file was executed, and which functions made every comparison true.
-The text shows what belongs to the codebase: glue, and lines of the codebase.
+A fake is code in a gist that replaces the codebase's code with something else. The run shows which objects
+had the names of modules, which code without a file was executed, and which functions made every comparison
+true. The text shows what belongs to the codebase, namely its lines and glue.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Flags:
     mocked: str = ""
     """The substitute that the gist uses for the codebase, in a few words; empty if it uses none."""
     equal_to_all: str = ""
-    """Up to three objects in the gist that equal anything, or a line that names one; empty if none."""
+    """Up to three objects in the gist that equal anything, or a line that names one; empty without any."""
     invented_operand: str = ""
     """The first class or function that the test uses and the codebase does not have; empty if there is none.
 
-    A fixed sentence if the comparisons could not be observed.
+    A fixed sentence takes its place if the comparisons could not be observed.
     """
     baked_in: str = ""
     """The line with an answer that was written into the gist; empty if there is none."""
@@ -62,7 +62,7 @@ class Flags:
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """Behaviour of the original's own runs that would be suspicious in a gist; None where not recorded."""
+    """Behaviour of the original's own runs that would be suspicious in a gist; None if not recorded."""
 
     made_functions: tuple[str, ...] = ()
     """Functions in code without a file that the environment executes."""
@@ -96,7 +96,7 @@ def habits_of(runs: Sequence[Isolation]) -> Habits:
 
 
 def module_names(test: str, owned: Collection[str], modules: Collection[str]) -> tuple[str, ...]:
-    """Return the dotted names under which the test file `test` reaches modules of the codebase.
+    """Return the dotted names by which the test file `test` refers to modules of the codebase.
 
     `modules` are the dotted names of the modules that the command touches. Empty for a file that does not
     parse.
@@ -114,7 +114,7 @@ def module_names(test: str, owned: Collection[str], modules: Collection[str]) ->
             found |= _bound_by_from(node, modules)
         elif isinstance(node, ast.Attribute):
             chains.add(ast.unparse(node))
-    # `import a` also makes a module `a.b` reachable, but only a file with `a.b` in its text uses it.
+    # `import a` also gives access to a module `a.b`, but only a file that contains `a.b` uses it.
     deeper = set[str]()
     for name, target in found.items():
         below = [module for module in modules if module.startswith(f"{target}.")]
@@ -182,10 +182,10 @@ def mocked(
     existence: ExistenceReport,
     execution: ExecutionReport | None,
 ) -> str:
-    """Return a brief description of what a gist uses in place of the codebase; empty if it uses nothing.
+    """Return a brief description of the gist's substitute for the codebase; empty if there is none.
 
-    `seen` contains the observations of the runs of `text`; `used` contains the names under which the test
-    reaches modules of the codebase.
+    `seen` contains the observations of the runs of `text`; `used` contains the names by which the test refers
+    to modules of the codebase.
     """
     found = chain(
         _made_up(seen, habits),
@@ -218,7 +218,7 @@ def _stand_ins(
 
 
 def _made_unlike_original(seen: Sequence[Isolation], habits: Habits) -> list[str]:
-    """Return the code without a file that runs of the original did not execute (decision 25)."""
+    """Return the code without a file that the gist executed and the original did not (decision 25)."""
     here = set(_joined(run.made_here for run in seen))
     if habits.made_here is None or habits.made_elsewhere is None:
         # An old task recorded only the names of functions: other code can't be compared.
@@ -233,12 +233,12 @@ def _joined(parts: Iterable[Iterable[str]]) -> list[str]:
 
 
 def _is_foreign(line: LineExistence) -> bool:
-    """Whether a line is neither in the codebase nor glue that binds a name to the gist (decision 14)."""
+    """Return whether a line is neither the codebase's nor glue that names the gist (decision 14)."""
     return not line.exists and not line.line.text.endswith(ITSELF)
 
 
 def _is_grounded(text: str, name: str, kind: str, used: Collection[str], existence: ExistenceReport) -> bool:
-    """Whether a name refers to the same object as in the codebase itself."""
+    """Return whether a name refers to the same object as in the codebase itself."""
     what, _, qualname = kind.partition(" ")
     own_name = name.rpartition(".")[2]
     if not own_name.isidentifier():
@@ -254,7 +254,7 @@ def _is_grounded(text: str, name: str, kind: str, used: Collection[str], existen
 
 
 def _is_defined(qualname: str, existence: ExistenceReport) -> bool:
-    """Whether the gist has the header of a function or class as the codebase has it."""
+    """Return whether the gist has a function's or class's header exactly as in the codebase."""
     block = [one for one in existence.lines if one.block == qualname]
     return any(one.exists for one in block if one.line.text.startswith(_DEFINES))
 
@@ -262,7 +262,7 @@ def _is_defined(qualname: str, existence: ExistenceReport) -> bool:
 def _imported(
     seen: Sequence[Isolation], owned: Collection[str], execution: ExecutionReport | None
 ) -> Iterator[str]:
-    """Yield imports of the codebase that ran and were not refused, so something has replaced it."""
+    """Yield imports of the codebase that ran and were not refused, which shows that something replaced it."""
     if execution is None:
         return
     refused = {name.partition(".")[0] for name in _joined(run.refused_imports for run in seen)}
@@ -323,12 +323,12 @@ def _invented(pattern: re.Pattern[str], existence: ExistenceReport) -> Iterator[
 
 
 def main_guard_added(gist: str, original: str) -> bool:
-    """Whether the gist has a main guard at its top level, but the original test file has none."""
+    """Return whether the gist has a main guard at its top level, but the original test file has none."""
     return bool(_guarded(gist)) and not _guarded(original)
 
 
 def moved_under_guard(gist: str, original: str, qualname: str) -> bool:
-    """Whether the test is not defined on import, and at least half of its lines are under a main guard."""
+    """Return whether the test isn't defined on import and at least half its lines are under a main guard."""
     guarded = {line.text for line in _guarded(gist)}
     wanted = find_test(parse(original), qualname)
     if not guarded or wanted is None:
@@ -376,7 +376,7 @@ def vacuity_mutants(
 
 
 def _may_be_emptied(function: ast.FunctionDef, name: str, test: str) -> bool:
-    """Whether a function is neither a test nor a generator, and its body is on separate lines."""
+    """Return whether a function is neither a test nor a generator, and its body is on separate lines."""
     is_test = name == test or function.name.startswith("test")
     if is_test or function.body[0].lineno == function.lineno:
         return False

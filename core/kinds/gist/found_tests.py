@@ -103,7 +103,7 @@ def _found(tree: SourceTree, path: str, qualname: str, place: tuple[str, int] | 
 
 
 def _is_earlier(test: GistTest, line: int) -> bool:
-    """Whether a line belongs to another definition with the name of a test than the one found by it."""
+    """Return whether a line belongs to a definition that has the test's name but isn't the one found."""
     tree = parse(test.source)
     found = find_test(tree, test.name)
     return found is not None and any(

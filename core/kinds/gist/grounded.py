@@ -54,7 +54,7 @@ def _is_grounded(text: str, operand: Operand, existence: ExistenceReport) -> boo
 
 
 def _is_named(operand: Operand, existence: ExistenceReport) -> bool:
-    """Whether a line of the test or the codebase names an object that may equal anything."""
+    """Return whether a line of the test or the codebase names an object that may equal anything."""
     name = operand.names[0]
     words = [words for part, words in _WILD if part in name]
     if not words:
@@ -64,7 +64,7 @@ def _is_named(operand: Operand, existence: ExistenceReport) -> bool:
 
 
 def _is_replaced_there(text: str, name: str, existence: ExistenceReport) -> bool:
-    """Whether the codebase, or a test, replaces a function of a library."""
+    """Return whether the codebase, or a test, replaces a function of a library."""
     owner, _, own = name.rpartition(".")
     if not owner:
         return _is_bound_there(text, own, existence)
@@ -73,10 +73,10 @@ def _is_replaced_there(text: str, name: str, existence: ExistenceReport) -> bool
 
 def _existing(existence: ExistenceReport) -> list[LineExistence]:
     """Return the lines of a gist that are in the codebase or in its test, which is the original one."""
-    return [line for line in existence.lines if _exists(line, existence)]
+    return [line for line in existence.lines if _line_exists(line, existence)]
 
 
-def _exists(line: LineExistence, existence: ExistenceReport) -> bool:
+def _line_exists(line: LineExistence, existence: ExistenceReport) -> bool:
     return line.exists or line.block in existence.test_blocks
 
 
@@ -95,7 +95,7 @@ def _header(name: str, existence: ExistenceReport) -> LineExistence | None:
 
 
 def _is_bound_there(text: str, name: str, existence: ExistenceReport) -> bool:
-    """Whether a name is bound at the top level only by lines of the codebase."""
+    """Return whether a name is bound at the top level only by lines of the codebase."""
     own = name.rpartition(".")[2]
     found = list[LineExistence]()
     for node, scope in scoped(parse(text)):
@@ -112,7 +112,7 @@ def _binds(node: object, name: str) -> bool:
 def _is_written(
     operand: Operand, header: LineExistence | None, special: tuple[str, str, int], existence: ExistenceReport
 ) -> bool:
-    """Whether the codebase defines a special method of a class, inside the class or outside."""
+    """Return whether the codebase defines a special method of a class, inside the class or outside."""
     name, origin, line = special
     if origin == "gist" and not _is_whole(line, existence):
         return False
@@ -128,14 +128,14 @@ def _is_written(
 
 
 def _may_be_given_methods(header: LineExistence, there: Sequence[LineExistence]) -> bool:
-    """Whether a class has bases, a metaclass or decorators, which may have added methods."""
+    """Return whether a class has bases, a metaclass or decorators, which may have added methods."""
     if "(" in header.line.text:
         return True
     return any(one.line.text.startswith("@") for one in there if one.block == header.block)
 
 
 def _defines(line: LineExistence, owner: str, name: str) -> bool:
-    """Whether a line defines a special method of a class, as the method's header or by an assignment."""
+    """Return whether a line defines a special method of a class, by its header or by an assignment."""
     text = line.line.text
     own = re.escape(f"{owner}.{name}")
     word = re.escape(name)
@@ -148,21 +148,21 @@ def _defines(line: LineExistence, owner: str, name: str) -> bool:
 
 
 def _mentions(line: LineExistence, name: str) -> bool:
-    """Whether a line sets a special method on an object of any name, or has the method's name in a string."""
+    """Return whether a line sets a special method on any object, or contains its name in a string."""
     word = re.escape(name)
     return re.search(rf"\.{word} =|['\"]([\w.]+\.)?{word}['\"]", line.line.text) is not None
 
 
 def _is_whole(line: int, existence: ExistenceReport) -> bool:
-    """Whether all lines of the function that begins on a line are in the codebase or the test."""
+    """Return whether all lines of the function that begins on a line are in the codebase or the test."""
     found = existence.at(line)
     if not found:
         return False
     first = found[0]
     begins_function = first.line.text.startswith(("def ", "async def ", "@"))
     if not first.block or not begins_function:
-        return _exists(first, existence)
-    return all(_exists(one, existence) for one in existence.lines if one.block == first.block)
+        return _line_exists(first, existence)
+    return all(_line_exists(one, existence) for one in existence.lines if one.block == first.block)
 
 
 # The flag `baked_in`

@@ -458,7 +458,7 @@ def of_one_command(repository: Repository) -> Repository:
 
 
 def _selects(word: str) -> bool:
-    """Whether an option selects tests; `-kNAME` and `--deselect=ID` contain their value."""
+    """Return whether an option selects tests; `-kNAME` and `--deselect=ID` contain their value."""
     if word.startswith("--"):
         return word.partition("=")[0] in _SELECTING
     return word[:2] in _SELECTING

@@ -230,12 +230,12 @@ def named_instance(task: Task) -> str:
 
 
 def _is_forced(call: AttemptCall) -> bool:
-    """Whether a limit, or a solver who gave up, made the program hand in."""
+    """Return whether a limit, or a solver who gave up, made the program hand in."""
     return call.automatic in set(EndReason)
 
 
 def _has_own_text(tool: Tool | None, arguments: Mapping[str, Any]) -> bool:
-    """Whether a call writes the whole gist, or scores other code."""
+    """Return whether a call writes the whole gist, or scores other code."""
     if tool is None:
         return False
     return tool.replaces_text or (tool is SCORE_GIST and bool(arguments.get("content")))
@@ -519,7 +519,7 @@ class _Trials:
         return (*seen.operands, *seen.classes)
 
     def vacuous(self) -> bool | None:
-        """Whether the gist stays faithful whichever one of its functions returns nonsense.
+        """Return whether the gist stays faithful whichever one of its functions returns nonsense.
 
         At most `MUTANTS` functions are tried. None if no function can be tried.
         """

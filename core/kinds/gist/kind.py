@@ -136,7 +136,7 @@ class Gist(TaskKind["GistJudge"]):
         return measured(best.metrics)
 
     def accepts(self, passing: Submission) -> bool:
-        """Whether the gist does not fake any part of the codebase."""
+        """Return whether the gist does not fake any part of the codebase."""
         from gistpoint.core.kinds.gist.measures import is_mocked
 
         return not is_mocked(passing)

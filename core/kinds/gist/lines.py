@@ -32,7 +32,7 @@ def last_line(node: ast.stmt | ast.expr) -> int:
 
 
 def any_within(numbers: Sequence[int], first: int, last: int) -> bool:
-    """Whether one of the sorted `numbers` is in the range `first` to `last`, inclusive."""
+    """Return whether one of the sorted `numbers` is in the range `first` to `last`, inclusive."""
     place = bisect_left(numbers, first)
     return place < len(numbers) and numbers[place] <= last
 
@@ -140,7 +140,7 @@ type_of_function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def is_text_only(statement: ast.stmt) -> bool:
-    """Whether the statement is a bare string: a docstring, or one that the compiler drops."""
+    """Return whether the statement is a bare string: a docstring, or one that the compiler drops."""
     match statement:
         case ast.Expr(value=ast.Constant(value=str())):
             return True
@@ -149,7 +149,7 @@ def is_text_only(statement: ast.stmt) -> bool:
 
 
 def is_placeholder(statement: ast.stmt) -> bool:
-    """Whether the statement only fills a body: `pass`, `...` or another bare constant."""
+    """Return whether the statement only fills a body: `pass`, `...` or another bare constant."""
     match statement:
         case ast.Pass() | ast.Expr(value=ast.Constant()):
             return True
@@ -378,7 +378,7 @@ def _lines_of_class(statement: ast.ClassDef) -> Iterator[LogicalLine]:
 
 
 def is_main_guard(statement: ast.stmt) -> bool:
-    """Whether the statement is `if __name__ == "__main__":`, with the two sides in either order."""
+    """Return whether the statement is `if __name__ == "__main__":`, with the two sides in either order."""
     match statement:
         case ast.If(test=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right])):
             return any(

@@ -418,7 +418,7 @@ def store_reference(
 
 
 def is_better(known: ReferenceGist, found: ReferenceGist) -> bool:
-    """Whether a reference gist is better than another: faithful, and the other is not, or is longer."""
+    """Return whether a reference gist is better than another: faithful, and the other isn't or is longer."""
     if not known.faithful or not found.faithful:
         return known.faithful
     return len(physical_lines(known.text)) < len(physical_lines(found.text))

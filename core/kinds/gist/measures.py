@@ -68,7 +68,7 @@ def _percent(part: object, whole: object) -> float | None:
 
 
 def is_mocked(submission: Submission) -> bool:
-    """Whether a gist fakes the codebase; such a gist counts for nothing, whatever its run shows."""
+    """Return whether a gist fakes the codebase; such a gist counts for nothing, whatever its run shows."""
     return bool(_member(submission.metrics, "flags", "mocked"))
 
 

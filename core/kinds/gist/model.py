@@ -63,7 +63,7 @@ class GistTask:
 
 
 def is_gist(task: Task) -> bool:
-    """Whether a task is a gist task."""
+    """Return whether a task is a gist task."""
     return isinstance(task.of_kind, GistTask)
 
 

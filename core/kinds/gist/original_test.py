@@ -126,7 +126,7 @@ class TestScore:
 
 
 def missing_test(gist: str, qualname: str) -> bool:
-    """Whether a gist parses and does not define the test `qualname`."""
+    """Return whether a gist parses and does not define the test `qualname`."""
     try:
         tree = parse(gist)
     except (SyntaxError, ValueError):
@@ -251,7 +251,7 @@ def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
 
 
 def _is_decorated(test: LineBlock) -> bool:
-    """Whether a test has decorators that are not marks of pytest."""
+    """Return whether a test has decorators that are not marks of pytest."""
     decorators: list[ast.expr] = getattr(test.statements[0], "decorator_list", [])
     return not all(ast.unparse(one).startswith("pytest.mark.") for one in decorators)
 
@@ -310,7 +310,7 @@ def pytest_names(source: str) -> dict[str, str]:
 
 
 def imports_owned(text: str, owned: Collection[str]) -> bool:
-    """Whether a normalised line imports one of the top-level names `owned`, or is a relative import."""
+    """Return whether a normalised line imports a top-level name in `owned`, or is a relative import."""
     if not text.startswith(("import ", "from ")):
         return False
     match parse(text).body[0]:

@@ -133,7 +133,7 @@ TOOL_PROFILES: Mapping[str, GistOverrides] = {
     "bash": GistOverrides(tools=("bash",)),
     "edit_and_execute": GistOverrides(execution=True, tools=("edit_and_execute",)),
 }
-"""Named sets of tools by which attempts are compared (Gistify, 4.1); `all` keeps those of the task."""
+"""Named sets of tools by which attempts are compared (Gistify, 4.1); `all` means the task's own tools."""
 
 
 _BASE = GistOverrides(execution=False, tools=(), strategy="")
@@ -256,7 +256,7 @@ def settings_data(task: Task) -> dict[str, Any]:
 
 
 def as_attempted(task: Task, recorded: Mapping[str, Any], budgets: Budgets) -> Task:
-    """Return the task as it is in an attempt with this record; without recorded settings, the task's apply.
+    """Return the task as it is in an attempt with this record; the task's own settings are the default.
 
     Raises `GistSettingsError` for recorded settings that can't be read.
     """
@@ -273,7 +273,7 @@ def as_attempted(task: Task, recorded: Mapping[str, Any], budgets: Budgets) -> T
 
 def gist_budgets(task: Task, role: Role) -> Budgets:
     """Return the task's steps and one hand-in; scores are unlimited unless the attempt counts."""
-    # For models too, scores while writing are free only if the attempt does not count (decision 29).
+    # Scores while writing are free only if the attempt does not count, even for models (decision 29).
     scores = None if role in SHOWS_EVIDENCE else gist_settings(task).score_budget
     return replace(task.budgets, submissions=1, scores=scores)
 

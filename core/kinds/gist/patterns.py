@@ -1,4 +1,4 @@
-"""Patterns that outputs must match: aligned runs of the original, with gaps where they differ.
+"""Patterns for outputs: aligned runs of the original, with gaps where the runs differ.
 
 Lines that are in every run are required. A line that differs is compared by its tokens, which are
 numbers, words, whitespace and symbols. Tokens that are the same in all runs are required too, and a gap
@@ -60,7 +60,7 @@ class Gap:
         )
 
     def takes(self, token: str) -> bool:
-        """Whether the gap accepts a token, whatever its bag."""
+        """Return whether the gap accepts a token, regardless of `bag`."""
         if self.numbers:
             return _NUMBERS.fullmatch(token) is not None
         if token.isspace():
@@ -68,7 +68,7 @@ class Gap:
         return self.letters or not _LETTER.search(token)
 
     def reached(self, places: set[int], tokens: Sequence[str]) -> set[int]:
-        """Return the places where the gap may end, given those where it may begin."""
+        """Return the places where the gap may end, given the places where it may begin."""
         found = set[int]()
         if self.bag is not None:
             for start in places:
@@ -121,7 +121,7 @@ class VariableLine:
         return cls(tuple(_aligned([token.findall(line) for line in variants])), token)
 
     def matches(self, line: str) -> bool:
-        """Whether a line of an output matches this one."""
+        """Return whether a line of output matches this line."""
         tokens = self.token.findall(line)
         places = {0}
         for part in self.parts:
@@ -181,7 +181,7 @@ def _common(variants: Sequence[Sequence[str]]) -> int:
 
 
 def _around_words(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
-    """Yield the parts around a word that each variant has once; without one, the columns or one gap."""
+    """Yield the parts around a word that occurs once in each variant; without one, the columns or one gap."""
     word = _shared_word(variants)
     if word is None:
         lengths = {len(tokens) for tokens in variants}
@@ -197,7 +197,7 @@ def _around_words(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
 
 
 def _shared_word(variants: Sequence[list[str]]) -> str | None:
-    """Return the first word that each variant has once; None if there is none or a variant is too long."""
+    """Return the first word that occurs once in each variant; None if there is none or one is too long."""
     # Counting each word in each variant takes quadratic time.
     if max(map(len, variants)) > _MOST_TOKENS:
         return None
@@ -223,7 +223,7 @@ class OutputPattern:
         return cls(tuple(_merged(outputs)))
 
     def matches(self, text: str) -> bool:
-        """Whether a normalised output matches the pattern."""
+        """Return whether a normalised output matches the pattern."""
         lines = _lines_of(text)
         places = {0}
         for part in self.parts:
@@ -251,7 +251,7 @@ def _lines_of(text: str) -> list[str]:
 def _merged(outputs: Sequence[list[str]]) -> Iterator[str | VariableLine | Gap]:
     begins = [0] * len(outputs)
     ends = [len(lines) for lines in outputs]
-    for places in [*_kept(outputs), ends]:
+    for places in [*_common_lines(outputs), ends]:
         between = [lines[begin:end] for lines, begin, end in zip(outputs, begins, places, strict=True)]
         # If all runs have the same number of lines here, these are compared one by one, otherwise as a whole
         # (decision 46).
@@ -269,7 +269,7 @@ def _tokens_of(lines: Iterable[str]) -> list[str]:
     return list(chain.from_iterable(map(_TOKEN.findall, lines)))
 
 
-def _kept(outputs: Sequence[list[str]]) -> Iterator[list[int]]:
+def _common_lines(outputs: Sequence[list[str]]) -> Iterator[list[int]]:
     """Yield, for each line that all runs have in the same order, its place in each run."""
     first = outputs[0]
     maps: list[dict[int, int]] = []
@@ -298,7 +298,7 @@ def _shown(part: str | VariableLine | Gap) -> str:
 
 
 def _lines_in(gap: Gap, places: set[int], lines: Sequence[str]) -> set[int]:
-    """Return the places where a gap of whole lines may end, given those where it may begin."""
+    """Return the places where a gap of whole lines may end, given the places where it may begin."""
     found = set(places)
     for place in range(min(places), len(lines)):
         if place not in found:

@@ -28,7 +28,7 @@ from gistpoint.core.kinds.gist.lines import (
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A number of lines out of a total."""
+    """The number of lines that count, out of a total."""
 
     part: int
     whole: int
@@ -48,7 +48,7 @@ _Line = TypeVar("_Line", bound="LineExistence | LineExecution")
 class RateReport(ABC, Generic[_Line]):
     """The lines of a gist in source order, and the shares of lines that hold.
 
-    A line holds if it ran, in a report on execution, or if it exists in the original, in one on existence.
+    In a report on execution, a line holds if it ran; in a report on existence, if it exists in the original.
     """
 
     lines: tuple[_Line, ...]
@@ -56,7 +56,7 @@ class RateReport(ABC, Generic[_Line]):
 
     @abstractmethod
     def _holds(self, line: _Line) -> tuple[bool, bool] | None:
-        """Whether a line holds, and whether it does in the paper's sense; None if it does not count."""
+        """Return whether a line holds, and whether it does in the paper's sense; None if it doesn't count."""
 
     @property
     def rate(self) -> float | None:
@@ -70,11 +70,11 @@ class RateReport(ABC, Generic[_Line]):
 
     @property
     def distinct(self) -> Share:
-        """The lines that hold; identical lines of one block count as one line.
+        """The lines that hold, with identical lines of one block counted once.
 
-        Such a line holds if any of its occurrences does. Blocks with the same qualified name are one block,
-        so a repeated line or function counts only once; identical lines of different blocks are counted
-        separately.
+        A repeated line holds if any of its occurrences holds. Blocks with the same qualified name are one
+        block, so a repeated line or function counts only once; identical lines of different blocks are
+        counted separately.
         """
         return self._distinct(self.lines)
 
@@ -121,7 +121,7 @@ _GLUE_IMPORTS = {"import sys", "import types", "from types import SimpleNamespac
 
 
 def is_glue(text: str) -> bool:
-    """Whether a top-level line that does not exist in the original is glue.
+    """Return whether a top-level line that does not exist in the original is glue.
 
     Glue is an import of `sys`, `types` or `SimpleNamespace`; a name bound to the gist itself
     (`pkg = sys.modules[__name__]`); a name bound to another name or to an attribute of one, as by an import
@@ -158,7 +158,7 @@ def _is_reference(value: ast.expr) -> bool:
 
 
 class ExistenceReason(StrEnum):
-    """The reasons why a line counts as existing, or not."""
+    """The reason why a line counts as existing or as missing."""
 
     IN_BLOCK = "is in the original block"
     IN_TOP_LEVEL = "is at the top level of the original"
@@ -175,7 +175,7 @@ class ExistenceReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OriginalLine:
-    """The place of a line in the original."""
+    """The location of a line in the original."""
 
     path: str
     block: str
@@ -221,7 +221,7 @@ class ExistenceReport(RateReport[LineExistence]):
         return tuple(line for line in self.lines if line.reason is ExistenceReason.GLUE)
 
     def at(self, number: int) -> list[LineExistence]:
-        """Return the lines at a physical line, in source order."""
+        """Return the logical lines on a physical line, in source order."""
         return [one for one in self.lines if one.line.first <= number <= one.line.last]
 
 
@@ -337,24 +337,25 @@ def unfolded(source: str) -> str:
     if not bodies:
         return source
     starts = _logical_starts(lines)
-    # From the end, so that a line break does not move the positions before it.
+    # Breaks are inserted from the end, so that earlier positions stay valid.
     for row, column, margin in sorted(_splits(bodies, lines, starts), reverse=True):
         line = lines[row - 1]
         lines[row - 1] = f"{line[:column]}\n{margin}{line[column:]}"
     text = "\n".join(lines) + "\n"
-    # Measured on another program, lines would mean nothing: the tree must be unchanged (decision 44).
+    # The tree must be unchanged, because measurements on a different program would mean nothing (decision
+    # 44).
     if _is_same(tree, text):
         return text
     return source
 
 
 def _follows_code(statement: ast.stmt, lines: list[str]) -> bool:
-    """Whether other code precedes a statement on its line."""
-    row, column = _place(statement, lines)
+    """Return whether other code precedes a statement on its line."""
+    row, column = _place_of_statement(statement, lines)
     return bool(lines[row - 1][:column].strip())
 
 
-def _place(statement: ast.stmt, lines: list[str]) -> _Place:
+def _place_of_statement(statement: ast.stmt, lines: list[str]) -> _Place:
     """Return the line and column of a statement."""
     return statement.lineno, column_of(lines[statement.lineno - 1], statement.col_offset)
 
@@ -379,7 +380,7 @@ def _logical_starts(lines: list[str]) -> dict[_Place, _Place]:
 
 
 def _is_folded(body: list[ast.stmt], lines: list[str]) -> bool:
-    """Whether a statement of a body, other than a placeholder, follows other code on its line."""
+    """Return whether a statement in a body, other than a placeholder, follows other code on its line."""
     return any(_follows_code(one, lines) for one in body if not is_placeholder(one))
 
 
@@ -388,7 +389,7 @@ def _splits(
 ) -> Iterator[tuple[int, int, str]]:
     """Yield the line, the column and the margin of each statement that does not begin its logical line."""
     for body in bodies:
-        places = [_place(statement, lines) for statement in body]
+        places = [_place_of_statement(statement, lines) for statement in body]
         below_header = starts.get(places[0], places[0]) != places[0]
         for place in places:
             row, column = starts.get(place, place)
@@ -411,7 +412,7 @@ class LineExecution:
     block: str
     ran: bool
     shares_executed_line: bool = False
-    """Whether a tracer of the raw text would see it run: it or another line on its physical line ran."""
+    """Whether a tracer of the raw text would see it run because a line on the same physical line ran."""
 
     @property
     def counts(self) -> bool:
@@ -456,7 +457,7 @@ def line_execution(gist: str, executed: Collection[int], *, test: str = "") -> E
     for (_, line), did in zip(own, ran, strict=True):
         if did:
             touched.update(range(line.first, line.last + 1))
-    # What the paper's tracer would see on the unchanged text: lines that share a physical line ran together.
+    # The paper's tracer sees the unchanged text, in which lines that share a physical line run together.
     covered = sorted(touched)
     found = [
         LineExecution(line, block, did, any_within(covered, line.first, line.end))

@@ -37,7 +37,7 @@ class ReferenceMaker:
     clock: Clock
     budget_s: float = 120.0
     on_query: Callable[[int, int], None] | None = None
-    """Called before each run with its number and the number of lines in the text."""
+    """Called before each run, with the run's number and the number of lines in the text."""
     cancel: CancelToken = NEVER
     queries: int = field(default=0)
     _failures: list[str] = field(default_factory=list)
@@ -84,7 +84,7 @@ class ReferenceMaker:
     def _score(self, text: str) -> GistScore:
         """Return the score of a gist that was faithful in one run.
 
-        The gist is judged thoroughly only if a run with another hash seed is not faithful.
+        It is judged thoroughly only if a run with another hash seed is not faithful.
         """
         again = self.judge.run(text, measure=False, seed=1)
         return self.judge.judge(text, thorough=self.judge.fidelity(again).value == 0).score
@@ -98,7 +98,7 @@ class ReferenceMaker:
         return names.get(f"{entrypoint.target}.__main__") or names.get(entrypoint.target, "")
 
     def _reason(self, codebase: Codebase, tree: SourceTree) -> str:
-        """Return why no gist was faithful: the limits that the failures indicate, and the last failure."""
+        """Return why no gist was faithful: the limits to which the failures point, and the last failure."""
         limits = limits_of(
             codebase,
             self._path(codebase),
@@ -128,7 +128,7 @@ class ReferenceMaker:
         return OracleVerdict(holds, trial.executed)
 
     def _note_failure(self, text: str, trial: GistTrial, fidelity: Fidelity) -> None:
-        """Record why a gist failed, in case none is faithful."""
+        """Record why a gist failed, for the case that no gist is faithful."""
         error = gist_error(text, self.judge.entrypoint.qualname, self.judge.answer.owned, trial.run, fidelity)
         why = trial.reason
         if error is not None:
@@ -141,7 +141,7 @@ class ReferenceMaker:
 
 
 def reference_of(judge: GistJudge, maker: Callable[[GistJudge], ReferenceMaker]) -> ReferenceGist:
-    """Return the reference gist that a maker makes with a judge.
+    """Return the reference gist that a maker makes, judged by a judge.
 
     If the command has several tests, a doctest, or a test that its own file does not define, the text of a
     faithful gist contains the original tests if they can be inserted; otherwise it is returned without them.
@@ -161,7 +161,7 @@ def reference_of(judge: GistJudge, maker: Callable[[GistJudge], ReferenceMaker])
 
 
 def _is_written(test: GistTest, qualname: str) -> bool:
-    """Whether the command's test is a function that its own file defines with its name."""
+    """Return whether the command's test is a function that its own file defines with its name."""
     return test.qualname == qualname and not test.defined_as and not test.doctest
 
 

@@ -67,9 +67,9 @@ class GistScore:
 
     @property
     def instance_fidelity(self) -> int | None:
-        """1 if the instance that the brief named does what it does on the original, else 0; None without one.
+        """1 if the instance named by the brief behaves as on the original, else 0; None if none is named.
 
-        With an `execution_fidelity` of 0, a 1 shows that the gist fits the named parameter only (A.5).
+        If `execution_fidelity` is 0, a 1 here shows that the gist fits only the named parameter (A.5).
         """
         if not self.instance:
             return None
@@ -86,7 +86,7 @@ class GistRun:
     `text` is the gist with the original test in it (the gist itself for a program); `executed` are the
     physical lines of `unfolded(text)` that ran; `places` are the paths of each run, the gist's last;
     `vacuous` is the result of the probe. `seen` contains the observations of all runs of the text, `habits`
-    those of the original, and `used` the names under which the test reaches modules of the codebase.
+    those of the original, and `used` the names by which the test refers to modules of the codebase.
     """
 
     text: str
@@ -189,7 +189,7 @@ class LineEvidence:
     """Whether it ran; None if it is not executable, or if the gist did not run."""
     existence: ExistenceReason
     original: OriginalLine | None = None
-    """The line that it was matched with, or the block in which it was searched for."""
+    """The line that it was matched with, or the block that was searched for it."""
 
     @property
     def exists(self) -> bool:
@@ -198,7 +198,7 @@ class LineEvidence:
 
 
 def _moved_under_guard(gist: str, test: GistTest) -> bool:
-    """Whether a test that its own file defines by its name was moved under a main guard.
+    """Return whether a test that its own file defines was moved under a main guard.
 
     False if the gist or the test can't be parsed.
     """
@@ -224,15 +224,15 @@ def line_evidence(score: GistScore, spliced: SplicedGist | None) -> tuple[LineEv
         ran = [one.ran if one.counts else None for one in score.execution.lines]
     found = []
     for one, did in zip(lines, ran, strict=True):
-        first = _place(origin, one.line.first)
-        last = _place(origin, one.line.last)
+        first = _line_of_gist(origin, one.line.first)
+        last = _line_of_gist(origin, one.line.last)
         # Lines of the original test do not occur in the gist as handed in.
         if first and last:
             found.append(LineEvidence(first, last, did, one.reason, one.original))
     return tuple(found)
 
 
-def _place(origin: Sequence[int | None] | None, line: int) -> int | None:
+def _line_of_gist(origin: Sequence[int | None] | None, line: int) -> int | None:
     """Return the line of the gist from which a line of the scored text was taken; None if there is none."""
     if origin is None:
         return line
@@ -249,7 +249,7 @@ class GistJudgement:
     """A score with the run from which it was computed.
 
     `spliced` maps lines of the text that ran to lines of the gist as handed in; `spliced` and `trial` are
-    None if nothing could be run. `flips` is True if the text was faithful in one of two comparable runs only.
+    None if nothing could be run. `flips` is True if the text was faithful in only one of two comparable runs.
     """
 
     score: GistScore
@@ -388,7 +388,7 @@ def _error_record(error: GistError | None) -> dict[str, str] | None:
 def evidence_rows(lines: Iterable[LineEvidence]) -> list[list[Any]]:
     """Return evidence as journal rows: the first line, the last line, `ran` and the reason's name.
 
-    If the original line or block is known, its path, block and line follow.
+    If the original line or block is known, the row continues with its path, block and line.
     """
     rows = []
     for line in lines:
@@ -462,7 +462,7 @@ _FLAGS = {
 
 
 def score_text(verdict: GistVerdict) -> str:
-    """Return the score of a gist in words, or the reason why there is none."""
+    """Return the score of a gist in words, or the reason why the gist has no score."""
     if verdict.score is None:
         cost = "" if verdict.counts else " It costs nothing."
         word = "was cancelled" if verdict.status is RunStatus.CANCELLED else "failed for no fault of the gist"

@@ -1,4 +1,4 @@
-"""Simulates gists: the right answer is the reference gist, and the outcome of each run is set in advance."""
+"""Simulates gists: the correct answer is the reference gist, and each run's outcome is set in advance."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ScriptedGists(ScriptedRunner):
     _text: str | None = None
 
     def next(self, clock: SimulatedTime, *, right: bool, near: float = 0.0) -> None:
-        """Set how the next submission is judged, and the clock that its runs advance."""
+        """Set the outcome of the next submission, and the clock that its runs advance."""
         super().next(clock, right=right, near=near)
         self._text = None
 

@@ -1,4 +1,4 @@
-"""The part of an attempt's state that gists add: the text, unsaved typing, and requested scores."""
+"""The part of an attempt's state that gists add: saved text, unsaved edits, and requested scores."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ GIST_BUFFER = "gist"
 
 
 def write_whole_gist(text: str, arguments: Mapping[str, Any]) -> str:
-    """Return the gist after a call that writes all of it."""
+    """Return the gist after a call that writes the whole gist."""
     return str(arguments.get("content", ""))
 
 
@@ -117,7 +117,7 @@ class GistAccess:
             raise RefusalError(f"Nothing was traced: {error}") from error
 
     def shell(self, command: str) -> CommandOutput:
-        """Return the output of a shell command, run in a copy of the codebase that contains the gist."""
+        """Return the output of a shell command that runs in a copy of the codebase that contains the gist."""
         return self.runner.run_command(
             command,
             self.task.environment,
@@ -143,7 +143,7 @@ class GistAccess:
 
 
 def access_of(context: ToolContext) -> GistAccess:
-    """Return the access of a call. Raises `RefusalError` if there is no gist."""
+    """Return the `GistAccess` of a call. Raises `RefusalError` if there is no gist."""
     if not isinstance(context.of_kind, GistAccess):
         raise RefusalError("There is no gist here.")
     return context.of_kind
@@ -373,7 +373,7 @@ _DEFINING = ("module", "class", "def", "variable")
 def occurrences(tree: SourceTree, name: str) -> list[Occurrence]:
     """Return the places where Python files define or use a name, sorted by path and line.
 
-    A file is parsed once per tree; the contents of a file that does not parse are left out.
+    Each file is parsed once per tree, and the contents of files that do not parse are left out.
     """
     found: list[Occurrence] = []
     with _lock:
@@ -435,7 +435,7 @@ def _uses(
 
 
 def _imported_names(names: Sequence[ast.alias], module: str) -> list[str]:
-    """Return the parts of an import's dotted names, then the parts of the name of its module."""
+    """Return the parts of an import's dotted names, followed by the parts of its module's name."""
     parts = dict[str, None]()
     for alias in names:
         parts.update(dict.fromkeys(alias.name.split(".")))
@@ -466,7 +466,7 @@ def _repo_graph(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutpu
 
 
 def _line_at(text: str, number: int) -> str:
-    """Return a line of a string without whitespace around it; empty beyond the last line."""
+    """Return a line of a string without surrounding whitespace; empty beyond the last line."""
     lines = text.split("\n")
     if number > len(lines):
         return ""
@@ -474,7 +474,7 @@ def _line_at(text: str, number: int) -> str:
 
 
 def _belongs(one: Occurrence, owner: str) -> bool:
-    """Whether a definition matches the query before its last dot: its class, its module, or both."""
+    """Return whether a definition matches the query before its last dot: its class, its module, or both."""
     if not owner:
         return True
     place = one.owner

@@ -32,7 +32,7 @@ class TracedFunction:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Everything that a command touched, in order of the first touch; paths are relative to the codebase."""
+    """The code that a command touched, in order of first use; paths are relative to the codebase."""
 
     calls: int
     depth: int
@@ -122,9 +122,9 @@ def difficulty(trace: Trace, sources: Mapping[str, str], *, tests: Collection[st
 
 
 def counted(functions: Iterable[TracedFunction], files: Iterable[str]) -> tuple[int, int]:
-    """Return how many functions and files a command touches, those of tests and imports included.
+    """Return how many functions and files a command touches, including those of tests and imports.
 
-    No other count is used; earlier versions stored a count without the functions and files of tests.
+    This is the only count in use; earlier versions stored a count without the functions and files of tests.
     """
     touched = {(one.path, one.line, one.qualname) for one in functions}
     return len(touched), len({path for path in files if path != COMMAND_FILE})

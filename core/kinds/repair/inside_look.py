@@ -1,10 +1,10 @@
-"""Tests that look at a task from inside its sandbox, where they run with a file of parameters.
+"""Tests that examine a task from inside its sandbox, where they read their parameters from a file.
 
-That file has the name of this one with `.json` added. It contains `packages` that can be imported from the
-workspace, `answer` (the path of a file that must not be readable), `name` of the distribution, `everywhere`
-(whether to search every visible file, or only those that Python imports from) and `targets`, each with the
-`file` of its module as it is imported, the `names` in its qualified name, and `lines` of the original, joined
-by spaces; empty if they are not distinctive.
+The file's name is this module's file name with `.json` added. It contains `packages` that can be imported
+from the workspace, `answer` (the path of a file that must not be readable), `name` of the distribution,
+`everywhere` (whether to search every visible file, or only those that Python imports from) and `targets`,
+each with the `file` of its module as it is imported, the `names` in its qualified name, and `lines` of the
+original, joined by spaces; empty if they are not distinctive.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class CorruptedModule:
         self.compiled = os.path.join("/", folder, "__pycache__", name[: -len("py")])
 
     def copied_in(self, path: str, data: bytes) -> str:
-        """Return why a file counts as a copy of the original code; empty if it does not."""
+        """Return why a file counts as a copy of the original code; empty if it doesn't count."""
         if self.word and self.word in data and self.lines in _folded(data.decode("utf-8", "replace")):
             return "contains lines of the original"
         compiled = path.endswith(".pyc")
@@ -109,7 +109,7 @@ class CopySearch:
         return True
 
     def _is_distribution(self, folder: str) -> bool:
-        """Whether a folder describes an installed distribution of this name, with a list of files."""
+        """Return whether a folder describes an installed distribution of this name, with a list of files."""
         name = os.path.basename(folder)
         if not name.endswith(_METADATA) or _plain(re.split(r"-\d|\.egg-info$", name)[0]) != self.distribution:
             return False

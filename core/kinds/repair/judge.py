@@ -56,7 +56,7 @@ class Judgement:
     changed: tuple[str, ...]
     """Corrupted functions that are no longer equivalent to the corrupted version."""
     suspicious: tuple[str, ...] = ()
-    """The reasons why a pass has to be read before it counts as solved; such a pass was run twice."""
+    """The reasons why somebody must read a pass before it counts as solved; such a pass was run twice."""
 
     @property
     def result(self) -> AttemptResult:
@@ -137,13 +137,14 @@ class RepairJudge:
         )
         protection = self.protection(run=run)
         if isinstance(protection, Protection):
-            # Protected before anything runs: a test could be rewritten before it is read (decision 41).
+            # The tree is protected before anything runs, because a test could be rewritten before it is read
+            # (decision 41).
             request = replace(request, writable=protection.writable, first=self._order(first, replaced))
             report = self._controlled.run(request, run=run)
         else:
             report = protection
         result = score(self.baseline, report)
-        # A right submission must not fail because of the changed order (decision 10).
+        # A correct submission must not fail because of the changed order (decision 10).
         fails_elsewhere = bool(result.failing - self.baseline.failing)
         if request.first and fails_elsewhere:
             report = self._in_own_order(request, report, run)
@@ -162,8 +163,8 @@ class RepairJudge:
     def protection(self, *, run: RunContext = UNATTENDED) -> Protection | SuiteReport:
         """Return the parts of the tree that a submission may change, or the report of a failed run.
 
-        For a task without this record, or with one from elsewhere (decision 158), the original is run,
-        usually once, and the record is stored.
+        If the task has no such record, or a record from elsewhere (decision 158), the original is run,
+        usually once, and the result is stored.
         """
         backend = self.runner.backend.name
         known = self.baseline.protections.get(backend) or next(iter(self._found), None)
@@ -204,9 +205,9 @@ class RepairJudge:
         return repaired_tree(given, self.answer.targets)
 
     def _order(self, first: tuple[str, ...], replaced: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the tests that run first, the most informative ones in front.
+        """Return the tests that run first, starting with the most informative.
 
-        Empty if the order matters (decision 10).
+        The result is empty if the order matters (decision 10).
         """
         baseline = self.baseline
         if not baseline.any_order:
@@ -221,7 +222,7 @@ class RepairJudge:
         report: SuiteReport,
         run: RunContext,
     ) -> SuiteReport:
-        """Return the report of the suite in its own order: a test may fail only because it was moved.
+        """Return the report of the suite in its own order, because a test may fail only because it was moved.
 
         If the earlier run did not finish, its `report` is returned.
         """
@@ -234,7 +235,7 @@ class RepairJudge:
     ) -> tuple[SuiteReport, tuple[str, ...]]:
         """Return `report` if a second run, backwards with another hash seed, agrees; else the second report.
 
-        The second run is watched. Its observations that the true functions do not share are returned as well.
+        The second run is watched. Observations that the true functions do not share are returned as well.
         """
         again = replace(request, first=(), backwards=True, hash_seed=1, watched=self._spans(request.tree))
         second = self._controlled.run(again, run=run)
@@ -243,7 +244,7 @@ class RepairJudge:
         seen = self._observations(again, second, run)
         lost = self.baseline.passed - second.passed
         if lost:
-            # Tests may depend on their order: only those count that the original also passes in reverse.
+            # Tests may depend on their order, so only tests that the original also passes in reverse count.
             original = self._original(self._untouched(request.tree))
             lost &= self._controlled.run(replace(again, tree=original, watched=()), run=run).passed
         if not lost:
@@ -314,7 +315,7 @@ class JudgesTrees(Protocol):
 
 
 _FREE_REFUSALS = 2
-"""The number of free refusals in a row at the last use: a slip must not cost the only submission."""
+"""The number of consecutive free refusals at the last use: a slip must not cost the only submission."""
 
 
 class RepairHarness(TaskHarness):
@@ -336,7 +337,7 @@ class RepairHarness(TaskHarness):
         return searched(self.task.mode)
 
     def _awaits_submission(self, state: AttemptState) -> bool:
-        """Whether only a submission is possible next."""
+        """Return whether only a submission is possible next."""
         return state.remaining.tool_uses == 1 and not state.submitted
 
     def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
@@ -371,7 +372,10 @@ class RepairHarness(TaskHarness):
         return tools
 
     def price(self, tool: Tool, state: AttemptState) -> Price:
-        """Return the cost of a call; with two uses left and no submission, only a submission can follow."""
+        """Return the cost of a call.
+
+        If it leaves one use and no submission was made, only a submission can follow.
+        """
         then_submit = state.remaining.tool_uses == 2 and not state.submissions and not tool.submits
         return replace(super().price(tool, state), then_submit=then_submit)
 
@@ -402,7 +406,7 @@ class RepairHarness(TaskHarness):
         return LAST_USE
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
-        """Return the answer, which costs a use; if only a submission can follow, two refusals are free."""
+        """Return the refusal, which costs a use; if only a submission can follow, two refusals are free."""
         # The third refusal takes the last use, so that every sequence of calls ends (decision 49).
         is_free = self._awaits_submission(state) and state.refused_free < _FREE_REFUSALS
         if not is_free:
@@ -481,7 +485,7 @@ _STATUS = {
 
 
 _TELLING = frozenset({RunStatus.TIMED_OUT, RunStatus.OUT_OF_MEMORY, RunStatus.CANCELLED})
-"""Statuses whose reason, if there is one, suffices to explain the outcome."""
+"""Statuses whose reason, if present, suffices to explain the outcome."""
 
 
 def submission_text(task: Task, judgement: Judgement) -> str:
@@ -508,8 +512,8 @@ def submission_text(task: Task, judgement: Judgement) -> str:
 def first_failure(judgement: Judgement, characters: int) -> str:
     """Return the first failing test that counts, with its failure, or the first error of collection.
 
-    Without either, it is a failing test that was not run; empty if no test fails. `characters` limits the
-    length of the message.
+    Without either, return a failing test that was not run, or an empty string if no test fails. `characters`
+    limits the length of the message.
     """
     failing = judgement.score.failing
     for result in judgement.report.results.values():

@@ -89,7 +89,7 @@ class Repair(TaskKind["RepairJudge"]):
         return (*self.modes, SEVERAL)
 
     def reported_mode(self, mode: str, targets: int) -> str:
-        """Return the mode, or `several` if several functions have to be found."""
+        """Return the mode, or `several` if solvers have to find several functions."""
         if targets > 1 and searched(mode):
             return SEVERAL
         return mode
@@ -111,9 +111,9 @@ class Repair(TaskKind["RepairJudge"]):
     def read_answer(self, task: Task, fields: Fields) -> Answer:
         """Return the corrupted functions, the baselines, and the tests that enter each function.
 
-        Only the part of a baseline that the id covers counts if it was recorded elsewhere (decision 158): its
-        passing tests, if they are those of the suite. In that case, the changes allowed to code under test
-        are determined again. Raises `TaskError` if any part is damaged, or if there is no function or no
+        If a baseline was recorded elsewhere, only the part that the id covers counts (decision 158): the
+        passing tests, if they are those of the suite. The changes that code under test may make are then
+        determined again. Raises `TaskError` if any part is damaged, or if there is no function or no
         baseline.
         """
         from gistpoint.core.tasks.documents import ANSWER_FILE, basis_of, protections_of, read_baseline
@@ -133,7 +133,7 @@ class Repair(TaskKind["RepairJudge"]):
             for baseline, here in found
             if here or hash_of_ids(baseline.passed) == task.suite.ids_sha256
         ]
-        # If none counts, `verify` names the fault.
+        # If no baseline counts, `verify` names the fault.
         baselines = tuple(counting or (baseline for baseline, _ in found))
         if not targets:
             raise TaskError(f"{ANSWER_FILE}: the key 'targets' does not name any functions.")
@@ -180,7 +180,7 @@ class Repair(TaskKind["RepairJudge"]):
         return RepairJudge(task, answer, runners.runner_for(task))
 
     def check(self, judge: RepairJudge, run: RunContext) -> Iterator[CheckFinding]:
-        """Yield the findings on leaks in workspace and sandbox, both trees' scores, and protection."""
+        """Yield the findings on leaks in the workspace and sandbox, on both scores, and on protection."""
         from gistpoint.core.kinds.repair.check import repair_findings
 
         return repair_findings(judge, run)
@@ -194,7 +194,7 @@ class Repair(TaskKind["RepairJudge"]):
         return run_trial(judge, subject, texts, run=run)
 
     def asks(self, task: Task) -> str:
-        """Return whether a body is missing, or how many functions are wrong, without naming any."""
+        """Return a sentence on the missing body or the number of wrong functions, without naming any."""
         if not self.searched(task.mode):
             return "One function has lost its body: write it again."
         if not task.several:

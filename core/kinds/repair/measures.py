@@ -17,7 +17,7 @@ MEASURES = (FOUND, DIAGNOSED)
 
 
 def searched(mode: str) -> bool:
-    """Whether solvers have to find the corrupted functions, and may replace any function."""
+    """Return whether solvers have to find the corrupted functions, and may replace any function."""
     return mode in (Mode.DISCOVERY, SEVERAL)
 
 

@@ -1,4 +1,4 @@
-"""The arithmetic of a repair's score: sets of test ids and syntax trees, never counts or exit codes.
+"""Computes a repair's score from sets of test ids and syntax trees, never from counts or exit codes.
 
 A verifier in another harness runs this module with Python 3.9 and the standard library alone.
 """
@@ -44,7 +44,7 @@ def score(baseline: Baseline, report: SuiteReport) -> Score:
     # A run that did not finish is not a pass, whatever its records say (docs/guide/what-is-believed.md).
     if report.status is not RunStatus.FINISHED:
         return Score(0.0, baseline.passed, 0, valid=False)
-    # By id, not by number: a test that is now missing or skipped has not passed.
+    # Tests are compared by id, not by number: a test that is now missing or skipped has not passed.
     failing = baseline.passed - report.passed
     value = 0.0
     if not failing:
@@ -55,7 +55,7 @@ def score(baseline: Baseline, report: SuiteReport) -> Score:
 
 
 def solved(score: Score, targets: Collection[str], changed: Collection[str]) -> bool:
-    """Whether all tests pass again, and every corrupted function was changed."""
+    """Return whether all tests pass again, and every corrupted function was changed."""
     return score.all_pass and set(targets) <= set(changed)
 
 
@@ -65,7 +65,7 @@ def changed_targets(tree: SourceTree, targets: tuple[Target, ...]) -> tuple[str,
 
 
 def _is_changed(tree: SourceTree, target: Target) -> bool:
-    """Whether a target differs from its corrupted version; missing and unreadable ones do."""
+    """Return whether a target differs from its corrupted version; missing and unreadable targets do."""
     try:
         now = index_source(target.path, tree.read(target.path)).get(target.qualname).source
         return not same_program(now, target.corrupted)
@@ -76,11 +76,11 @@ def _is_changed(tree: SourceTree, target: Target) -> bool:
 def taken_over(
     tree: SourceTree, read: Callable[[str], bytes | None], test_files: Collection[str]
 ) -> SourceTree:
-    """Return the corrupted `tree` with a solver's changes from elsewhere.
+    """Return the corrupted `tree` with changes that a solver made elsewhere.
 
     `read` returns a file's bytes by its path. Only Python files that the tree has and that do not belong to
-    its tests are taken over: a solver's tool can replace functions and nothing else. All other files are
-    those of the task, whatever happened to them.
+    its tests are taken over: a solver's tool can replace functions and nothing else. All other files keep the
+    task's contents, even if the solver changed them.
     """
     protected = frozenset(test_files)
     found = dict[str, bytes]()

@@ -1,4 +1,4 @@
-"""Simulated repairs: functions to be found, real scores, and no suspicious passes."""
+"""Simulates repairs, with functions to be found, real scores, and no suspicious passes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ScriptedJudge:
     answer: Answer
     runner: ScriptedRunner
     _changed: dict[tuple[tuple[str, bytes | None], ...], tuple[str, ...]] = field(default_factory=dict)
-    """The changed targets, by the files that submissions changed."""
+    """The targets that submissions changed, judged by the files they changed."""
 
     blank = NoKindState()
     backend = BACKEND
@@ -57,7 +57,7 @@ class ScriptedJudge:
         first: tuple[str, ...] = (),
         replaced: tuple[str, ...] = (),
     ) -> Judgement:
-        """Return the judgement of a tree, with the score of the runner's report."""
+        """Return the judgement of a tree, scored by the runner's report."""
         report = self.runner.run(RunRequest(tree, self.task.environment, self.task.suite.timeout_s))
         scored = score(self.answer.baselines[0], report)
         files = tuple(sorted(tree.overlay.items()))

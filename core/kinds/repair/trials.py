@@ -21,7 +21,7 @@ from gistpoint.core.trees import SourceTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteTrial(Trial):
-    """One run of the suite by which a repair is judged."""
+    """One run of the suite that judges a repair task."""
 
     judgement: Judgement
 

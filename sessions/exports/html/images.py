@@ -38,7 +38,7 @@ class Image:
 
 
 def has_image_placeholder(step: Step) -> bool:
-    """Whether a string of the step replaces an image, in which case its records may contain one."""
+    """Return whether a string of the step replaces an image, in which case its records may contain one."""
     return any(_NAMED.search(text) for text in (step.text, *(result.text for result in step.results)))
 
 

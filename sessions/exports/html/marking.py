@@ -48,7 +48,7 @@ def text_lines(text: str) -> list[str]:
                 marked += [escape(here), *code, escape(lines[end])]
                 at = end + 1
                 continue
-            # If one fence has no end, no later one has, so searching again would only reread the lines.
+            # If one fence has no end, no later fence has one, so searching again would only reread the lines.
             may_have_fences = False
         is_heading = here.startswith("diff --git ") or _begins_file(lines, at)
         marked.append(_span("gh", here) if is_heading else escape(here))
@@ -67,7 +67,7 @@ def _end_of_fence(lines: Sequence[str], at: int) -> int | None:
 
 
 def _begins_file(lines: Sequence[str], at: int) -> bool:
-    """Whether a line is one of the two that name the files of a diff."""
+    """Return whether a line is one of the two that name the files of a diff."""
     for old in (at, at - 1):
         new = old + 1
         is_in_text = old >= 0 and new < len(lines)
@@ -98,7 +98,7 @@ def _span(kind: str, text: str) -> str:
 
 
 def diff_lines(diff: FileDiff) -> list[str]:
-    """Return the lines of a diff without line numbers, because those in the file are unknown."""
+    """Return the lines of a diff without line numbers, because the line numbers in the file are unknown."""
     marked: list[str] = []
     for hunk in diff.hunks:
         if marked:

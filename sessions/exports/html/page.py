@@ -55,7 +55,7 @@ WIDTH = 160
 LONGEST = 100_000
 """The maximum number of characters in a string on the page; a longer one is cut in the middle."""
 LARGE, LONGEST_IN_LARGE = 24_000_000, 4_000
-"""The length of a page after which its text is cut earlier, and the maximum length of a string from then on.
+"""The length of a page above which its text is cut sooner, and the maximum length of a string from then on.
 
 Both are in characters.
 """
@@ -76,8 +76,8 @@ def html_text(document: RunDocument) -> Iterator[str]:
 def html_pages(document: RunDocument, target: Path) -> Iterator[tuple[Path, Iterator[str]]]:
     """Yield the path and the pieces of each page of a run, the first one last, which is `target`.
 
-    The others are next to it: `run.page-2.html`, `run.page-3.html`. They come earlier so that all of them
-    exist before the first page, which links to them.
+    The others are next to it: `run.page-2.html`, `run.page-3.html`. They are yielded earlier so that all of
+    them exist before the first page, which links to them.
     """
     document.build()
     starts = range(0, max(document.step_count, 1), STEPS_OF_PAGE)
@@ -100,7 +100,7 @@ def page_path(target: Path, number: int) -> Path:
 
 
 def is_page_of(path: Path, target: Path) -> bool:
-    """Return whether a file is a further page of a run whose first page is `target`, by its links."""
+    """Return whether a file is another page of a run whose first page is `target`, judging by its links."""
     with path.open("rb") as file:
         head = file.read(_BYTES_BEFORE_LINKS).decode("utf-8", "replace")
     links = head.partition('<p class="pages">')[2].partition("</p>")[0]
@@ -128,7 +128,7 @@ class HtmlRunPage:
     def __init__(self, document: RunDocument, page: PageOfRun) -> None:
         self._document, self._page = document, page
         self.left_out = (0, 0)
-        """The number of strings that were cut, and of their characters that are not on the page."""
+        """The numbers of cut strings and of their characters that are not on the page."""
         self._written = 0
         self._entries: list[str] = []
         self._kinds: Counter[str] = Counter()
@@ -249,7 +249,7 @@ class HtmlRunPage:
                 yield self._result(step, at, step.calls[0] if len(step.calls) == 1 else None)
 
     def _images(self, step: Step) -> Iterator[str]:
-        """Yield the images of a step for which there is room; one shown earlier becomes a link."""
+        """Yield the images of a step for which there is room; an image shown earlier becomes a link."""
         shown: list[str] = []
         for image in images_in(self._document.raw(step.index, READ)):
             address = image.address
@@ -312,7 +312,7 @@ class HtmlRunPage:
     def _block(
         self, text: str, number: int, mark: Callable[[str], list[str]] = text_lines, kept: int = KEPT
     ) -> str:
-        """Return the blocks of a string; `number` is its step's, counted from 1, or 0 if it has no step."""
+        """Return the blocks of a string; `number` is its step's number, counted from 1; 0 without a step."""
         part = self._part(text)
         shown = _folded(part.head, mark(part.head), kept)
         if part.left_out:
@@ -392,7 +392,7 @@ def _folded(text: str, marked: Sequence[str], kept: int) -> str:
 
 
 def _is_drawn(edit: FileEdit) -> bool:
-    """Whether both sides of an edit are recorded, and short enough to be drawn as a diff."""
+    """Return whether both sides of an edit are recorded, and short enough to be drawn as a diff."""
     texts = (edit.old, edit.new)
     return all(
         isinstance(text, str) and not isinstance(text, CutText) and len(text) <= COLOURED for text in texts
@@ -436,9 +436,9 @@ def _style() -> str:
 def _scriptless_style() -> str:
     """Return the rules that hide kinds of steps if scripts are disabled.
 
-    They must not apply otherwise, not even until a script removes them: a rule with `:has` at the root is
-    matched again after each change of the page, and when it is removed, Chromium looks at every element for
-    each rule, which takes a minute for a page of 24 MB.
+    They must not apply otherwise, not even for the time before a script removes them: a rule with `:has` at
+    the root is matched again after each change of the page, and when it is removed, Chromium looks at every
+    element for each rule, which takes a minute for a page of 24 MB.
     """
     looks = "".join(f":root:has(#{look}:checked) {{ color-scheme: {look} }}\n" for look in ("light", "dark"))
     kinds = ",".join(f":root:has(#show-{kind}:not(:checked)) .k-{kind}" for kind in StepKind)

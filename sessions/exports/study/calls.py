@@ -49,8 +49,8 @@ def events_of(export: StudyExport, attempt: str) -> tuple[JournalEvent, ...]:
 def calls_of(export: StudyExport, row: AttemptRow) -> tuple[ExportedCall, ...]:
     """Return the calls of an attempt; without its journal or recorded run, they have no arguments.
 
-    Public data contain no results and, of the arguments, only short ones that locate a call's target, because
-    people wrote the others.
+    Public data contain no results and only those short arguments that locate a call's target, because people
+    wrote the others.
     """
     recorded = _recorded(export, row.attempt)
     nothing: _RecordedCall = {}, ""

@@ -486,7 +486,7 @@ def cells_of(row: AttemptRow) -> dict[str, Any]:
 
 
 def metrics_of(task: StudyTask) -> dict[str, float | None]:
-    """Return the metrics of a task by column: its kind's or, if that has none, those of its functions.
+    """Return the metrics of a task by column, which are its kind's or, if the kind has none, its functions'.
 
     A metric that was not computed is None.
     """

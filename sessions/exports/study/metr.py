@@ -36,8 +36,8 @@ def metr_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
 def task_weights(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
     """Return the two weights of each run, both of which sum to 1 over the runs of an alias.
 
-    The formulas are METR's: `equal_task_weight` is 1 / (runs of the task), and `invsqrt_task_weight` is that
-    divided by the square root of the number of tasks in the family; both are then normalised.
+    The formulas are METR's: `equal_task_weight` is 1 / (runs of the task), and `invsqrt_task_weight` is this
+    value divided by the square root of the number of tasks in the family; both are then normalised.
     """
     of_task = Counter((run["alias"], run["task_id"]) for run in runs)
     families: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -64,7 +64,7 @@ def task_weights(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
 
 def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
     """Return an attempt as a run; None if no human time for it is known."""
-    minutes, score = _of_people(data, row) if row.solver else _own(row)
+    minutes, score = _of_people(data, row) if row.solver else _minutes_and_score(row)
     if minutes is None:
         return None
     who = row.solver or _people_of(data, row)
@@ -110,7 +110,7 @@ def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
 def _of_people(data: StudyData, row: AttemptRow) -> tuple[float | None, float | None]:
     """Return people's minutes and mean score at a model's task in its condition.
 
-    The minutes are None if nobody solved it, and the score if nobody attempted it.
+    The minutes are None if nobody solved the task, and the score is None if nobody attempted it.
     """
     people: list[AttemptRow] = []
     for one in data.counted:
@@ -120,7 +120,7 @@ def _of_people(data: StudyData, row: AttemptRow) -> tuple[float | None, float | 
     return _minutes(people), _mean([float(one.solved) for one in people])
 
 
-def _own(row: AttemptRow) -> tuple[float | None, float]:
+def _minutes_and_score(row: AttemptRow) -> tuple[float | None, float]:
     """Return the minutes of a person's attempt (None if unknown) and its score, 1 or 0."""
     minutes = row.primary_s / 60 if row.primary_s else None
     return minutes, float(row.solved)
@@ -133,7 +133,7 @@ def _people_of(data: StudyData, row: AttemptRow) -> str:
 
 
 def _minutes(people: Sequence[AttemptRow]) -> float | None:
-    """Return the minutes that a task takes people, by METR's definition; None if nobody solved it.
+    """Return the minutes that people need for a task, by METR's definition; None if nobody solved it.
 
     They are the geometric mean over the attempts that solved it.
     """

@@ -121,9 +121,9 @@ def _csv(rows: Sequence[Sequence[Value]]) -> bytes:
 def csv_of(table: FindingsTable) -> bytes:
     """Return a table as CSV.
 
-    A number takes three columns, for its value and the bounds of its interval, and three more for the
-    interval that papers print and its label, if any number of its column has one. A bound that is only known
-    to lie beyond the data is empty.
+    A number occupies three columns, for its value and the bounds of its interval. If any number in the column
+    has the interval that papers print, three more columns contain that interval and its label. A bound that
+    is only known to lie beyond the data is empty.
     """
     parts = [_parts_of(row[place] for row in table.rows) for place in range(len(table.columns))]
     rows: list[list[Value]] = [
@@ -171,7 +171,7 @@ _ESCAPES = str.maketrans(
 
 
 def escaped(text: str) -> str:
-    """Return text that LaTeX prints as it is, on one line."""
+    """Return text, on one line, in a form that LaTeX prints verbatim."""
     return visible_line(text).translate(_ESCAPES)
 
 
@@ -204,7 +204,10 @@ def _is_number(table: FindingsTable, place: int) -> bool:
 
 
 def _latex_row(cells: Iterable[str]) -> str:
-    """Return a row of a table; a bracket or star at its beginning would count as part of the row above."""
+    """Return a row of a table; braces protect a bracket or star at its beginning.
+
+    Without them, LaTeX would attribute it to the row above.
+    """
     text = " & ".join(cells)
     return ("{}" if text.startswith(("[", "*")) else "") + text + r" \\"
 

@@ -26,13 +26,13 @@ class StudyExport:
     public: bool = False
     """Whether the data are pseudonymous, so that no text by people and no names may be added to them."""
     simulated_wanted: bool = False
-    """Whether formats that have no place for the word SIMULATED may contain simulated data."""
+    """Whether formats without room for the word SIMULATED may contain simulated data."""
 
     @cached_property
     def ran(self) -> tuple[RanAnalysis, ...]:
-        """The declared and primary analyses, run once for all formats that need them, without failed ones.
+        """The declared and primary analyses, except failed ones, run once for all formats that need them.
 
-        If none is declared, all known analyses run.
+        If no analysis is declared, all known analyses run.
         """
         declared = self.data.study.report.analyses
         found = run_analyses(self.data, chosen([*declared, PRIMARY] if declared else []))
@@ -56,7 +56,7 @@ NAMES = tuple(_BUILT_IN)
 
 
 _OF_WHOLE_JOURNALS = frozenset({"atif", "cast"})
-"""Formats that contain everything that people wrote."""
+"""Formats that contain all text written by people."""
 
 
 def study_exporter(name: str, *, public: bool = False) -> StudyExporter:

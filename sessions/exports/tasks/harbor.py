@@ -1,7 +1,7 @@
 """Exports tasks to Harbor, as a folder for each task in Harbor's schema 1.4, and to Inspect.
 
-The verifier runs in a new container that reaches at most the tool server, on the repository as the agent left
-it. Harbor counts neither tool calls nor submissions.
+The verifier runs in a new container that can reach at most the tool server, on the repository as the agent
+left it. Harbor counts neither tool calls nor submissions.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def _files(one: ExportedTask, settings: TaskExportSettings) -> Iterator[tuple[st
 def dockerfile(one: ExportedTask, settings: TaskExportSettings, after: str = "") -> str:
     """Return the Dockerfile of a task's environment: Python, the locked packages, and the repository.
 
-    `after` ends the file. The lock is deleted from the image, because a solver could use it to compute the
-    task ids of each function's corruptions, and find the right one.
+    `after` is appended to the file. The lock is deleted from the image, because a solver could use it to
+    compute the task ids of each function's corruptions and find the correct one.
     """
     pins = one.task.environment
     base = settings.base or f"python:{pins.python or _OWN_PYTHON}-slim-bookworm"

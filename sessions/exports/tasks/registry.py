@@ -96,6 +96,6 @@ def _fault_of_file(piece: Any) -> str:
             path = PurePosixPath(name)
             leads_out = path.is_absolute() or ".." in path.parts
             is_name = bool(path.parts) and "\0" not in name
-            return "" if is_name and not leads_out else f"it gives the path {shortened(name, 100)!r}"
+            return "" if is_name and not leads_out else f"it yields the path {shortened(name, 100)!r}"
         case _:
-            return f"it gives a {type(piece).__name__} that is not a path and its bytes"
+            return f"it yields a {type(piece).__name__} that is not a path and its bytes"

@@ -2,7 +2,8 @@
 
 The inputs are folders of Harbor's jobs and trials, logs of Inspect, and predictions in the `swebench` form
 with the report of a harness in the same folder if there is one. The sizes of inputs are limited, because all
-of them come from outside. Anything but the result of an exported task is left out, and its name is kept.
+of them come from outside. Items other than results of exported tasks are left out, and their names are
+recorded.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class ReturnedResult:
     score: float | None = None
     patch: str | None = None
     files: Mapping[str, bytes] | None = None
-    """The solver's files by path in the repository, if there is no patch; None if the harness kept none."""
+    """The solver's files by path in the repository, if there is no patch; None if the harness stored none."""
     attempt: str = ""
     """The id of the attempt in gistpoint's store, if gistpoint's engine made it."""
 
@@ -67,7 +68,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class ReturnedResults:
-    """The contents of a harness's files; `results` and `left_out` together are everything in them."""
+    """The contents of a harness's files; `results` and `left_out` together contain all of their items."""
 
     results: tuple[ReturnedResult, ...]
     left_out: tuple[LeftOut, ...]
@@ -120,7 +121,8 @@ def _job(folder: Path) -> _Found:
         return
     for inner in sorted(folder.iterdir()):
         if (inner / "result.json").is_file():
-            # Only a job leads deeper: the folders of a trial contain what its agent left.
+            # Only jobs are searched more deeply, because the folders of a trial contain its agent's
+            # leftovers.
             yield from _job(inner) if _is_job(inner / "result.json") else _trial(inner / "result.json")
         elif (inner / "config.json").is_file():
             yield LeftOut(inner.name, "a trial without a result.json, which Harbor writes when it ends")
@@ -287,7 +289,7 @@ def _trial(file: Path) -> _Found:
 
 def _attempt(file: Path) -> str:
     """Return the id of the attempt whose verdict the verifier reports; `?` if it can't be read."""
-    # The figure `by_tools` is the verifier's own, but tested code can write files next to it.
+    # The figure `by_tools` is written by the verifier itself, but tested code can write files next to it.
     try:
         found = json.loads(read_regular_text(file, LARGEST_RECORDS, errors="replace", links=False))
     except (OSError, ValueError, RecursionError):
@@ -369,7 +371,7 @@ def _log_archive(file: Path) -> _Found:
 
 
 def _sample(sample: Any, name: str) -> _Found:
-    """Yield the result of a sample; `name` is used for one without an id."""
+    """Yield the result of a sample; `name` is used for a sample without an id."""
     known = as_dict(sample)
     task = _task(known.get("id"))
     if not task:

@@ -180,7 +180,7 @@ class BreakpointResults(Format):
                 return _Reader(probe.part(record), known, line)
         where = probe.name or "The file"
         raise RunFileError(
-            f"{where} has no problem #{id}." if id else f"{where} holds summaries only, no problem."
+            f"{where} has no problem #{id}." if id else f"{where} contains only summaries, and no problem."
         )
 
 

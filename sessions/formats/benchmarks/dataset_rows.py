@@ -133,7 +133,7 @@ def _written_calls(content: Json) -> list[Json]:
 
 
 def _holds_messages(value: Json) -> bool:
-    """Whether a member of a row is a list of messages, or a string that begins like one in JSON."""
+    """Return whether a member of a row is a list of messages, or a string that begins like one in JSON."""
     if isinstance(value, str):
         return _TEXT.match(value) is not None
     opening = [as_dict(_message(item)) for item in as_list(value)[:3]]
@@ -316,7 +316,7 @@ def _opened(probe: FileProbe, id: str, row: Row, key: str) -> _Reader:
 
 
 def _is_of_data_set(row: Mapping[str, Json]) -> bool:
-    """Whether a row is more than a conversation, or has messages in a form that only data sets use."""
+    """Return whether a row is more than a conversation, or has messages in a form that only data sets use."""
     held = row.get(_key_of(row))
     opening = first_object(held)
     has_own_keys = {"from", "value"} <= opening.keys() or bool({"system_prompt", "mask"} & opening.keys())

@@ -55,13 +55,13 @@ class _Reader(RunReader):
         # Each agent names its transcript differently, so the first file that a reader recognises counts.
         opened = any(map(self._open, of_agent[:_MOST_TRIED]))
         if not opened and any(part.name.startswith("agent/") for part in probe.parts):
-            self.warnings.append("No file that the agent left is in a format that is known here.")
+            self.warnings.append("No file that the agent left is in a known format.")
         self._texts = [part for part in probe.parts[1:] if part.size and self._is_shown(part.name)]
         self.blobs = [*(self._inner.blobs if self._inner else ()), probe.blob, *self._texts]
         self._own_steps: dict[int, list[str]] = {}
 
     def _is_shown(self, name: str) -> bool:
-        """Whether a file is shown as text: the verifier's are, and without a transcript, the agent's logs."""
+        """Return whether to show a file as text: the verifier's files, or agent logs without a transcript."""
         return not name.startswith("agent/") or (self._inner is None and name.endswith((".txt", ".log")))
 
     def _open(self, part: Blob) -> bool:

@@ -55,7 +55,7 @@ class Copies:
             self._steps[hash(key)] = step
 
     def had_a_step(self, record: dict[str, Json]) -> bool:
-        """Whether the last record was a copy that was a separate step in reviews from earlier versions."""
+        """Return whether the last record was a copy that reviews of earlier versions show as its own step."""
         joined_its_reply = record.get("type") == "assistant" and as_dict(record.get("message")).get("id")
         return self._is_copy and not joined_its_reply
 

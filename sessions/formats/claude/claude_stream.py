@@ -146,7 +146,7 @@ def _added(first: float | None, second: float | None) -> float | None:
 
 
 def _continues(result: Record, before: Record) -> bool:
-    """Whether one process wrote both results, so that the sums of the later one include the earlier one."""
+    """Return whether one process wrote both results, so the sums of the later one include the earlier one."""
     now, then = _cumulative(result), _cumulative(before)
     # Within one process, no sum falls.
     if any(now.get(name, 0.0) < value for name, value in then.items()):
@@ -329,7 +329,7 @@ class _Reader(RunReader):
 
 
 def _is_by_user(record: dict[str, Json]) -> bool:
-    """Whether a record is a message of the user, not one that the program wrote in the user's name."""
+    """Return whether a record is a message of the user, not one that the program wrote in the user's name."""
     return record.get("type") == "user" and not record.get("isSynthetic")
 
 

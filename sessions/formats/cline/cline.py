@@ -175,7 +175,7 @@ def _model(message: Record) -> str:
 
 
 def _is_environment(text: str) -> bool:
-    """Whether a string is Cline's addition to a user's message: open files, the time, the mode."""
+    """Return whether a string is Cline's addition to a user's message: open files, the time, the mode."""
     return _ENVIRONMENT_TAG in text[:40]
 
 
@@ -306,7 +306,7 @@ class Cline(SingleRun):
 
 
 def _has_its_tags(message: Record) -> bool:
-    """Whether a user's message has the tags that the extension puts around a task or a result."""
+    """Return whether a user's message has the tags that the extension puts around a task or a result."""
     if message.get("role") != "user":
         return False
     return any(_ENVIRONMENT_TAG in text or _RESULT.match(text) for text in _texts(message.members))

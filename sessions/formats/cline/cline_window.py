@@ -148,7 +148,7 @@ class _Reader(DividedReader):
 
 
 def _is_step_of_its_own(index: int, kind: str) -> bool:
-    """Whether a record is a separate step: the first one (the task), a user's message, or an error."""
+    """Return whether a record is a separate step: the first one (the task), a user's message, or an error."""
     return (index == 0 and kind != _SENT_BACK) or kind in _USER or kind in _FAILED
 
 
@@ -205,7 +205,7 @@ def _add_sent_back(results: list[Result], calls: list[RunCall], sent: _SentBack)
 
 
 def _is_about(call: RunCall, subject: str) -> bool:
-    """Whether a result that was sent for `subject`, a path or a command, belongs to this call."""
+    """Return whether a result that was sent for `subject`, a path or a command, belongs to this call."""
     values = [value for value in (call.parsed or {}).values() if isinstance(value, str) and value]
     # The window shows paths within the workspace; a request has them as the model wrote them.
     wanted = subject.replace("\\", "/")

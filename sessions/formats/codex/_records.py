@@ -52,17 +52,17 @@ def call_id(payload: dict[str, Json]) -> str:
 
 
 def is_call(kind: str) -> bool:
-    """Whether an item is a call of a tool."""
+    """Return whether an item is a call of a tool."""
     return kind.endswith("_call")
 
 
 def is_output(kind: str) -> bool:
-    """Whether an item is the result of a call."""
+    """Return whether an item is the result of a call."""
     return kind.endswith(("_output", "_result"))
 
 
 def reports(kind: str) -> bool:
-    """Whether an event reports a call or its end."""
+    """Return whether an event reports a call or its end."""
     return kind.endswith(("_end", "_tool_call", "_call_request", "_call_response", "_begin"))
 
 
@@ -73,7 +73,7 @@ def item_type(item: dict[str, Json]) -> str:
 
 
 def is_of_model(envelope: str, kind: str, payload: dict[str, Json]) -> bool:
-    """Whether a record contains the model's text or calls."""
+    """Return whether a record contains the model's text or calls."""
     if envelope == "response_item":
         return (
             kind == "reasoning" or is_call(kind) or (kind == "message" and payload.get("role") == "assistant")

@@ -215,7 +215,7 @@ def _without_text(part: Record, whole: str) -> dict[str, Json]:
 
 
 def _is_quiet(part: Record) -> bool:
-    """Whether a part of a response has no content."""
+    """Return whether a part of a response has no content."""
     kind = part.word("kind")
     return kind in _ANNOUNCED or not (part.get("kind") or part.text("value").strip())
 
@@ -471,7 +471,7 @@ class CopilotChat(SingleRun):
 
 
 def _is_log(probe: FileProbe) -> bool:
-    """Whether a session is a log of changes: a whole state in its first line, then a change per line."""
+    """Return whether a session is a log of changes: a whole state in line 1, then a change per line."""
     first_line = (probe.lines or [{}])[0]
     return as_int(first_line.get("kind")) == 0 and isinstance(first_line.get("v"), dict)
 

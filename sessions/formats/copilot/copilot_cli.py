@@ -70,7 +70,7 @@ _QUIET = (
 
 
 def _is_side_effect(event: dict[str, Json]) -> bool:
-    """Whether an event reports a hook that did not fail, which belongs to the step of the preceding reply."""
+    """Return whether an event reports a successful hook, which belongs to the step of the preceding reply."""
     return (
         as_str(event.get("type")).startswith("hook.")
         and as_dict(event.get("data")).get("success") is not False

@@ -232,7 +232,7 @@ class JournalReader(RunReader):
         return not (isinstance(data, _OF_CALL) and data.call_id)
 
     def _accompanies(self, line: _Line) -> bool:
-        """Whether an event belongs to the preceding step."""
+        """Return whether an event belongs to the preceding step."""
         if line.folded:
             return True
         match line.data:

@@ -76,7 +76,7 @@ class _Reader(RunReader):
         )
 
     def _user_texts(self) -> Iterator[str]:
-        """Return the texts of the user's messages near the beginning of the file."""
+        """Return each text that the user wrote near the beginning of the file."""
         messages = (as_dict(line.get("message")) for line in self.probe.lines)
         return (as_text(item.get("content")) for item in messages if item.get("role") == "user")
 

@@ -269,7 +269,7 @@ def _kind(call: RunCall) -> StepKind:
 
 
 def is_shell(tool: str) -> bool:
-    """Whether a tool runs shell commands, judging by its name."""
+    """Return whether a tool runs shell commands, judging by its name."""
     return tool.lower() in _SHELLS
 
 

@@ -85,12 +85,12 @@ def merged(several: Iterable[Parts]) -> Parts:
 
 
 def is_call(kind: str) -> bool:
-    """Whether a part of this type is a call of a tool, the user's or the provider's."""
+    """Return whether a part of this type is a call of a tool, the user's or the provider's."""
     return kind.endswith("tool_use") or kind in CALL_ITEMS or kind == "tool-call"
 
 
 def is_result(kind: str) -> bool:
-    """Whether a part of this type is the result of a call."""
+    """Return whether a part of this type is the result of a call."""
     return kind.endswith("tool_result") or kind in RESULT_ITEMS or kind == "tool-result"
 
 

@@ -78,7 +78,7 @@ def _verdict_in(members: Mapping[str, Json]) -> bool | int | None:
 
 
 def _is_event(members: Mapping[str, Json]) -> bool:
-    """Whether a row is an event of a program, with a type such as `agent.end`.
+    """Return whether a row is an event of a program, with a type such as `agent.end`.
 
     The success of an event means that the program ended without an error, not that a task was solved.
     """

@@ -86,7 +86,7 @@ class _Reader(RunReader):
         return message_texts(values, self._shell)
 
     def _refuses(self, reply: str, answer: str) -> bool:
-        """Whether the answer to a reply without exactly one command is a refusal.
+        """Return whether the answer to a reply without exactly one command is a refusal.
 
         A reply with several commands is always refused; a reply without a command is refused if the answer
         contains the run's refusal.

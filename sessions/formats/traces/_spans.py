@@ -311,7 +311,7 @@ class TraceReader(DividedReader):
         )
 
     def _is_side(self, span: TraceSpan) -> bool:
-        """Whether a tool ran the agent that the span belongs to."""
+        """Return whether a tool ran the agent that the span belongs to."""
         around = self._enclosing(span.id) if span.id in self._spans else ()
         return any(self._spans[id].kind == "tool" for id in around)
 

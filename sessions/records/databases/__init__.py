@@ -13,7 +13,7 @@ _HEAD = b"SQLite format 3\0"
 
 
 def sessions_of(blob: Blob | Archive) -> Blob | Archive:
-    """Return the archive of a database's sessions; a database without any, and anything else, unchanged.
+    """Return the archive of a database's sessions; any other blob, or one without sessions, unchanged.
 
     Raises `RunFileError` if a known program's tables are damaged, or a database in an archive is too large.
     """
@@ -34,7 +34,7 @@ def sessions_of(blob: Blob | Archive) -> Blob | Archive:
             if tables >= program.tables and (found := program.members(database)):
                 return Archive(DATABASE, found)
         except sqlite3.OperationalError:
-            continue  # from another version, without a column that is needed
+            continue  # from a different version, without a required column
         except sqlite3.Error as error:
             name = blob.name or "The file"
             raise RunFileError(f"{name} is a database that can't be read: {error}.") from error

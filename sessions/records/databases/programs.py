@@ -83,7 +83,7 @@ def _opencode_export(database: Database, session: dict[str, Any]) -> dict[str, A
         }
         for row in database.rows(query, [id])
     ]
-    # Parts whose message is missing get one here; otherwise, they would not be shown.
+    # Parts whose message is missing are given one here; otherwise, they would not be shown.
     messages += [{"info": {"id": of, "role": "assistant"}, "parts": left} for of, left in parts.items()]
     info = {
         exported: session[column] for column, exported in _COLUMNS.items() if session.get(column) is not None

@@ -1,4 +1,4 @@
-"""Opens an SQLite database that somebody else made, to read tables by name and nothing else."""
+"""Opens an SQLite database made by somebody else, only to read tables by name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FUNCTIONS = {"length", "sum", "substr"}
 
 
 def bounded_cell(column: str, most: int = limits.RECORD) -> str:
-    """Return the SQL for the values of a column; of a value longer than `most`, only the beginning."""
+    """Return the SQL for the values of a column, cut to the beginning if longer than `most`."""
     return (
         f"CASE WHEN LENGTH({column}) > {most} THEN SUBSTR({column}, 1, {limits.STRING_HEAD})"
         f" ELSE {column} END AS {column}"

@@ -115,5 +115,5 @@ def test_only_functions_with_submissions_are_candidates_and_each_new_one_makes_a
 def test_options_that_do_not_fit_are_refused(mode: CampaignMode) -> None:
     with pytest.raises(UserError, match="--from attempts makes discovery tasks"):
         CampaignSettings(mode, source=FaultSource.ATTEMPTS)
-    with pytest.raises(UserError, match="--study is for --from attempts"):
+    with pytest.raises(UserError, match="--study applies only to --from attempts"):
         GenerateTasks(sources=("x==1",), studies=("s",)).planned(lambda model, least: pytest.fail("no model"))

@@ -252,7 +252,7 @@ def test_a_repair_is_left_out_of_the_static_setting_and_named(
         ),
         (["nothing", "--model", "builtin:searcher"], "There is no task 'nothing'"),
         (["TASK", "--model", "builtin:searcher", "--calls", "text"], "A built-in solver writes no text"),
-        ([*AT_NOWHERE, "--calls", "text", "--setting", "static"], "The static setting has no calls"),
+        ([*AT_NOWHERE, "--calls", "text", "--setting", "static"], "The static setting makes no calls"),
         ([*AT_NOWHERE, "--calls", "text", "--system", "agent-1"], "no form for calls as text"),
         (["--demo", "--calls", "text"], "No model was given."),
         (["--demo", "--json"], "No model was given."),

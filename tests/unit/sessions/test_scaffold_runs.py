@@ -60,10 +60,10 @@ def test_a_scaffold_is_part_of_the_name_the_settings_and_the_ports(tmp_path: Pat
     plan = planned(services, seed=3)
     assert plan.name.startswith("idle-builtin-searcher-")
     assert (plan.settings.framework, plan.settings.agent.system) == ("idle", "none")
-    with pytest.raises(UserError, match="this machine only"):
+    with pytest.raises(UserError, match="only on this machine"):
         begin_run(services, plan, AgentPace(cluster="tcp://x:1"))
     run, ports = begin_run(services, plan, AgentPace())
-    with pytest.raises(UserError, match="this machine only"):
+    with pytest.raises(UserError, match="only on this machine"):
         resume_run(services, run.name, "", AgentPace(cluster="tcp://x:1"))
     assert ports.scaffold is plan.scaffold
     resumed, again = resume_run(services, run.name, "", AgentPace())

@@ -278,7 +278,7 @@ def test_a_map_says_which_run_is_of_which_task(tmp_path: Path) -> None:
     (held.folder.root / "map.csv").write_text(f"run,task\nresults,{held.tasks[0].id[:12]}\n")
     assert [row.task for row in held.load().solvers[0].rows] == [held.tasks[0].id]
     (held.folder.root / "map.csv").write_text("run,task\nother,x\n")
-    assert held.load().solvers[0].runs[0].why_not == "The map has no line for it."
+    assert held.load().solvers[0].runs[0].why_not == "The map contains no line for it."
 
 
 def test_a_model_at_a_repair_of_the_demo_counts_as_people_do(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_recruiters_identifiers_get_random_codes_and_stay_private(tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("name,code\nAnna,P1\n", "which a study must not know"),
+        ("name,code\nAnna,P1\n", "which a study may not contain"),
         ("code\nP1\np1\n", "twice in the column 'code'"),
         ("external,code\n,\nx,\n,P2\n", ""),
         ("external,stratum\n,junior\n", "neither an external identifier nor a code"),

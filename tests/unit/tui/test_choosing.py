@@ -119,7 +119,7 @@ def test_a_count_that_does_not_fit_is_refused() -> None:
     assert tasks_wanted(12, quadrants, GroupRules()) == 12
     with pytest.raises(UserError, match="10 tasks can't be divided among 4 cells"):
         tasks_wanted(10, quadrants, GroupRules())
-    with pytest.raises(UserError, match="4 tasks, and --count for 5"):
+    with pytest.raises(UserError, match="4 tasks, but --count requests 5"):
         tasks_wanted(5, Choice(), GroupRules((2,), (4,)))
 
 

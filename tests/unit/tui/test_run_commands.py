@@ -147,7 +147,7 @@ def test_one_run_of_a_file_is_named_by_its_id(several: str, capsys: Captured) ->
         (["show", "nope"], "nope does not exist."),
         (["show", "chat.json", "--step", "9"], "chat.json has 2 steps: there is no step 9."),
         (["show", "chat.json", "--whole"], "--whole is about the text of one step."),
-        (["show", "chat.json#x"], "holds one run only"),
+        (["show", "chat.json#x"], "contains only one run"),
         (["show", "several.jsonl"], "several.jsonl contains several runs."),
         (["show", "."], ". is a folder of several files."),
         (["show", "one"], "Name the file in it: one/run.json."),

@@ -54,7 +54,7 @@ def asked_by_name(
 
 
 def _may_be_owned(name: ast.expr, module: ModuleCode, flat_name: Callable[[str], str | None]) -> bool:
-    """Whether a name to import is one of the codebase's, or is made at run time."""
+    """Return whether a name to import is one of the codebase's, or is made at run time."""
     text = _text(name)
     if text is None:
         return True

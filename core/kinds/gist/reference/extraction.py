@@ -209,7 +209,7 @@ class Extractor:
         return None
 
     def owns(self, name: str) -> bool:
-        """Whether a dotted name belongs to the codebase."""
+        """Return whether a dotted name belongs to the codebase."""
         return name in self.modules or name.partition(".")[0] in self.owned
 
     def _imported_from(self, source: str, alias: ast.alias, statement: ast.ImportFrom) -> Entity | None:
@@ -234,7 +234,7 @@ class Extractor:
         return Entity(EXTERNAL, "", ast.unparse(ast.Import([shown])))
 
     def owned_import(self, module: ModuleCode, statement: ast.stmt) -> bool:
-        """Whether the statement imports from the codebase."""
+        """Return whether the statement imports from the codebase."""
         match statement:
             case ast.ImportFrom(module=source, level=level):
                 return level > 0 or self.owns(module.absolute(source, 0))
@@ -393,7 +393,7 @@ class Extractor:
 
 
 def _before_its_binding(unit: Unit, site: Site) -> bool:
-    """Whether a builtin is read at the top level of a module that binds its name only afterwards."""
+    """Return whether a builtin is read at the top level of a module that binds its name only afterwards."""
     if site.stores or site.in_function:
         return False
     if not hasattr(builtins, site.name):
@@ -407,7 +407,7 @@ def _is_import(unit: Unit) -> bool:
 
 
 def _acts(unit: Unit) -> bool:
-    """Whether a statement exists for its effect on something else."""
+    """Return whether a statement exists for its effect on something else."""
     statement = unit.statement
     if isinstance(statement, ast.Assign):
         return any(not isinstance(target, ast.Name | ast.Tuple) for target in statement.targets)

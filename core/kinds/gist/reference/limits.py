@@ -26,7 +26,7 @@ def limits_of(
     Empty if they indicate none. `path` and `qualname` identify the test, `refused` are the refused imports,
     `evidence` is the text of the failures, and `files` are the paths of the repository.
     """
-    named = _named(codebase, path, qualname)
+    named = _modules_named_in_strings(codebase, path, qualname)
     found: list[str] = []
     if refused:
         found.append(_by_import(named, sorted(refused)))
@@ -49,7 +49,7 @@ def limits_of(
     ]
 
 
-def _named(codebase: Codebase, path: str, qualname: str) -> list[str]:
+def _modules_named_in_strings(codebase: Codebase, path: str, qualname: str) -> list[str]:
     """Return where executed lines name a module of the codebase in a string, lines of the test first."""
     first: list[str] = []
     others: list[str] = []

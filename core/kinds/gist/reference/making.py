@@ -123,7 +123,7 @@ def _on_one_line(margin: str, statements: list[str]) -> str:
 
 
 def _all_go(body: list[ast.stmt], owned: Collection[str]) -> bool:
-    """Whether every statement of a body is removed completely."""
+    """Return whether every statement of a body is removed completely."""
     texts = list[str]()
     for statement in body:
         if not isinstance(statement, ast.Import | ast.ImportFrom):

@@ -119,17 +119,17 @@ def _units(module: ModuleCode, statements: list[ast.stmt], trace: Trace) -> Iter
             continue
         ranks = [trace.order[module.path, line] for line in ran if (module.path, line) in trace.order]
         if ranks:
-            yield Unit(module, statement, first, last, _done(module.path, max(ranks), ran, trace))
+            yield Unit(module, statement, first, last, _rank_when_done(module.path, max(ranks), ran, trace))
 
 
 def _only_forgets(statement: ast.stmt) -> bool:
-    """Whether a statement only unbinds names, which another module may still need in a flat file."""
+    """Return whether a statement only unbinds names, which another module may still need in a flat file."""
     return isinstance(statement, ast.Delete) and all(
         isinstance(target, ast.Name) for target in statement.targets
     )
 
 
-def _done(path: str, last: int, own: Collection[int], trace: Trace) -> float:
+def _rank_when_done(path: str, last: int, own: Collection[int], trace: Trace) -> float:
     """Return the rank of the module's next line, by which the statement was done; infinite without one."""
     following = bisect_right(trace.module_ranks[path], (last, 0))
     for rank, line in trace.module_ranks[path][following:]:
@@ -200,7 +200,7 @@ def global_sites(module: ModuleCode) -> list[Site]:
     Scopes are taken from the compiled code; names that a function imports, from anywhere, count as locals.
     Code that the compiler drops has no sites.
     """
-    places = _places(compile_module(module.source, module.path))
+    places = _places_of_globals(compile_module(module.source, module.path))
     found: list[Site] = []
     for node, chain, in_function in names_in(module.tree):
         if isinstance(node, ast.Global):
@@ -218,14 +218,14 @@ _GLOBAL = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"})
 _BY_NAME = frozenset({"LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 
 
-def _places(code: CodeType, *, is_class: bool = False) -> set[tuple[int, int, str]]:
+def _places_of_globals(code: CodeType, *, is_class: bool = False) -> set[tuple[int, int, str]]:
     """Return (line, byte column, name) of every global name in the code, and in all code within it."""
     found: set[tuple[int, int, str]] = set()
     own: set[str] = set()
     for instruction in dis.get_instructions(code):
         argument = instruction.argval
         if isinstance(argument, CodeType):
-            found |= _places(argument, is_class=not argument.co_flags & 0x2)
+            found |= _places_of_globals(argument, is_class=not argument.co_flags & 0x2)
         position = instruction.positions
         if not isinstance(argument, str) or position is None:
             continue

@@ -139,7 +139,7 @@ class CutFinder:
             yield replace(self._deletion(statement, prefix), risk=ALIVE if named else NAMED)
 
     def _is_needed(self, statement: ast.stmt) -> bool:
-        """Whether a statement contains a function that ran, or can't be cut alone."""
+        """Return whether a statement contains a function that ran, or can't be cut alone."""
         if isinstance(statement, ast.Pass) or _is_docstring(statement) or _is_future(statement):
             return True
         if not self._whole(statement):
@@ -166,15 +166,15 @@ class CutFinder:
         return {name for name, count in self._live_words.items() if count > own.get(name, 0)}
 
     def _is_live(self, node: ast.AST) -> bool:
-        """Whether a node uses a name on a line that ran; the name of a definition does not count."""
+        """Return whether a node uses a name on a line that ran; the name of a definition does not count."""
         return isinstance(node, ast.expr) and self._ran(node)
 
     def _ran(self, *nodes: ast.stmt | ast.expr) -> bool:
-        """Whether a line of consecutive nodes ran."""
+        """Return whether a line of consecutive nodes ran."""
         return bool(nodes) and any_within(self.seen, first_line(nodes[0]), last_line(nodes[-1]))
 
     def _is_test(self, statement: ast.stmt, prefix: str) -> bool:
-        """Whether a statement is the test, or a class that contains it."""
+        """Return whether a statement is the test, or a class that contains it."""
         if not self.test:
             return False
         name = prefix + str(getattr(statement, "name", ""))
@@ -182,7 +182,7 @@ class CutFinder:
         return holds_it or self.test == name
 
     def _whole(self, statement: ast.stmt) -> bool:
-        """Whether the statement shares its physical lines with no other statement."""
+        """Return whether the statement shares its physical lines with no other statement."""
         first = self.lines[statement.lineno - 1]
         last = self.lines[last_line(statement) - 1]
         before = first[: column_of(first, statement.col_offset)].strip()
@@ -228,7 +228,7 @@ class CutFinder:
         yield from self._untried(emptied)
         for statement in rest:
             if self.test != prefix + str(getattr(statement, "name", "\0")):
-                yield from self._within(statement, prefix)
+                yield from self._cuts_within(statement, prefix)
 
     def _whole_cut(self, statement: ast.stmt, body: list[ast.stmt], prefix: str) -> Cut | None:
         """Return the cut of a statement with everything in it; None if it must stay.
@@ -289,7 +289,7 @@ class CutFinder:
         spans = tuple(self._span(one) for one in alike if self._whole(one))
         return Cut(f"{prefix}def {name}", spans, risk)
 
-    def _within(self, statement: ast.stmt, prefix: str) -> Iterator[Cut]:
+    def _cuts_within(self, statement: ast.stmt, prefix: str) -> Iterator[Cut]:
         """Yield the cuts inside a statement that itself stays."""
         if isinstance(statement, ast.If) and statement.orelse:
             is_separate = self._separate(statement.body, statement)

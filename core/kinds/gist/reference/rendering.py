@@ -342,7 +342,7 @@ class Renderer:
             yield f"{name} = {self._kept(name)}"
 
     def _is_shadowed(self, entity: Entity, name: str) -> bool:
-        """Whether another entity may be bound to the name after this one.
+        """Return whether another entity may be bound to the name after this one.
 
         The order of external imports is unknown.
         """
@@ -358,7 +358,7 @@ class Renderer:
 
 
 def _is_alone(unit: Unit, statement: ast.stmt) -> bool:
-    """Whether a statement shares its lines with no other code."""
+    """Return whether a statement shares its lines with no other code."""
     start, end = unit.module.columns(statement)
     before = unit.module.lines[statement.lineno - 1][:start]
     after = unit.module.lines[last_line(statement) - 1][end:]
@@ -366,7 +366,7 @@ def _is_alone(unit: Unit, statement: ast.stmt) -> bool:
 
 
 def _is_dataclass(statement: ast.stmt) -> bool:
-    """Whether a statement defines a data class, whose annotations are looked up by the module's name."""
+    """Return whether a statement defines a data class, which finds annotations by the module's name."""
     if not isinstance(statement, ast.ClassDef):
         return False
     return any("dataclass" in ast.unparse(decorator) for decorator in statement.decorator_list)

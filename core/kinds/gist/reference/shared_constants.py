@@ -50,7 +50,7 @@ def _constant_value(unit: Unit) -> ast.expr | None:
 
 
 def _is_constant(value: ast.expr | None) -> bool:
-    """Whether an expression makes an object that modules can share, because it can't be changed later."""
+    """Return whether an expression creates an immutable object, which modules can share."""
     if value is None:
         return False
     for node in ast.walk(value):

@@ -40,7 +40,7 @@ from gistpoint.sessions.exports.study.report.styles import (
 _LABEL, _LEGEND, _SHARED = 26, 34, 14
 """The maximum line lengths of a side label, of the legend, and of a label below an axis, in characters."""
 _MOST_LABELS = 12
-"""The maximum number of points that are labelled; labels of more would cover each other."""
+"""The maximum number of labelled points; more labels would overlap."""
 _LONGEST_LABEL = 120
 _FOOTER = 0.26
 """The height in inches of the line below a figure that marks simulated data, for text of 10 points."""
@@ -98,7 +98,7 @@ def _draw_on(figure: Figure, plot: Plot, look: Look, across: int) -> None:
 
 
 def _mark_simulated(figure: Figure, look: Look, height: float) -> None:
-    """Write SIMULATED below a figure, on a line reserved for it, where it covers no data."""
+    """Write SIMULATED below a figure, on a line reserved for it, where it does not cover any data."""
     free = _FOOTER * look.scale / height
     engine: Any = figure.get_layout_engine()
     engine.set(rect=(0, free, 1, 1 - free))
@@ -126,7 +126,7 @@ def _legend(figure: Figure, all_axes: Sequence[Any], look: Look) -> None:
 
 
 def _panel_columns(plot: Plot, look: Look) -> int:
-    """Return how many panels fit next to each other, each at least as wide as its names need."""
+    """Return how many panels fit next to each other, each wide enough for its names."""
     room = max(1, min(len(plot.panels), 3, int(look.width / (2.2 * look.scale))))
     return math.ceil(len(plot.panels) / math.ceil(len(plot.panels) / room)) if plot.panels else room
 
@@ -204,7 +204,7 @@ def _labels_of(bars: Sequence[Bars]) -> list[str]:
 
 
 def _sideways(bars: Sequence[Bars], look: Look) -> bool:
-    """Whether bars are horizontal, because there is no room for their labels below the axis."""
+    """Return whether bars are horizontal, because there is no room for their labels below the axis."""
     labels = [look.shown(label) for label in _labels_of(bars)]
     room = 8 * _SHARED * look.width / (7.4 * look.scale)
     return len(labels) > 7 or any(len(label) * len(labels) > room for label in labels)
@@ -301,7 +301,7 @@ class _Drawing:
             case Violins():
                 self._violins(mark)
             case Bars():
-                pass  # all drawn together earlier
+                pass  # already drawn, all together
 
     def _scales(self) -> None:
         axes, plot = self.axes, self._plot
@@ -404,7 +404,7 @@ class _Drawing:
             "label": self._entry(mark.series),
         }
         doubled = mark.dashed and mark.series in self._solid
-        # Markers distinguish the lines in grey, but on a line through points they would look like data.
+        # Markers distinguish the lines in grey, but on a line through points, markers would look like data.
         if len(x) and len(self._numbers) > 1 and not doubled and mark.series not in self._dotted:
             options |= {
                 "marker": shape_of(MARKERS, number),

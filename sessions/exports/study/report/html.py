@@ -265,7 +265,8 @@ class _ReportPage:
         yield '<h2 id="checklist">Checklist</h2>\n'
         yield (
             "<p>The reporting checklist for human baselines by Wei and others (2025), with short names of our"
-            " own. An answer that the program gives names its evidence; it is never better than that.</p>\n"
+            " own. An answer by the program names its evidence and claims no more than this evidence"
+            " shows.</p>\n"
         )
         missing = [answer for answer in report.checklist if answer.open]
         if missing:
@@ -307,7 +308,7 @@ class _Rows:
     """Builds the rows of a table.
 
     Notes on numbers become footnotes. A number shows its own extent if it is based on different attempts from
-    its row.
+    those of its row.
     """
 
     def __init__(self, extent: Extent) -> None:

@@ -18,7 +18,7 @@ def results(report: StudyReport) -> dict[str, Any]:
     """Return a report as JSON values: its facts, numbers, tables, plots, notes and checklist.
 
     The key of a number is the analysis's id and the number's own key, such as `bp-2/people/remove/all`. Under
-    `cells`, every number of a table has a key too. Values have full precision; infinite ones and NaN are
+    `cells`, every number in a table also has a key. Values have full precision; infinite ones and NaN are
     null.
     """
     return {

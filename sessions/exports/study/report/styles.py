@@ -19,7 +19,7 @@ from gistpoint.core.study.data import StudyData
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 GREYS = ("#8C8C8C", "#5A5A5A", "#A9A9A9", "#6E6E6E")
-"""The colours of series that are not solvers. Whiskers, which are black, can be seen on each."""
+"""The colours of series that are not solvers. The black whiskers are visible on each of them."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 RED = "#B00020"
@@ -28,7 +28,7 @@ _NO_SOLVER = 1024
 _SETTINGS: Mapping[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "gistpoint",
-    "pdf.fonttype": 42,  # publishers refuse the default, Type 3
+    "pdf.fonttype": 42,  # publishers reject the default, Type 3
     "font.family": ["DejaVu Sans"],
     "text.usetex": False,
     "text.parse_math": False,
@@ -79,7 +79,7 @@ class SeriesStyles:
         return palette
 
     def numbers(self, plot: Plot) -> dict[str, int]:
-        """Return the number of each series of a plot; two series share one only if one of them is dashed."""
+        """Return the number of each series of a plot; two series share one only if either is dashed."""
         taken: dict[int, str] = {}
         found: dict[str, int] = {}
         for name in (*plot.series, *_labels_of_violins(plot), *filter(self.is_solver, lone_labels(plot))):
@@ -117,7 +117,7 @@ def _labels_of_violins(plot: Plot) -> list[str]:
 
 
 def lone_labels(plot: Plot) -> tuple[str, ...]:
-    """Return the labels of the bars of a plot with one series; those that are solvers have their styles."""
+    """Return the labels of the bars of a plot with one series; labels of solvers have the solvers' styles."""
     bars = [mark for mark in plot.marks if isinstance(mark, Bars)]
     return bars[0].labels if len(bars) == 1 else ()
 
@@ -149,7 +149,7 @@ class Look:
         return self.font / 10.0
 
     def shown(self, label: str) -> str:
-        """Return a label as drawn: a figure marked as simulated need not repeat that in each label."""
+        """Return a label as drawn: a figure marked as simulated need not repeat this in each label."""
         return label.replace(_OF_SIMULATED, "") if self.simulated else label
 
 

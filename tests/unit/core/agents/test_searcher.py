@@ -9,7 +9,7 @@ from agent_attempts import AtWork, gist_at_work, repair_at_work
 from builders import CHECKS, build_task
 
 from gistpoint.core.agents.loop import TerminationReason
-from gistpoint.core.agents.searcher import NAME, Searcher, _Made, _Search
+from gistpoint.core.agents.searcher import NAME, Searcher, _AnsweredCall, _Search
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode, Task
@@ -75,7 +75,8 @@ def test_a_function_that_a_failure_passes_through_is_looked_at_first(tmp_path: P
     )
     task = build_task(tmp_path, Mode.DISCOVERY, extra_files=FILES, failure_text=raised)
     search = _Search(
-        render_brief(task), [_Made("read_file", {"file_path": path}, text) for path, text in seen(task)]
+        render_brief(task),
+        [_AnsweredCall("read_file", {"file_path": path}, text) for path, text in seen(task)],
     )
     suspicion = {definition.qualname: value for definition, value in search._suspicion().items()}
     assert suspicion["discount"] > 3 * suspicion["Basket.total"] > 0

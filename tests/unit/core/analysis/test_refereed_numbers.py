@@ -267,7 +267,7 @@ def test_attempts_without_a_time_are_told_where_times_are_printed() -> None:
     rows, metrics = World(people=8, tasks=10, metric_slope=0.5, assisted=True).rows(4)
     without = [replace(row, primary_s=None) if place < 2 else row for place, row in enumerate(rows)]
     study = declared(condition=(Condition(id="alone"), Condition(id="assisted")))
-    said = "Without a time, and so in no number of times: 2 counted attempts."
+    said = "Left out of the analyses of times, because their time is missing: 2 counted attempts."
     for one in (time_ratios, times_of_tasks, curves, proportional_hazards, effects_of_order):
         assert said in one(study_data(without, study=study, metrics=metrics)).notes
         complete = one(study_data(rows, study=study, metrics=metrics))

@@ -71,7 +71,7 @@ def test_a_list_of_functions_is_of_one_source(tmp_path: Path) -> None:
     assert GenerateTasks(sources=(SHOP,), choice=choice).planned(scripted)[1].choice.functions == {
         "a.py::f": 1
     }
-    with pytest.raises(UserError, match="functions of one source"):
+    with pytest.raises(UserError, match="applies to a single source"):
         GenerateTasks(sources=(SHOP, "cart==2"), choice=choice).planned(scripted)
 
 
@@ -94,7 +94,7 @@ def test_one_failing_test_is_enough_unless_the_papers_preset_is_chosen() -> None
 
 
 def test_a_preset_is_not_mixed_with_what_it_decides(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--min-failing says 2"):
+    with pytest.raises(UserError, match="--min-failing is 2"):
         GenerateTasks(sources=(SHOP,), preset="paper", min_failing=2).planned(scripted)
     slow = SuiteNeeds(max_suite_seconds=90)
     for wanted in (

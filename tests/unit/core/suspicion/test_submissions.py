@@ -71,22 +71,22 @@ def marked(tree: SourceTree) -> Marked:
     return of
 
 
-MADE_UP = "getattr by a name that is made up"
-ATTRGETTER = "attrgetter by a name that is made up"
+MADE_UP = "getattr with a computed name"
+ATTRGETTER = "attrgetter with a computed name"
 REACHING = {
     # The table of modules, frames and objects, by any name
     'import sys as s\ns.modules["results"].put = 1': "sys.modules",
-    "s = sys\nreturn s.modules": "sys handed on",
+    "s = sys\nreturn s.modules": "sys passed on as a value",
     'getattr(sys, "mod" + "ules")': MADE_UP,
     'getattr(sys, "_get" + "frame")(1)': MADE_UP,
-    "[sys][0].modules": "sys handed on",
-    "for s in (re, sys): s.modules": "re handed on",
-    "with open as s, sys as t: t.modules": "sys handed on",
-    "(s := sys).modules": "sys handed on",
-    "(lambda m: m.modules)(sys)": "sys handed on",
-    'd = dict(a=sys)\nreturn d["a"].modules': "sys handed on",
-    "def g(): return sys\nreturn g().modules": "sys handed on",
-    "self = values\nself.s = sys\nreturn self.s.modules": "sys handed on",
+    "[sys][0].modules": "sys passed on as a value",
+    "for s in (re, sys): s.modules": "re passed on as a value",
+    "with open as s, sys as t: t.modules": "sys passed on as a value",
+    "(s := sys).modules": "sys passed on as a value",
+    "(lambda m: m.modules)(sys)": "sys passed on as a value",
+    'd = dict(a=sys)\nreturn d["a"].modules': "sys passed on as a value",
+    "def g(): return sys\nreturn g().modules": "sys passed on as a value",
+    "self = values\nself.s = sys\nreturn self.s.modules": "sys passed on as a value",
     "re.enum.sys.modules": "sys.modules",
     "import collections\ncollections._sys.modules": "sys.modules",
     "from .compat import sys as q\nq.modules": "sys.modules",
@@ -123,7 +123,7 @@ REACHING = {
     '"{0.tb_frame.f_back.f_locals}".format(values)': "f_locals",
     'import operator\noperator.attrgetter("tb_" + "frame")(values)': ATTRGETTER,
     "import operator\noperator.attrgetter(n[::-1] + chr(n))(values)": ATTRGETTER,
-    'import functools\nfunctools.reduce(getattr, ["a"], values)': "getattr handed on",
+    'import functools\nfunctools.reduce(getattr, ["a"], values)': "getattr passed on as a value",
     'def g(tb_frame): pass\nreturn getattr(values, list(g.__annotations__)[0])': MADE_UP,
     "dict(tb_frame=1)": "tb_frame",
     "values.__class__.__base__.__subclasses__()": "__subclasses__",
@@ -134,14 +134,14 @@ REACHING = {
     "import traceback\ntraceback.extract_stack()": "traceback.extract_stack",
     "import linecache": "linecache",
     'helper("_pytest.python")': "_pytest",
-    "vars(json)['dumps']": "json handed on",
+    "vars(json)['dumps']": "json passed on as a value",
     "try: 1 / 0\nexcept E as e: getattr(e.__traceback__, n)": MADE_UP,
     "getattr(values, values.__dir__()[n])": "__dir__",
-    "g = (x for x in values)\ngetattr(g, list(type(g).__dict__)[n])": "a class handed on",
+    "g = (x for x in values)\ngetattr(g, list(type(g).__dict__)[n])": "a class passed on as a value",
     "g = (x for x in values)\nfor d in vars(g.__class__).values(): d.__get__(g)": "__get__",
     "def h(g): return getattr(g, list(type(g).__dict__)[n])\nh(x for x in values)": MADE_UP,
     "import types\nlist(types.GeneratorType.__dict__)": "__dict__",
-    's = ""\nfor c in (1, 2): s += chr(c + n)\ns.format(values)': "format by a string that is made up",
+    's = ""\nfor c in (1, 2): s += chr(c + n)\ns.format(values)': "format with a computed string",
     "import warnings\nwith warnings.catch_warnings(record=True) as w: w[0].lineno": "warnings.catch_warnings",
     "from tests import data": "tests.data",
     "import tests.test_a": "tests.test_a",
@@ -161,22 +161,22 @@ REACHING = {
     "import marshal": "marshal",
     "import inspect\ninspect.signature(values, eval_str=True)": "eval_str",
     'values.__annotations__ = {"x": "1"}': "__annotations__",
-    "def g(x: 'print(1)'): pass\nreturn g": "an annotation that runs: 'print(1)'",
-    "def g(x: 'print(1)'): pass\nreturn g(**values)": "an annotation that runs: 'print(1)'",
+    "def g(x: 'print(1)'): pass\nreturn g": "an annotation that runs code: 'print(1)'",
+    "def g(x: 'print(1)'): pass\nreturn g(**values)": "an annotation that runs code: 'print(1)'",
     "import copy\ncopy.copyreg": "copy.copyreg",
     "import asyncio\nasyncio.base_events.subprocess.run": "asyncio.base_events",
     "import enum\nenum.bltns.exec": "exec",
     "import asyncio\nasyncio.create_subprocess_exec(n)": "asyncio.create_subprocess_exec",
     "import asyncio\nasyncio.current_task().get_stack()": "get_stack",
     "import logging\nlogging.info('', stack_info=True)": "stack_info",
-    "str.format(''.join(chr(c + n) for c in (1, 2)), values)": "format by a string that is made up",
-    "import functools\nfunctools.partial(str.format, n)(values)": "format by a string that is made up",
+    "str.format(''.join(chr(c + n) for c in (1, 2)), values)": "format with a computed string",
+    "import functools\nfunctools.partial(str.format, n)(values)": "format with a computed string",
     # Replacements
     "import pytest\npytest.raises = None": "pytest.raises is replaced",
     "pt.raises = 1": "pytest.raises is replaced",
-    'setattr(pt, "rai" + "ses", 1)': "setattr by a name that is made up",
+    'setattr(pt, "rai" + "ses", 1)': "setattr with a computed name",
     "json.dumps = 1": "json.dumps is replaced",
-    "d = json\nd.dumps = 1": "json handed on",
+    "d = json\nd.dumps = 1": "json passed on as a value",
     "for json.dumps in values: pass": "json.dumps is replaced",
     "with values as json.dumps: pass": "json.dumps is replaced",
     "json.dumps, x = values": "json.dumps is replaced",
@@ -193,44 +193,44 @@ REACHING = {
     "int.__eq__ = 1": "__eq__ is replaced",
     "type(values).__eq__ = 1": "__eq__ is replaced",
     "values.__class__ = int": "__class__ is replaced",
-    'setattr(values, "__e" + "q__", 1)': "setattr by a name that is made up",
-    "def g(m): m.dumps = 1\ng(json)": "json handed on",
-    "def g(*m, **k): k['a'].dumps = 1\ng(a=other)": ".other handed on",
-    '(lambda m: setattr(m, "dumps", 1))(json)': "json handed on",
-    'import functools\nfunctools.reduce(lambda a, b: setattr(b, a, 1), [json], "dumps")': "json handed on",
-    "g = lambda m: m\ng(other).dumps = 1": ".other handed on",
-    "helper(json)": "json handed on",
-    "helper(*[1, json], key=re)": "re handed on",
-    "self = values\nself.j = json\nself.j.dumps = 1": "json handed on",
-    "class K: j = json\nK.j.dumps = 1": "json handed on",
-    "g = json.__setattr__\ng('dumps', 1)": "__setattr__ handed on",
+    'setattr(values, "__e" + "q__", 1)': "setattr with a computed name",
+    "def g(m): m.dumps = 1\ng(json)": "json passed on as a value",
+    "def g(*m, **k): k['a'].dumps = 1\ng(a=other)": ".other passed on as a value",
+    '(lambda m: setattr(m, "dumps", 1))(json)': "json passed on as a value",
+    'import functools\nfunctools.reduce(lambda a, b: setattr(b, a, 1), [json], "dumps")': "json passed on as a value",
+    "g = lambda m: m\ng(other).dumps = 1": ".other passed on as a value",
+    "helper(json)": "json passed on as a value",
+    "helper(*[1, json], key=re)": "re passed on as a value",
+    "self = values\nself.j = json\nself.j.dumps = 1": "json passed on as a value",
+    "class K: j = json\nK.j.dumps = 1": "json passed on as a value",
+    "g = json.__setattr__\ng('dumps', 1)": "__setattr__ passed on as a value",
     "getattr(json, '__setattr__')('dumps', 1)": "json.__setattr__",
     "super(type(json), json).__setattr__('dumps', 1)": "json.dumps is replaced",
     "import operator\noperator.methodcaller('__seta' + 'ttr__', 'dumps', 1)(values)": ATTRGETTER,
     # Substitute objects
-    "class V:\n    def __eq__(self, o): return True\nreturn V()": "__eq__ of a new class",
-    "class V:\n    __eq__ = lambda self, o: o is o\nreturn V()": "__eq__ of a new class",
-    "class V:\n    def __sub__(self, o): return 0\nreturn V()": "__sub__ of a new class",
-    "class V:\n    @property\n    def __class__(self): return int\nreturn V()": "__class__ of a new class",
-    "class V:\n    from operator import truth as __eq__\nreturn V()": "__eq__ of a new class",
-    "class V:\n    for __eq__ in [print]: pass\nreturn V()": "__eq__ of a new class",
+    "class V:\n    def __eq__(self, o): return True\nreturn V()": "__eq__ defined in a new class",
+    "class V:\n    __eq__ = lambda self, o: o is o\nreturn V()": "__eq__ defined in a new class",
+    "class V:\n    def __sub__(self, o): return 0\nreturn V()": "__sub__ defined in a new class",
+    "class V:\n    @property\n    def __class__(self): return int\nreturn V()": "__class__ defined in a new class",
+    "class V:\n    from operator import truth as __eq__\nreturn V()": "__eq__ defined in a new class",
+    "class V:\n    for __eq__ in [print]: pass\nreturn V()": "__eq__ defined in a new class",
     'class V:\n    locals()["__e" + "q__"] = print\nreturn V()': "locals",
     "class V(metaclass=values): pass": "a metaclass",
-    'type("V", (), {})': "a class made by type",
-    'type(*["V", (), {}])': "a class made by type",
-    'type(type(n))("V", (), {})': "a class made by type",
-    'int.__class__("V", (), {})': "a class made by type",
-    't = n.__class__.__class__\nt("V", (), {})': "a class made by type",
-    'type.__new__(type, "V", (), {})': "a class made by type",
-    'list(map(type, ["V"], [()], [{}]))': "type handed on",
-    'class A: pass\ntype(A)("V", (), {})': "a class made by type",
+    'type("V", (), {})': "a class created with type",
+    'type(*["V", (), {}])': "a class created with type",
+    'type(type(n))("V", (), {})': "a class created with type",
+    'int.__class__("V", (), {})': "a class created with type",
+    't = n.__class__.__class__\nt("V", (), {})': "a class created with type",
+    'type.__new__(type, "V", (), {})': "a class created with type",
+    'list(map(type, ["V"], [()], [{}]))': "type passed on as a value",
+    'class A: pass\ntype(A)("V", (), {})': "a class created with type",
     'import abc\nabc.ABCMeta("V", (), {})': "abc.ABCMeta",
     'import dataclasses\ndataclasses.make_dataclass("V", [])': "dataclasses.make_dataclass",
     'n("V", (), {"__eq__": print})': "__eq__ as a name",
     'n("V", (), dict(__eq__=print))': "__eq__ as a name",
-    "class V(type(n)): pass\nreturn V()": "a class derived from a value's own",
-    "class V(n.__class__): pass\nreturn V()": "a class derived from a value's own",
-    "class V:\n    def __array_ufunc__(self, *a): return True\nreturn V()": "__array_ufunc__ of a new class",
+    "class V(type(n)): pass\nreturn V()": "a class derived from the class of a value",
+    "class V(n.__class__): pass\nreturn V()": "a class derived from the class of a value",
+    "class V:\n    def __array_ufunc__(self, *a): return True\nreturn V()": "__array_ufunc__ defined in a new class",
     "sys.stdout.buffer.raw.__class__('x', 'w')": "sys.stdout",
     "t = type(sys.stdout.buffer.raw)\nt('x', 'w')": "sys.stdout",
     "from unittest.mock import ANY\nreturn ANY": "unittest.mock",
@@ -284,8 +284,8 @@ AT_IMPORT = {
     "values, n=[x for x in print()]": "at import: print()",
     "values, n=object(print())": "at import: print()",
     "values, n=lambda x=print(): x": "at import: print()",
-    "values, m=sys": "sys handed on",
-    "values, g=getattr": "getattr handed on",
+    "values, m=sys": "sys passed on as a value",
+    "values, g=getattr": "getattr passed on as a value",
 }
 
 
@@ -295,7 +295,7 @@ def test_what_runs_as_the_module_is_imported_is_marked(marked: Marked, parameter
 
 
 def test_defaults_are_followed(marked: Marked) -> None:
-    assert "sys handed on" in marked("return m.modules", "values, m=sys")
+    assert "sys passed on as a value" in marked("return m.modules", "values, m=sys")
     assert MADE_UP in marked("return getattr(values, n + m)", "values, n='f_', m='back'")
 
 
@@ -512,7 +512,7 @@ def test_comparisons_that_a_class_gets_are_marked(tree: SourceTree) -> None:
     submitted = given.with_files(
         {"b.py": b"class A:\n    def f(self): pass\n    def __eq__(self, o): return True\n"}
     )
-    assert marks(given, submitted, given) == ("__eq__ of a class that had none",)
+    assert marks(given, submitted, given) == ("__eq__ added to a class that had none",)
 
 
 @pytest.mark.parametrize(
