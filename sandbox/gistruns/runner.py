@@ -44,6 +44,7 @@ LAUNCHED = (
     "code_watch.py",
     "fakes.py",
     "guards.py",
+    "observing_code.py",
     "operands.py",
     "test_observer.py",
     "tracers.py",

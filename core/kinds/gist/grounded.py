@@ -29,6 +29,7 @@ from gistpoint.core.kinds.gist.rates import (
 NOT_OBSERVED = "what it compares could not be observed"
 _WILD = (("Approx", "approx"), ("Mock", "mock|patch"))
 _WITHIN = ".<locals>."
+_ADDS_EQUALITY = "addTypeEqualityFunc"
 
 
 def invented_operand(text: str, operands: Sequence[Operand] | None, existence: ExistenceReport) -> str:
@@ -148,9 +149,13 @@ def _defines(line: LineExistence, owner: str, name: str) -> bool:
 
 
 def _mentions(line: LineExistence, name: str) -> bool:
-    """Whether a line sets a special method on an object of any name, or has the method's name in a string."""
+    """Whether a line sets a special method on an object of any name, or has the method's name in a string.
+
+    For a function that compares the values of a type in one of unittest's cases, a line that adds one.
+    """
     word = re.escape(name)
-    return re.search(rf"\.{word} =|['\"]([\w.]+\.)?{word}['\"]", line.line.text) is not None
+    called = rf"|\.{word}\(" if name == _ADDS_EQUALITY else ""
+    return re.search(rf"\.{word} =|['\"]([\w.]+\.)?{word}['\"]{called}", line.line.text) is not None
 
 
 def _is_whole(line: int, existence: ExistenceReport) -> bool:
