@@ -527,7 +527,7 @@ def _wrapped_in(function: object) -> list[object]:
     """Return what a function refers to as wrapped, and what its closure contains."""
     if type(function) is not FunctionType:
         return []
-    found = [function.__dict__.get("__wrapped__")]
+    found: list[object] = [function.__dict__.get("__wrapped__")]
     for cell in function.__closure__ or ():
         try:
             found.append(cell.cell_contents)
