@@ -9,6 +9,11 @@ WRONG_CALLS: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("task", "hlep"), 2, "There is no command 'hlep'. Did you mean 'help'?"),
     (("-hlep",), 2, "There is no option '-hlep' before the command. Did you mean '--help'?"),
     (("task", "list", "-json"), 2, "There is no option '-json'. Did you mean '--json'?"),
+    (
+        ("gist", "new", "x", "--pytest-args", "--ignore=tests/a.py"),
+        2,
+        "--pytest-args needs a value; if --ignore=tests/a.py is it, write --pytest-args=--ignore=tests/a.py",
+    ),
     (("verison",), 2, "Did you mean '--version'?"),
     (("taks", "list"), 2, "Did you mean 'task'?"),
     (("pathz",), 2, "Did you mean 'admin paths'?"),

@@ -44,6 +44,7 @@ LAUNCHED = (
     "code_watch.py",
     "fakes.py",
     "guards.py",
+    "observing_code.py",
     "operands.py",
     "test_observer.py",
     "tracers.py",
@@ -53,7 +54,7 @@ EMPTY_SETTINGS = "empty.ini"
 STDIN = "stdin"
 WATCHED = "watched.json"
 _PATIENCE = 10.0
-"""The multiple of the limit that an original may take on a busy machine, while it waits for a processor."""
+"""The multiple of the limit that a run may take on a busy machine, while it waits for a processor."""
 _PYTEST = (
     "-p",
     "no:cacheprovider",
@@ -297,6 +298,7 @@ class GistRunner:
                 order,
                 called.is_test,
                 importable=False,
+                patience=_PATIENCE,
                 hash_seed=hash_seed,
                 stdin=called.stdin,
                 variables=called.variables,

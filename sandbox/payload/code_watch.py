@@ -182,12 +182,24 @@ class CodeWatch:
         try:
             caller = sys._getframe(1)
             if event != "exec":
-                if not self._is_of_environment(caller):
-                    self.made.add(f"<{event}>")
+                self._note_escape(event, caller)
             elif isinstance(arguments[0], CodeType) and id(arguments[0]) not in self.settled:
                 self._judge_module(arguments[0], caller)
         finally:
             self._busy.discard(thread)
+
+    def _note_escape(self, event: str, caller: FrameType) -> None:
+        """Record an escape of the watched code, or of a library that it called, such as a debugger."""
+        if not self._is_of_environment(caller):
+            self.made.add(f"<{event}>")
+        elif self._begun and not self._is_called_by_environment(caller):
+            self.made_elsewhere.add(f"<{event}> by {self._entry_point(caller)}")
+
+    def _is_called_by_environment(self, frame: FrameType) -> bool:
+        caller: FrameType | None = frame
+        while caller is not None and self.is_environment(caller.f_code):
+            caller = caller.f_back
+        return caller is None
 
     def _is_of_environment(self, frame: FrameType) -> bool:
         key = id(frame.f_code)
@@ -376,7 +388,9 @@ def _place(code: CodeType) -> tuple[str, int, str]:
 
 
 def _content(code: CodeType) -> tuple[object, ...]:
-    return code.co_code, code.co_consts, code.co_names, code.co_freevars, code.co_argcount
+    # The table decides where a failed assertion continues.
+    table = getattr(code, "co_exceptiontable", b"")  # since Python 3.11
+    return code.co_code, code.co_consts, code.co_names, code.co_freevars, code.co_argcount, table
 
 
 def _compiled(path: str) -> CodeType | None:

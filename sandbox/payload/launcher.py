@@ -97,8 +97,12 @@ class Measures:
         self._stand_ins: Any = fakes.StandIns(order.get("modules", ()), order.get("owned", ()))
         self.operands: Any = None
         if order.get("observed"):
-            observed = _sibling("operands").Operands
-            self.operands = observed(order.get("file", ""), order["observed"], self._watch.is_environment)
+            self.operands = _sibling("operands").Operands(
+                order.get("file", ""),
+                order["observed"],
+                self._watch.is_environment,
+                _sibling("observing_code"),
+            )
 
     def guard(self) -> None:
         """Install the guards and the watch."""

@@ -16,7 +16,6 @@ import os
 import random
 import sys
 import types
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FunctionType, ModuleType
@@ -95,6 +94,12 @@ SPECIALS = frozenset(
 )
 """The methods by which a class takes part in comparisons, arithmetic, class checks or conversions."""
 
+_PREPARING = {
+    *("setUp", "tearDown", "setUpClass", "tearDownClass", "id", "shortDescription", "countTestCases"),
+    *("defaultTestResult", "__init__", "__init_subclass__", *SPECIALS),
+}
+"""The methods of unittest's cases that a test class may define without deciding whether its tests pass."""
+
 _TEXTS = {"__str__", "__repr__", "__format__"}
 
 if TYPE_CHECKING:
@@ -102,16 +107,26 @@ if TYPE_CHECKING:
 
 
 class Operands:
-    """An observer of functions of `path` on `lines`; `is_environment` recognises the environment's code."""
+    """An observer of functions of `path` on `lines`.
 
-    def __init__(self, path: str, lines: Iterable[int], is_environment: Callable[[CodeType], bool]) -> None:
+    `is_environment` recognises the environment's code; `making` is the module `observing_code`.
+    """
+
+    def __init__(
+        self, path: str, lines: Iterable[int], is_environment: Callable[[CodeType], bool], making: Any
+    ) -> None:
         self._path, self._lines, self._is_environment = path, frozenset(lines), is_environment
+        self._making = making
         self._known: dict[int, tuple[type, tuple[Row, ...]]] = {}
         self._rows: dict[str, Row] = {}
         self._left, self._asks = _MOST_OBJECTS, _MOST_ASKED
         self._codes: dict[CodeType, CodeType] = {}
         self._observing_ids: set[int] = set()
-        self._functions: dict[tuple[int, str], object] = {}
+        self._functions: dict[int, dict[str, object]] = {}
+        self._given: dict[int, dict[str, object]] = {}
+        self._used: dict[int, type] = {}
+        self._searched = 0
+        self._begun: set[int] = set()
 
     def prepare(self) -> list[CodeType]:
         """Record the classes of the environment; return the observing code, which the run may execute.
@@ -120,15 +135,13 @@ class Operands:
         """
         for kind in _classes():
             self._known[id(kind)] = kind, ()
+            self._given[id(kind)] = _specials_in(kind)
         for owner in _modules():
-            for name, value in list(vars(owner).items()):
-                if type(value) in _FUNCTIONS:
-                    self._functions[id(owner), name] = value
-        # The observing functions are constants of the code: the gist could find and replace a global name,
-        # but can't guess a random string.
-        marks = {f"gistpoint {os.urandom(16).hex()}": seen for seen in (self._deep, self._shallow)}
-        self._codes = _observing(self._path, self._lines, *marks)
-        self._codes = {code: _with_constants(new, marks) for code, new in self._codes.items()}
+            values = list(vars(owner).items())
+            self._functions[id(owner)] = {name: value for name, value in values if type(value) in _FUNCTIONS}
+        self._codes = self._making.observing(
+            self._path, self._lines, self._deep, self._shallow, self._begun.add
+        )
         self._observing_ids = {id(code) for code in self._codes.values()}
         return list(self._codes.values())
 
@@ -160,12 +173,31 @@ class Operands:
                 tree = ast.parse(example.source)
             except SyntaxError:
                 continue
-            changed = _Passing(
+            changed = self._making.Passing(
                 lambda: ast.Name(deep, ast.Load()), lambda: ast.Name(shallow, ast.Load())
             ).visit(tree)
             example.source = ast.unparse(ast.fix_missing_locations(changed)) + "\n"
 
-    def record_replaced(self, names: dict[str, Any]) -> None:
+    def begin(self, function: object, names: dict[str, Any]) -> None:
+        """Prepare for a call of the test `function`, which has these globals, and record what is replaced."""
+        self._begun.clear()
+        self._used.clear()
+        self._record_replaced(function, names)
+
+    def end(self, function: object, names: dict[str, Any]) -> None:
+        """Record what was replaced during the call of a test."""
+        self._record_replaced(function, names)
+        for kind in list(self._used.values()):
+            self._note_replaced_methods(kind)
+
+    def require_called(self, function: object, name: str) -> None:
+        """Record that a test passed without a call of its function, if it has observing code."""
+        code = getattr(function, "__code__", None)
+        is_observed = code is not None and id(code) in self._observing_ids
+        if is_observed and code.co_firstlineno not in self._begun:  # type: ignore[union-attr]
+            self._note_replaced(f"{name}, which passed without a call")
+
+    def _record_replaced(self, function: object, names: dict[str, Any]) -> None:
         """Record which functions of libraries and builtins are replaced, for a test with these globals.
 
         In a module that the test names, any other value counts as a replacement; in all other modules, only
@@ -173,28 +205,59 @@ class Operands:
         """
         reached = {id(value) for value in names.values()}
         for owner in filter(self._is_of_a_library, _modules()):
-            for name, value in list(vars(owner).items()):
-                if self._is_of_the_gist(value) or (
-                    id(owner) in reached and self._is_replacement(owner, name, value)
-                ):
-                    self._note_replaced(f"{owner.__name__}.{name}")
+            self._record_replaced_in(owner, is_reached=id(owner) in reached)
         for name in {*names} & {*vars(builtins)}:
             if name[:2] != "__" and names[name] is not vars(builtins)[name]:
                 self._note_replaced(name)
+        # Up to Python 3.9, each call takes the builtins from the globals; later, a function keeps its own.
+        given = getattr(function, "__builtins__", names.get("__builtins__", builtins))
+        if given is not builtins and given is not vars(builtins):
+            self._note_replaced("__builtins__")
+
+    def _record_replaced_in(self, owner: ModuleType, *, is_reached: bool) -> None:
+        given = self._functions.get(id(owner), {})
+        for name, value in list(vars(owner).items()):
+            # Most are as they were before the gist: each test begins and ends with this loop.
+            if given.get(name) is value and not self._has_code_of_the_gist(value):
+                continue
+            if self._is_of_the_gist(value) or (is_reached and self._is_replacement(owner, name, value)):
+                self._note_replaced(f"{owner.__name__}.{name}")
+
+    def _note_replaced_methods(self, kind: type) -> None:
+        """Record the special methods of a class of the environment, and of its bases, that were replaced."""
+        for one in type.__dict__["__mro__"].__get__(kind):
+            before = self._given.get(id(one))
+            if before is None or self._known[id(one)][0] is not one:
+                continue
+            now = _specials_in(one)
+            for name in sorted(before.keys() | now.keys()):
+                if before.get(name) is not now.get(name):
+                    self._note_replaced(f"{'.'.join(_names(one))}.{name}")
 
     def _is_of_a_library(self, module: ModuleType) -> bool:
         return self._is_library(str(vars(module).get("__name__")))
 
+    def _has_code_of_the_gist(self, value: object) -> bool:
+        return type(value) is FunctionType and value.__code__.co_filename == self._path
+
     def _is_of_the_gist(self, value: object) -> bool:
+        """Whether a value is a function of the gist, or a library's function that wraps one."""
         code = _code_in(value)
-        return code is not None and code.co_filename == self._path
+        if code is None:
+            return False
+        inner = filter(None, map(_code_in, _wrapped_in(value)))
+        return any(one.co_filename == self._path for one in (code, *inner))
 
     def _is_replacement(self, owner: object, name: str, value: object) -> bool:
-        """Whether a public function other than a hook was replaced by a value without Python code."""
-        before = self._functions.get((id(owner), name))
+        """Whether a public function other than a hook was replaced by a value without Python code.
+
+        For a function of pytest, by any other value.
+        """
+        before = self._functions.get(id(owner), {}).get(name)
         if before is None or before is value or name[:1] == "_" or name.endswith("hook"):
             return False
-        return _code_in(value) is None
+        # No honest code replaces parts of pytest; other libraries' functions may be replaced by libraries.
+        return _code_in(value) is None or owner is sys.modules.get("pytest")
 
     def _note_replaced(self, name: str) -> None:
         if len(self._rows) < _MOST_CLASSES:
@@ -244,6 +307,9 @@ class Operands:
             if kind in _PLAIN:
                 continue
             self._note(kind)
+            if kind is ModuleType:
+                self._search(found)
+            self._note_own_assertions(found, kind)
             self._note_wild(found, kind)
             if issubclass(kind, type):
                 self._note(found)  # type: ignore[arg-type]
@@ -260,10 +326,39 @@ class Operands:
                 seen.update(map(id, parts))
                 waiting += [(one, left - 1) for one in parts if one is not kind]
 
+    def _search(self, module: Any) -> None:
+        """Record the replaced functions of a library that the test is about to use.
+
+        A function that is called could put the true one back. Only the first 1000 uses are searched.
+        """
+        if self._searched < _MOST_CLASSES and self._is_of_a_library(module):
+            self._searched += 1
+            self._record_replaced_in(module, is_reached=module is sys.modules.get("pytest"))
+
     def _note(self, kind: type) -> None:
+        if id(kind) not in self._used:
+            self._used[id(kind)] = kind
+            self._note_replaced_methods(kind)
         for row in self._rows_of(kind):
             if len(self._rows) < _MOST_CLASSES:
                 self._rows.setdefault(_key(row), row)
+
+    def _note_own_assertions(self, found: Any, kind: type) -> None:
+        """Record the methods of unittest's cases that a single case has in its own namespace."""
+        case = _case_among(type.__dict__["__mro__"].__get__(kind))
+        if case is None:
+            return
+        own = case.__dict__["__dict__"].__get__(found)
+        values = [(name, own[name]) for name in _judging(case).intersection(own)]
+        values += [
+            ("addTypeEqualityFunc", value)
+            for value in (own.get("_type_equality_funcs") or {}).values()
+            if type(value) is not str
+        ]
+        if values:
+            specials = [[name, *self._origin(kind, name, value)] for name, value in values]
+            row = {"names": [_names(kind)[1][:_NAME], *self._bound(kind)], "specials": specials}
+            self._rows.setdefault(_key(row), row)
 
     def _rows_of(self, kind: type) -> tuple[Row, ...]:
         """Return the rows of a class and of its bases, except for those of the environment."""
@@ -280,9 +375,11 @@ class Operands:
             return None
         module, name = _names(kind)
         inner = type.__dict__["__dict__"].__get__(kind)
+        case = _case_among(type.__dict__["__mro__"].__get__(kind))
+        deciding = SPECIALS | _judging(case) if case is not None else SPECIALS
         own = [
             [one, *self._origin(kind, one, inner[one])]
-            for one in sorted(SPECIALS & {*inner})
+            for one in sorted(deciding & {*inner})
             if inner[one] is not None
         ]
         is_plain = all(how == "environment" for _, how, _ in own)
@@ -426,173 +523,32 @@ def _code_in(value: object) -> CodeType | None:
     return value.__code__ if type(value) is FunctionType else None
 
 
-# Making the observing code
+def _wrapped_in(function: object) -> list[object]:
+    """Return what a function refers to as wrapped, and what its closure contains."""
+    if type(function) is not FunctionType:
+        return []
+    found: list[object] = [function.__dict__.get("__wrapped__")]
+    for cell in function.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # the cell is empty
+            continue
+    return found
 
 
-def _observing(path: str, lines: frozenset[int], deep: str, shallow: str) -> dict[CodeType, CodeType]:
-    """Return the observing code of functions that begin on `lines`, by their code; empty if unreadable."""
-    try:
-        with open(path, "rb") as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            source = file.read()
-            plain = compile(source, path, "exec", dont_inherit=True)
-            tree = _Passing(lambda: ast.Constant(deep), lambda: ast.Constant(shallow), lines).visit(
-                ast.parse(source)
-            )
-            changed = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    pairs = zip(_with_inner(plain), _with_inner(changed))  # noqa: B905 - Python 3.9 has no `strict`
-    return {old: new for old, new in pairs if old.co_firstlineno in lines and old.co_name == new.co_name}
+def _specials_in(kind: type) -> dict[str, object]:
+    """Return the special methods that a class itself defines, without running code of its metaclass."""
+    inner = type.__dict__["__dict__"].__get__(kind)
+    return {name: inner[name] for name in SPECIALS.intersection(inner)}
 
 
-def _with_inner(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _with_inner(constant)
+def _case_among(bases: Iterable[type]) -> type | None:
+    """Return `unittest.TestCase` if it is among the bases of a class; otherwise None."""
+    case: type | None = getattr(sys.modules.get("unittest.case"), "TestCase", None)
+    return case if any(one is case for one in bases) else None
 
 
-def _with_constants(code: CodeType, values: dict[str, Any]) -> CodeType:
-    """Return code after replacing strings among its constants with values, in inner functions too."""
-    constants = [
-        _with_constants(one, values)
-        if isinstance(one, CodeType)
-        else values.get(one, one)
-        if type(one) is str
-        else one
-        for one in code.co_consts
-    ]
-    return code.replace(co_consts=tuple(constants))
-
-
-_VALUES = (
-    ast.Name,
-    ast.Attribute,
-    ast.Subscript,
-    ast.Call,
-    ast.BinOp,
-    ast.Await,
-    ast.IfExp,
-    ast.BoolOp,
-    ast.Starred,
-)
-_COLLECTIONS = (
-    ast.List,
-    ast.Tuple,
-    ast.Set,
-    ast.Dict,
-    ast.ListComp,
-    ast.SetComp,
-    ast.DictComp,
-    ast.GeneratorExp,
-)
-_DECIDED: dict[type[ast.AST], tuple[str, ...]] = {
-    ast.Compare: ("left", "comparators"),
-    ast.Call: ("args",),
-    ast.keyword: ("value",),
-    ast.Assert: ("test",),
-    ast.If: ("test",),
-    ast.While: ("test",),
-    ast.IfExp: ("test",),
-    ast.BoolOp: ("values",),
-    ast.UnaryOp: ("operand",),
-    ast.BinOp: ("left", "right"),
-    ast.For: ("iter",),
-    ast.comprehension: ("iter", "ifs"),
-    ast.FormattedValue: ("value",),
-    ast.ExceptHandler: ("type",),
-    **({ast.Match: ("subject",)} if sys.version_info >= (3, 10) else {}),
-}
-"""The parts of a node whose values, with everything in them, can decide what the test does."""
-
-
-class _Passing(ast.NodeTransformer):
-    """A transformer that wraps values in calls, in functions that begin on one of `lines`.
-
-    All code is changed if `lines` is None. `deep` and `shallow` create the nodes of the called functions:
-    `deep` searches through a value that can decide what the test does; `shallow` records only the class of
-    any other value that is used.
-    """
-
-    def __init__(
-        self,
-        deep: Callable[[], ast.expr],
-        shallow: Callable[[], ast.expr],
-        lines: frozenset[int] | None = None,
-    ) -> None:
-        self._deep, self._shallow, self._lines = deep, shallow, lines
-        self._inside = lines is None
-
-    def visit(self, node: ast.AST) -> Any:
-        """Change a node and its children, and return the changed node."""
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return self._function(node)
-        is_case = node.__class__.__name__ == "match_case"
-        # Compared by name, because Python before 3.10 has no `ast.match_case`.
-        if is_case or not self._inside:
-            return self._plain(node)
-        found = self._decided(node)
-        if (
-            not isinstance(found, ast.expr)
-            or not isinstance(found, _VALUES)
-            or isinstance(found, ast.Starred)
-        ):
-            return found
-        return found if _is_target(found) else self._wrapped(found, self._shallow)
-
-    def _function(self, node: ast.AST) -> ast.AST:
-        """Change the body of an observed function; decorators and defaults belong to the outer code."""
-        decorators = getattr(node, "decorator_list", ())
-        first = min([node.lineno, *(one.lineno for one in decorators)])  # type: ignore[attr-defined]
-        outer, self._inside = self._inside, self._inside or first in (self._lines or ())
-        body = node.body  # type: ignore[attr-defined]
-        changed = [self.visit(one) for one in body] if isinstance(body, list) else self.visit(body)
-        node.body = changed  # type: ignore[attr-defined]
-        self._inside = outer
-        return node
-
-    def _plain(self, node: Any) -> Any:
-        """Change the children of a node, but not the node; of a `case`, change only the body."""
-        if hasattr(node, "pattern") and hasattr(node, "body"):
-            node.body = [self.visit(one) for one in node.body]
-            return node
-        return self.generic_visit(node)
-
-    def _decided(self, node: ast.AST) -> ast.AST:
-        parts = _DECIDED.get(type(node), ())
-        if isinstance(node, ast.AnnAssign):
-            node.value = self.visit(node.value) if node.value is not None else None
-            return node
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            node.args = [self.visit(one) for one in node.args]
-            node.keywords = [self.visit(one) for one in node.keywords]
-        else:
-            self.generic_visit(node)
-        for part in parts:
-            value = getattr(node, part)
-            # Comes after the children, because deep calls then replace the shallow ones of deciding values.
-            looked = (
-                [self._looked_through(one) for one in value]
-                if isinstance(value, list)
-                else self._looked_through(value)
-            )
-            setattr(node, part, looked)
-        return node
-
-    def _looked_through(self, node: Any) -> Any:
-        if isinstance(node, ast.Starred):
-            node.value = self._looked_through(node.value)
-            return node
-        if isinstance(node, ast.Call) and getattr(node.func, "passes", False):
-            node = node.args[0]
-        return self._wrapped(node, self._deep) if isinstance(node, (*_VALUES, *_COLLECTIONS)) else node
-
-    def _wrapped(self, node: ast.expr, to: Callable[[], ast.expr]) -> ast.expr:
-        called = ast.copy_location(to(), node)
-        called.passes = True  # type: ignore[attr-defined]
-        return ast.copy_location(ast.Call(called, [node], []), node)
-
-
-def _is_target(node: ast.AST) -> bool:
-    return not isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+def _judging(case: type) -> set[str]:
+    """Return the names of the methods by which a case of unittest judges and runs its tests."""
+    methods = {name for name, value in vars(case).items() if type(value) is FunctionType}
+    return methods - _PREPARING | {"failureException"}

@@ -59,6 +59,7 @@ class TestObserver:
         self._origin: dict[str, Any] = {}
         self._definitions: list[PytestParts] = []
         self._tampered = False
+        self._function: object = None
         self.operands: Any = None
         """The observer of the values that the tests use (`operands.Operands`), or None."""
 
@@ -88,7 +89,7 @@ class TestObserver:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Forget the previous test's outcome."""
-        self._raised, self._phase, self._streams = None, "", ("", "")
+        self._raised, self._phase, self._streams, self._function = None, "", ("", ""), None
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -101,15 +102,19 @@ class TestObserver:
         function = self._test_in(_function_of(item), _qualname(item))
         names = getattr(function, "__globals__", None) or vars(module)
         self._look(names, module)
+        # Checked before the call too: what replaces the test or a part of pytest could undo that when called.
+        self._check()
+        self._check_test(item)
         if self.operands is not None:
             self.operands.observe(function)
-            self.operands.record_replaced(names)
+            self.operands.begin(function, names)
+            self._function = function
         try:
             return (yield)
         finally:
             self._look(names, module)
             if self.operands is not None:
-                self.operands.record_replaced(names)
+                self.operands.end(function, names)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -125,6 +130,8 @@ class TestObserver:
         if call.when == "call":
             self._check()
             self._check_test(item)
+            if self.operands is not None and report.passed:
+                self.operands.require_called(self._function, item.name)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

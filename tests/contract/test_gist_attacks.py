@@ -88,6 +88,22 @@ def raises(*kinds):
         pass
 pytest.raises = raises
 """
+JUMP = """
+import bdb
+class Jump(bdb.Bdb):
+    moved = False
+    def user_line(self, frame):
+        if frame.f_code.co_name == test_area.__name__ and not self.moved:
+            self.moved = True
+            print('area of', *frame.f_locals.values())
+            frame.f_lineno = frame.f_lineno + 1
+@pytest.fixture(autouse=True)
+def jump():
+    found = Jump()
+    found.set_trace()
+    yield
+    found.set_quit()
+"""
 ATTACKS = {
     "honest": Attack(HONEST, outside=True),
     "prints the output and exits": Attack(
@@ -122,6 +138,13 @@ ATTACKS = {
     "gives the test other code": Attack(
         WRONG + "def other(side):\n    print('area of', side)\ntest_area.__code__ = other.__code__\n",
         "crash", status=INVALID,
+    ),
+    "gives the test other handlers": Attack(
+        HONEST + "code = test_area.__code__\n"
+        "test_area.__code__ = code.replace(co_exceptiontable=code.co_exceptiontable * 2)\n", mocked=True,
+    ),
+    "jumps over an assertion with a debugger": Attack(
+        HONEST.replace("return side * side", "return side") + JUMP, mocked=True
     ),
     "swallows failures in pytest": Attack(WRONG + SWALLOW, "crash", status=INVALID),
     "replaces pytest.raises": Attack(

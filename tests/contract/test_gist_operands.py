@@ -11,6 +11,7 @@ from small_gists import (
     HONEST_GISTS,
     LIBRARY_COMMAND,
     LIBRARY_GIST,
+    RICH_GIST,
     STUB,
     TESTED,
     Prepared,
@@ -99,6 +100,15 @@ EQUAL = {
     "a class that bears the name of a mock": answering(
         "import unittest.mock as m\nA = type('MagicMock', (), {'__eq__': bool, '__module__': 'unittest.mock'})"
     ),
+    "a class of a library changed": answering(
+        "import argparse\nargparse.Namespace.__eq__ = bool", "argparse.Namespace()"
+    ),
+    "a class of another package changed": answering(
+        "import pluggy\npluggy.HookimplMarker.__eq__ = bool", "pluggy.HookimplMarker(area.__name__)"
+    ),
+    "a class of a library changed by the metaclass": answering(
+        "import uuid\ntype.__setattr__(uuid.SafeUUID, (1).__eq__.__name__, bool)", "uuid.SafeUUID.safe"
+    ),
     "a proxy": answering("import weakref\nclass A:\n    __eq__ = bool\na = A()", "weakref.proxy(a)"),
     "a read-only view": answering(
         "import types\nclass A(dict):\n    __eq__ = bool", "types.MappingProxyType(A())"
@@ -132,6 +142,9 @@ OTHER_NAMES = {
     "always equal": "_ALWAYS_EQ",
     "about": "ApproxScalar",
     "a mock": "MagicMock",
+    "a class of a library changed": "argparse.Namespace.__eq__",
+    "a class of another package changed": "pluggy._decorators.HookimplMarker.__eq__",
+    "a class of a library changed by the metaclass": "uuid.SafeUUID.__eq__",
     "a class of the codebase with a method of another": "BadShape",
     "a class of the codebase with another of its bases": "BadShape",
     "a class that bears the name of a mock": "MagicMock",
@@ -151,11 +164,16 @@ def test_an_object_of_no_class_of_the_codebase_is_told(name: str, judge: Prepare
 
 
 YES = "(lambda *of, **more: True)"
+ZERO = "lambda n: n and 0"
 REPLACED = {
     "a function of a module": (f"import math\nmath.isclose = {YES}\n", "math.isclose"),
     "by one in C": ("import math\nmath.isclose = max\n", "math.isclose"),
     "by an object": (
         "import math\nclass C:\n    def __call__(self, *of): return True\nmath.isclose = C()\n",
+        "math.isclose",
+    ),
+    "by a library's function that wraps one": (
+        f"import functools, math\nmath.isclose = functools.singledispatch({YES})\n",
         "math.isclose",
     ),
     "by setattr": (f"import math\nsetattr(math, 'is' + 'close', {YES})\n", "math.isclose"),
@@ -167,6 +185,18 @@ REPLACED = {
     ),
     "a builtin's name": ("def len(of): return 1\n", "len"),
     "a builtin's name, by a builtin": ("len = bool\n", "len"),
+    "all builtins": (f"import builtins\n__builtins__ = dict(vars(builtins), abs={ZERO})\n", "__builtins__"),
+    "all builtins, until the test is made": (
+        f"import builtins\n__builtins__ = dict(vars(builtins), abs={ZERO})\n{LIBRARY_GIST}\n"
+        "__builtins__ = builtins\n",
+        "__builtins__",
+    ),
+    "all builtins, of the test alone": (
+        f"{LIBRARY_GIST}\nimport builtins, types\ncase = TestLibrary\n"
+        f"names = dict(globals(), __builtins__=dict(vars(builtins), abs={ZERO}))\n"
+        "case.test_library = types.FunctionType(case.test_library.__code__, names)\n",
+        "__builtins__",
+    ),
 }
 
 
@@ -187,6 +217,78 @@ def test_a_function_of_a_library_that_the_gist_replaces_is_told(name: str, judge
 def test_a_run_with_another_unittest_or_builtin_is_not_believed(made: str, judge: Prepared) -> None:
     judgement = judge(LIBRARY_COMMAND).judge(f"{LIBRARY_GIST}\n\n{made}\n", thorough=False)
     assert error_of(judgement) == "crash"
+
+
+DOUBLE = LIBRARY_GIST.replace("return side * side", "return side + side")
+JUDGES = {
+    "a method of its class": "    def assertEqual(self, *of):\n        return\n",
+    "a method in C": "    assertEqual = max\n",
+    "the method that fails": "    def fail(self, *of, **more):\n        return\n\n    _baseAssertEqual = fail\n",
+    "an attribute of the case": "    def setUp(self):\n        self.assertEqual = max\n",
+    "a function for a type": "    def setUp(self):\n        self.addTypeEqualityFunc(int, lambda *of, **more: None)\n",
+}
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", [*sampled(JUDGES, 2), "from outside"])
+def test_a_test_class_with_assertions_that_the_codebase_does_not_have_is_told(
+    name: str, judge: Prepared
+) -> None:
+    if name == "from outside":
+        gist = f"{DOUBLE}\nTestLibrary.assertEqual = lambda *of: None\n"
+    else:
+        gist = DOUBLE.replace("    def test_library", f"{JUDGES[name]}\n    def test_library")
+    score = judge(LIBRARY_COMMAND).judge(gist, thorough=False).score
+    assert (score.execution_fidelity, score.flags.invented_operand) == (1, "TestLibrary"), score.error
+
+
+CALLED = "pytest tests/test_rich.py::test_rich"
+HALF = RICH_GIST.replace("return self * self", "return self")
+FIXTURE = "@pytest.fixture(autouse=True)\ndef also(request):\n"
+UNCALLED = {
+    "by a plugin": "class Plugin:\n    def pytest_pyfunc_call(self, pyfuncitem):\n"
+    f"        return pyfuncitem.name == test_rich.__name__ or None\n{FIXTURE}"
+    "    request.config.pluginmanager.register(Plugin())\n",
+    "by the gist as a plugin": "pytest_plugins = (__name__,)\ndef pytest_pyfunc_call(pyfuncitem):\n"
+    "    return pyfuncitem.name == test_rich.__name__ or None\n",
+    "by another method of the item": f"{FIXTURE}    request.node.runtest = dict\n",
+    "by a function that seems to wrap it": f"import functools\n{FIXTURE}    @functools.wraps(test_rich)\n"
+    "    def other(**more):\n        return\n    request.node.obj = other\n",
+}
+UNDONE = {
+    "the test": f"{FIXTURE}    def other(**more):\n        request.node.obj = test_rich\n"
+    "    request.node.obj = other\n",
+    "the method that runs a test": "import _pytest.python\nreal = _pytest.python.Function.runtest\n"
+    "def other(self):\n    _pytest.python.Function.runtest = real\n"
+    f"{FIXTURE}    _pytest.python.Function.runtest = other\n",
+}
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", sampled(UNCALLED, 2))
+def test_a_test_that_passes_without_a_call_is_told(name: str, judge: Prepared) -> None:
+    score = judge(CALLED).judge(f"{HALF}\n{UNCALLED[name]}", thorough=False).score
+    assert score.execution_fidelity == 1, score.error
+    assert score.flags.invented_operand == "test_rich, which passed without a call"
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", sampled(UNDONE, 1))
+def test_what_replaces_the_test_and_undoes_it_is_not_believed(name: str, judge: Prepared) -> None:
+    assert error_of(judge(CALLED).judge(f"{HALF}\n{UNDONE[name]}", thorough=False)) == "crash"
+
+
+@on_one_backend
+def test_a_function_of_pytest_that_is_replaced_for_one_call_is_told(judge: Prepared) -> None:
+    gist = HONEST.replace("raise BadShape(side)", "return side").replace(
+        "    print(", "    pytest.raises = other\n    print("
+    )
+    gist += (
+        "\nimport contextlib\nreal = pytest.raises\n@contextlib.contextmanager\n"
+        "def other(*kinds):\n    pytest.raises = real\n    yield\n"
+    )
+    score = judge(TESTED).judge(gist, thorough=False).score
+    assert (score.execution_fidelity, score.flags.invented_operand) == (1, "pytest.raises"), score.error
 
 
 K = "import collections\nK = collections.namedtuple('K', 'two three')\n"

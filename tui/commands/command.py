@@ -299,10 +299,11 @@ class CommandParser(argparse.ArgumentParser):
             is_unset_option = name.startswith("--") and given and not value
             if not word or is_unset_option:
                 _require_value(name or before)
-            if self._is_unknown(word, name):
-                self._refuse([word])
+            is_unknown = self._is_unknown(word, name)
             is_like_option = word[:1] == "-" and word[1:2].isalpha() and " " not in word
-            if is_like_option and self._needs_value(before):
+            if is_unknown and not self._needs_value(before):
+                self._refuse([word])
+            if (is_unknown or is_like_option) and self._needs_value(before):
                 self.error(f"{before} needs a value; if {word} is it, write {before}={word}")
             before = word
 

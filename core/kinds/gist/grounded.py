@@ -29,6 +29,7 @@ from gistpoint.core.kinds.gist.rates import (
 NOT_OBSERVED = "what it compares could not be observed"
 _WILD = (("Approx", "approx"), ("Mock", "mock|patch"))
 _WITHIN = ".<locals>."
+_ADDS_EQUALITY = "addTypeEqualityFunc"
 
 
 def invented_operand(text: str, operands: Sequence[Operand] | None, existence: ExistenceReport) -> str:
@@ -148,9 +149,13 @@ def _defines(line: LineExistence, owner: str, name: str) -> bool:
 
 
 def _mentions(line: LineExistence, name: str) -> bool:
-    """Return whether a line sets a special method on any object, or contains its name in a string."""
+    """Return whether a line sets a special method on any object, or contains its name in a string.
+
+    For unittest's method that registers a function for comparing values of a type, a line that calls it counts.
+    """
     word = re.escape(name)
-    return re.search(rf"\.{word} =|['\"]([\w.]+\.)?{word}['\"]", line.line.text) is not None
+    called = rf"|\.{word}\(" if name == _ADDS_EQUALITY else ""
+    return re.search(rf"\.{word} =|['\"]([\w.]+\.)?{word}['\"]{called}", line.line.text) is not None
 
 
 def _is_whole(line: int, existence: ExistenceReport) -> bool:

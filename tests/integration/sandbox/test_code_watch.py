@@ -239,6 +239,8 @@ def test_what_keeps_functions_from_being_seen_is_told(watch: Watch) -> None:
     told = watch("single")
     assert told["tracer"]("made") == ["<sys.settrace>"]
     assert told["profiler"]("made") == ["<sys.setprofile>"]
+    by = [name.partition(" by ")[0] for name in told["debugger"]("made_elsewhere")]
+    assert by == ["<sys.settrace>", "<sys.settrace>"], "one to begin, one to end"
     assert told["taken off"]("made") in (["<watch taken off>"], ["<sys.settrace>"])
 
 
@@ -358,6 +360,7 @@ TABLES: Mapping[str, Mapping[str, tuple[str, Mapping[str, Any]]]] = {
         "honest": (HONEST, INVENTED),
         "tracer": ("import sys\nsys.settrace(None)", {}),
         "profiler": ("import sys\nsys.setprofile(None)", {}),
+        "debugger": ("import bdb\nfound = bdb.Bdb()\nfound.set_trace()\nfound.set_quit()", {}),
         "taken off": (TAKEN_OFF, {}),
         "writes": (WRITES, {}),
     },
