@@ -151,7 +151,7 @@ def _defines(line: LineExistence, owner: str, name: str) -> bool:
 def _mentions(line: LineExistence, name: str) -> bool:
     """Return whether a line sets a special method on any object, or contains its name in a string.
 
-    For unittest's method that registers a function for comparing values of a type, a line that calls it counts.
+    For unittest's method that registers a function for comparing values of a type, calling it counts too.
     """
     word = re.escape(name)
     called = rf"|\.{word}\(" if name == _ADDS_EQUALITY else ""
