@@ -1,0 +1,68 @@
+"""What the mouse alone can do, and what stays visible below it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from examples import at_sizes
+from screens.driving import LARGE, SMALL, Driver, solving
+from screens.review.reviewing import Reviewing
+
+from gistpoint.core.tasks.model import Mode
+
+
+def place_of(driver: Driver | Reviewing, words: str, nth: int = 0) -> tuple[int, int]:
+    """Return the column and row of words on the screen."""
+    rows = enumerate(driver.text().split("\n"))
+    return [(line.index(words), row) for row, line in rows if words in line][nth]
+
+
+async def click(driver: Driver | Reviewing, words: str, nth: int = 0) -> None:
+    """Click words on the screen."""
+    await driver.until(lambda: words in driver.text())
+    await driver.pilot.click(offset=place_of(driver, words, nth))
+    await driver.pilot.pause()
+
+
+def known(driver: Driver) -> set[str]:
+    """Return the folders and files that results have shown."""
+    return {*driver.state.knowledge.listed, *driver.state.knowledge.files}
+
+
+@pytest.mark.parametrize("size", at_sizes(LARGE, SMALL))
+async def test_a_file_is_read_and_a_function_opened_in_the_editor(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=size) as driver:
+        await click(driver, "F3 Files")
+        for words, read in (("○ /", ""), ("○ shop/", "shop"), ("○ prices.py", "shop/prices.py")):
+            await click(driver, words)
+            assert read not in known(driver), "one click only selects"
+            await click(driver, words)
+            await driver.until(lambda read=read: read in known(driver))
+        await driver.until(lambda: "def discount" in driver.text())
+        await click(driver, "def discount")
+        await click(driver, "F6 Editor")
+        await driver.until(lambda: driver.solve.editor.buffer == "shop/prices.py::discount")
+        assert driver.solve.focused is driver.solve.editor.editor
+
+
+async def test_the_editor_stays_empty_while_no_function_is_meant(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        driver.solve.code.view.go_to(1)
+        await driver.press("f6")
+        await driver.until(lambda: "press e or F6" in driver.text())
+        assert not driver.solve.editor.buffer
+
+
+async def test_the_editor_keeps_its_function_wherever_the_cursor_of_the_code_is(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        lines = driver.solve.code.view.lines
+        for words in ("def discount", "def add"):
+            driver.solve.code.view.go_to(next(n for n, line in enumerate(lines, 1) if words in line))
+            await driver.press("f6")
+            await driver.until(lambda: driver.solve.editor.buffer == "shop/prices.py::discount")
+            await driver.press("f4")
