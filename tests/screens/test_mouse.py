@@ -66,3 +66,12 @@ async def test_the_editor_keeps_its_function_wherever_the_cursor_of_the_code_is(
             await driver.press("f6")
             await driver.until(lambda: driver.solve.editor.buffer == "shop/prices.py::discount")
             await driver.press("f4")
+
+
+async def test_nothing_pops_up_over_the_text_below_the_mouse(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.console("list_directory ''")
+        for pane in ("f2", "f3", "f4", "f6", "f7", "f8"):
+            await driver.press(pane)
+        large = [widget for widget in driver.solve.query("*") if widget.tooltip and widget.size.height > 1]
+        assert large == []
