@@ -8,8 +8,10 @@ import pytest
 from examples import at_sizes
 from screens.driving import LARGE, SMALL, Driver, solving
 from screens.review.reviewing import Reviewing
+from screens.validate.validating import make_tasks, validating
 
 from gistpoint.core.tasks.model import Mode
+from gistpoint.sessions.annotations.validations import TaskVerdict
 
 
 def place_of(driver: Driver | Reviewing, words: str, nth: int = 0) -> tuple[int, int]:
@@ -75,3 +77,18 @@ async def test_nothing_pops_up_over_the_text_below_the_mouse(tmp_path: Path) -> 
             await driver.press(pane)
         large = [widget for widget in driver.solve.query("*") if widget.tooltip and widget.size.height > 1]
         assert large == []
+
+
+@pytest.mark.parametrize("size", at_sizes(LARGE, SMALL))
+async def test_every_verdict_on_a_task_can_be_clicked(tmp_path: Path, size: tuple[int, int]) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks, size=size) as driver:
+        await driver.shows(tasks[0].id)
+        for number, verdict in enumerate(TaskVerdict, 1):
+            column = str(driver.screen.verdict_line.content).index(f"{number} ")
+            await driver.pilot.click(driver.screen.verdict_line, offset=(column + 2, 0))
+            await driver.until(
+                lambda verdict=verdict: (
+                    driver.said.verdict is not None and driver.said.verdict.verdict is verdict
+                )
+            )
