@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from builders import build_services, build_task
 from examples import at_sizes
-from screens.driving import LARGE, SMALL, Driver, solving
+from fakes import FakeClock
+from screens.driving import LARGE, SMALL, Driver, driving, solving
 from screens.review.reviewing import Reviewing
 from screens.validate.validating import make_tasks, validating
 
@@ -92,3 +94,18 @@ async def test_every_verdict_on_a_task_can_be_clicked(tmp_path: Path, size: tupl
                     driver.said.verdict is not None and driver.said.verdict.verdict is verdict
                 )
             )
+
+
+@pytest.mark.parametrize("size", at_sizes(SMALL, LARGE))
+async def test_the_help_is_closed_with_the_mouse(tmp_path: Path, size: tuple[int, int]) -> None:
+    services = build_services(tmp_path)
+    build_task(services.locations.tasks)
+    async with driving(services, FakeClock(), size=size) as driver:
+        await driver.until_screen("HomeScreen")
+        await click(driver, "F1 Help")
+        await driver.until_screen("HelpScreen")
+        await driver.until(lambda: "Home" in driver.text())
+        await driver.pilot.click(offset=(size[0] // 2, size[1] // 2))
+        await driver.until_screen("HelpScreen")
+        await click(driver, "Esc closes")
+        await driver.until_screen("HomeScreen")
