@@ -157,7 +157,11 @@ class Table(Fitted, RecordList, Generic[Row]):
     @property
     def chosen_group(self) -> Heading | None:
         """The heading of the group at the cursor; None if the row is in no group, or is alone in it."""
-        at = self._grouped.get(self.cursor, self.cursor)
+        return self._heading_of(self.cursor)
+
+    def _heading_of(self, index: int) -> Heading | None:
+        """Return the heading of the group that a row is in or begins; None if there is none."""
+        at = self._grouped.get(index, index)
         row = self.rows[at] if at < len(self.rows) else None
         return row if isinstance(row, Heading) else None
 
@@ -454,7 +458,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         sign = (sign.strip() or here) if self.MARGIN == 1 else here + sign
         mark = (sign.ljust(self.MARGIN), "bold $text-accent")
         pieces: list[Piece] = [mark] if self.MARGIN else []
-        heading = self.rows[self._grouped[index]] if index in self._grouped else None
+        heading = self._heading_of(index)
         indent = _INDENT if heading is not None else ""
         laid, covered = self._laid_out(self.sight.width), 0
         for n, (column, cells) in enumerate(laid):
