@@ -28,6 +28,8 @@ class ProfiledRun:
     profile: Profile
     hides: bool = False
     """Whether the solver, the outcome and the cost are hidden."""
+    title: str = ""
+    """The title of the task; by default, its name is shown."""
 
     @property
     def verdict(self) -> str:
@@ -94,8 +96,9 @@ def rows_drawn(runs: Sequence[ProfiledRun], width: int, order: str) -> Iterator[
         yield ProfileLine([(f"{kinds}  · no call  by {order}", _MUTED)])
     apart = False
     for task, rows in by_task(runs, order).items():
+        title = visible_line(rows[0].title) or task
         if len(rows) == 1:
-            yield _row(task, 1, rows[0], longest, width)
+            yield _row(title, 1, rows[0], longest, width)
             apart = False
             continue
         if not apart:
@@ -106,7 +109,7 @@ def rows_drawn(runs: Sequence[ProfiledRun], width: int, order: str) -> Iterator[
         results = [known.get(found.verdict, AttemptResult.NOT_SOLVED) for found in judged]
         solved = solved_and_by_tests(results, [found.run.confirmation for found in judged])
         yield ProfileLine(
-            [(task, "bold"), (f"  {plural(len(rows), 'run')}" + (f", {solved}" if solved else ""), "")]
+            [(title, "bold"), (f"  {plural(len(rows), 'run')}" + (f", {solved}" if solved else ""), "")]
         )
         for number, found in enumerate(rows, 1):
             yield _row(found.solver, number, found, longest, width)

@@ -11,6 +11,7 @@ from examples import at_sizes
 from screens.driving import LARGE, SMALL, solving
 
 from gistpoint.core.demo.tasks import demo_task
+from gistpoint.core.tasks.model import Mode
 
 
 @pytest.mark.parametrize("size", at_sizes(SMALL, LARGE))
@@ -84,3 +85,17 @@ async def test_an_external_editor_counts_as_used_only_if_it_started(
         await driver.press("alt+d")
         await driver.until(lambda: bool(driver.state.affordances.get("diff")))
         assert driver.state.affordances.get("external_editor", 0) == count
+
+
+async def test_an_empty_editor_offers_no_key_that_needs_a_function(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.press("f6")
+        await driver.until(lambda: "Nothing to edit yet" in driver.text())
+        assert "Alt+" not in driver.text().split("\n")[-1]
+        await driver.press("alt+d", "alt+v")
+        await driver.console("read_function discount shop/prices.py")
+        await driver.press("f4", "e")
+        await driver.until(lambda: driver.solve.editor.buffer == "shop/prices.py::discount")
+        keys = driver.text().split("\n")[-1]
+        assert "Alt+V $EDITOR" in keys
+        assert "Alt+D Changes" in keys

@@ -270,7 +270,9 @@ async def test_a_counted_attempt_gives_nothing_away_before_the_hand_in(tmp_path:
 
 async def test_the_trace_is_a_tree_to_read_from(tmp_path: Path) -> None:
     async with writing(tmp_path, GistSettings(OWNED, tools=("trace",)), role=Role.BASELINE) as driver:
-        await driver.pilot.press("f11", "enter")
+        await driver.pilot.press("f11")
+        await driver.until(lambda: "Enter Trace" in driver.text())
+        await driver.pilot.press("enter")
         await driver.until(lambda: "Press it again to call trace (costs 1 step" in driver.text())
         assert not driver.state.calls
         await driver.pilot.press("enter")

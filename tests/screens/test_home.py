@@ -349,6 +349,8 @@ async def test_a_task_that_is_open_in_another_window_is_not_begun_again(tmp_path
         there = services.start(task)
         await driver.press("full_stop")
         await driver.until(lambda: "▶ open elsewhere" in driver.text())
+        assert "open in another window: continue there, or close it first" in " ".join(driver.text().split())
+        assert "Enter continues" not in driver.text()
         for key in ("ctrl+n", "r"):
             await driver.press(key)
             await driver.until_screen("MessageDialog")

@@ -28,6 +28,7 @@ from gistpoint.tui.commands.output import for_output, print_json, print_records,
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 
+_MAKE_SOME = "`gistpoint demo` adds four; `gistpoint task new SOURCE` makes one."
 _SET = (
     "folders of tasks, files with one task per line, tasks by id, title, two-word name, folder or .tar.zst;"
     " if none is given, all tasks on this machine"
@@ -61,7 +62,7 @@ def validate(request: ValidateTasks) -> int:
     require_terminal("validation", hint="gistpoint task validations prints the progress of a set.")
     if not tasks.tasks:
         _print_problems(tasks.problems)
-        raise UserError("There are no tasks to validate.", hint="`gistpoint task new SOURCE` makes one.")
+        raise UserError("There are no tasks to validate.", hint=_MAKE_SOME)
     reviewer = request.reviewer or login_name()
     session = ValidationSession.of(
         services,

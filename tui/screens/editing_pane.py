@@ -120,6 +120,7 @@ class EditingPane(Vertical):
     def _load(self, name: str, code: str) -> None:
         self.editor.placeholder = ""
         self.editor.load_buffer(name, code, start=self.start_of(name), first_line=self.first_line_of(name))
+        self.refresh_bindings()
 
     @on(FunctionEditor.Checked)
     def checked(self, message: FunctionEditor.Checked) -> None:
@@ -146,7 +147,9 @@ class EditingPane(Vertical):
         return state_words(self.editor.state, self.editor.line_number_start)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the external editor only if it is allowed and there is a terminal for it."""
+        """Offer what is possible; the external editor if it is allowed and there is a terminal for it."""
+        if action in ("external_editor", "diff") and self.is_mounted and not self.buffer:
+            return False
         return action != "external_editor" or (self.may_use_external_editor() and not self.app.is_web)
 
     def action_external_editor(self) -> None:

@@ -15,8 +15,10 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical, VerticalScroll
+from textual.content import Content
 from textual.getters import query_one
 from textual.screen import ModalScreen, Screen
+from textual.style import Style
 from textual.widget import Widget
 from textual.widgets import Input, Markdown, TextArea
 
@@ -208,12 +210,9 @@ class HelpScreen(ModalScreen[None], BaseScreen[None]):
 
     def compose(self) -> ComposeResult:
         """Lay out the filter and the keys. The page is mounted later."""
-        title = f"Help: {self._title}"
-        with framed(
-            Vertical(id="help-box"),
-            title,
-            f"type to filter  {signs.UP_KEY} {signs.DOWN_KEY} PgDn scroll  Esc closes",
-        ):
+        closes = Content("Esc closes").stylize(Style.from_meta({"@click": "screen.cancel"}))
+        moves = Content(f"type to filter  {signs.UP_KEY} {signs.DOWN_KEY} PgDn scroll  ")
+        with framed(Vertical(id="help-box"), f"Help: {self._title}", moves + closes):
             yield Input(placeholder="Type a key, or part of what it does", id="help-filter", compact=True)
             with VerticalScroll(id="help-scroll", can_focus=False), Container(id="help-body"):
                 yield Plain("", id="help-keys")

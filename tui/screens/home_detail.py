@@ -15,6 +15,7 @@ from gistpoint.tui import signs
 from gistpoint.tui.attempt_charts import score_cell, score_lines, time_lines
 from gistpoint.tui.home_reader import Details
 from gistpoint.tui.home_rows import (
+    OPEN,
     STYLES,
     AttemptEntry,
     HomeRows,
@@ -84,6 +85,8 @@ def task_lines(row: TaskRow, details: Details, now_ms: int, width: int) -> list[
 
 
 def _next_words(row: TaskRow) -> str:
+    if row.last is not None and sign_of(row.last) == OPEN:
+        return "It is open in another window: continue there, or close it first"
     if row.last is not None:
         another = "Ctrl+N begins another"
         if row.last is row.unfinished:

@@ -26,6 +26,8 @@ _WIDTH = 14
 """The number of characters in a field for a number."""
 _GROUPED = re.compile(r"[-+]?\d+,\d{3}|.*[.,].*[.,].*")
 """Numbers of which a separator may stand before thousands."""
+_NO_SPACE_FIRST = r"(\S.*)?"
+"""What a field for a number accepts: Space, which chooses elsewhere, would replace a selected number."""
 
 
 class FieldChanged(Message):
@@ -172,7 +174,7 @@ class NumberField(QuestionField):
 
     def answer(self) -> list[Widget]:
         """Return the field with its unit."""
-        self.line = WritingLine(classes="question-line", max_length=_WIDTH)
+        self.line = WritingLine(classes="question-line", max_length=_WIDTH, restrict=_NO_SPACE_FIRST)
         unit = self.question.unit or UNITS.get(self.question.kind, "") or scale_of(self.question)
         return [Horizontal(self.line, Plain(unit, classes="question-unit"), classes="question-row")]
 

@@ -18,7 +18,7 @@ from textual.widgets.tree import TreeNode
 
 from gistpoint.core.attempts.revealed import Knowledge
 from gistpoint.tui import signs
-from gistpoint.tui.widgets.plain import plain_cell, plain_line
+from gistpoint.tui.widgets.plain import plain_cell
 
 SUSPECT = signs.LABEL
 KNOWN, UNKNOWN = signs.FULL, signs.EMPTY
@@ -279,13 +279,6 @@ class KnowledgeTree(Tree[TreeEntry]):
             node.collapse()
         elif node.parent is not None:
             self.move_cursor(node.parent)
-
-    def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[TreeEntry]) -> None:
-        """Show in the tooltip whether the node at the cursor is free of charge."""
-        place = event.node.data
-        if place is not None:
-            free = "shown before: free" if self._known(place) else f"costs 1 {self._use}"
-            self.tooltip = plain_line(f"{place.name or '/'} ({free})")
 
 
 def _walk(node: TreeNode[TreeEntry], *, expanded: bool = False) -> list[TreeNode[TreeEntry]]:

@@ -102,6 +102,10 @@ class RecordList(LineCanvas):
         """Return the index of the record in a row."""
         return row
 
+    def row_on(self, y: int) -> int:
+        """Return the row that is drawn on a line of the widget below the heading."""
+        return self.scroll_offset.y + y - self.HEAD
+
     @property
     def row_width(self) -> int:
         """The width of the rows, in cells; 0 if they never scroll sideways."""
@@ -129,11 +133,10 @@ class RecordList(LineCanvas):
 
     def render_line(self, y: int) -> Strip:
         """Draw the heading or a visible row."""
-        left, top = self.scroll_offset
-        width, row = self.size.width, top + y - self.HEAD
+        left, width = self.scroll_offset.x, self.size.width
         if y < self.HEAD:
             return self.head(left + width).crop(left, left + width)
-        if row >= self.row_count:
+        if (row := self.row_on(y)) >= self.row_count:
             return Strip.blank(width, self.style(""))
         index = self.index_at(row)
         row_style = self.row_style(index)
@@ -199,7 +202,7 @@ class RecordList(LineCanvas):
     def on_click(self, event: events.Click) -> None:
         """Move the cursor to the clicked row; a second click on the row, at any time later, chooses it."""
         offset = event.get_content_offset(self)
-        row = self.scroll_offset.y + offset.y - self.HEAD if offset is not None else -1
+        row = self.row_on(offset.y) if offset is not None else -1
         is_on_row = offset is not None and offset.y >= self.HEAD and row < self.row_count
         if is_on_row:
             index = self.index_at(row)

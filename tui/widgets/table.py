@@ -64,10 +64,10 @@ class Measured(NamedTuple, Generic[Row]):
 
 
 class Arrangement(NamedTuple):
-    """Rows in order, those below a heading with the names of their groups, and the row of the cursor."""
+    """Rows in order, the rows of the headings of those below one, and the row of the cursor."""
 
     rows: list[Any]
-    grouped: dict[int, str]
+    grouped: dict[int, int]
     cursor: int
 
 
@@ -122,8 +122,8 @@ class Table(Fitted, RecordList, Generic[Row]):
         """The groups that are folded although most are not, or vice versa."""
         self.query_now: RowQuery[Row] = RowQuery()
         """The query that the displayed records match."""
-        self._grouped: dict[int, str] = {}
-        """The groups of the rows below a heading, by the row's index. A group of one row has no heading."""
+        self._grouped: dict[int, int] = {}
+        """The headings of the rows below one, both by their index. A group of one row has no heading."""
         self._measured_columns: Sequence[Column[Row]] = ()
         self._measured: dict[int, Measured[Row]] = {}
         """The text of each record's cells with their widths, by the record's `id`.
@@ -157,13 +157,13 @@ class Table(Fitted, RecordList, Generic[Row]):
     @property
     def chosen_group(self) -> Heading | None:
         """The heading of the group at the cursor; None if the row is in no group, or is alone in it."""
-        for n in range(min(self.cursor, len(self.rows) - 1), -1, -1):
-            row = self.rows[n]
-            if isinstance(row, Heading):
-                return row
-            if n not in self._grouped:
-                break
-        return None
+        return self._heading_of(self.cursor)
+
+    def _heading_of(self, index: int) -> Heading | None:
+        """Return the heading of the group that a row is in or begins; None if there is none."""
+        at = self._grouped.get(index, index)
+        row = self.rows[at] if at < len(self.rows) else None
+        return row if isinstance(row, Heading) else None
 
     def show(self, records: Iterable[Row], *, at: object = None) -> None:
         """Show other records.
@@ -317,6 +317,20 @@ class Table(Fitted, RecordList, Generic[Row]):
                     self.sort_by(column)
                     break
 
+    # Scrolling
+
+    def row_on(self, y: int) -> int:
+        """Return the row on a line: on the first one the heading of a group whose rows have scrolled."""
+        row = super().row_on(y)
+        return self._grouped.get(row, row) if y == self.HEAD else row
+
+    def show_cursor(self) -> None:
+        """Scroll as little as necessary to show the cursor, also below the heading of its group."""
+        super().show_cursor()
+        left, top = self.scroll_offset
+        if self.cursor == top and top in self._grouped and self._rows_in_sight > 1:
+            self.scroll_to(left, top - 1, animate=False, immediate=True, force=True)
+
     # Drawing
 
     def _draw(self, cursor: int | None = None) -> None:
@@ -444,7 +458,8 @@ class Table(Fitted, RecordList, Generic[Row]):
         sign = (sign.strip() or here) if self.MARGIN == 1 else here + sign
         mark = (sign.ljust(self.MARGIN), "bold $text-accent")
         pieces: list[Piece] = [mark] if self.MARGIN else []
-        indent = _INDENT if index in self._grouped else ""
+        heading = self._heading_of(index)
+        indent = _INDENT if heading is not None else ""
         laid, covered = self._laid_out(self.sight.width), 0
         for n, (column, cells) in enumerate(laid):
             if covered:  # an empty cell, over which an excerpt continues
@@ -457,7 +472,7 @@ class Table(Fitted, RecordList, Generic[Row]):
                 pieces += _marked(column.shown(row), column.marks(row), cells + sum(free), style)
                 pieces.append((" " * self.GAP, style))
                 continue
-            repeats = column is self.group and self._grouped.get(index) == column.shown(row)
+            repeats = column is self.group and heading is not None and heading.group == column.shown(row)
             text = self._cell(column, "" if repeats else column.shown(row), cells - len(indent))
             pieces.append((indent + text + " " * self.GAP, style))
             indent = ""
@@ -550,10 +565,10 @@ def _ended_at_a_word(cut: str, whole: str, least: int) -> str:
     return cut[:gap] if gap >= 0 else cut
 
 
-def _below_headings(rows: Sequence[object]) -> dict[int, str]:
-    """Return the groups of the rows that have a heading above them, by the index of the row."""
-    found: dict[int, str] = {}
+def _below_headings(rows: Sequence[object]) -> dict[int, int]:
+    """Return the heading of each row below one, both by their index."""
+    found: dict[int, int] = {}
     for n, row in enumerate(rows):
         if isinstance(row, Heading) and not row.folded:
-            found.update(dict.fromkeys(range(n + 1, n + 1 + len(row.rows)), row.group))
+            found.update(dict.fromkeys(range(n + 1, n + 1 + len(row.rows)), n))
     return found

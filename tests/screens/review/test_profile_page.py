@@ -9,6 +9,7 @@ from screens.review.reviewing import TURNS, Reviewing, mini_run, reviewing
 
 from gistpoint.tui.screens.review.pages.profile import ProfilePage
 from gistpoint.tui.screens.review.profiles import ProfilesScreen
+from gistpoint.tui.screens.review.run_rows import task_words
 from gistpoint.tui.screens.review.runs import RunsScreen
 
 
@@ -63,6 +64,20 @@ async def test_the_runs_of_a_list_are_shown_at_a_glance_and_open_from_there(tmp_
         await driver.press("enter")
         await driver.until_read(0)
         assert driver.review.run.name == name
+
+
+async def test_a_task_has_the_same_name_at_a_glance_as_in_the_list(tmp_path: Path) -> None:
+    task = "1a1ec2b7" * 8
+    for name in ("a.json", "b.json"):
+        mini_run(tmp_path / name, TURNS, task=task)
+    async with reviewing(tmp_path, size=(160, 48)) as driver:
+        screen = await driver.until_on(RunsScreen)
+        await driver.until(lambda: [row.header.task for row in screen.table.shown] == [task] * 2)
+        await driver.press("f12")
+        glance = await driver.until_on(ProfilesScreen)
+        await driver.until(lambda: sum(bool(found.run) for found in glance.view.drawn) >= 2)
+        assert f"│{task_words(screen.table.shown[0])}  2 runs" in driver.text()
+        assert task not in driver.text()
 
 
 async def test_profiles_are_remade_only_for_files_that_were_written_to(tmp_path: Path) -> None:

@@ -60,3 +60,17 @@ async def test_only_a_valid_number_counts_as_answered(typed: str, is_answered: b
     async with Stage(form).run_test():
         assert form.answered == is_answered
         assert form.draft == {"years": typed}, "what was typed stays in any case"
+
+
+async def test_space_does_not_erase_the_number_that_tab_selected() -> None:
+    form = QuestionForm([Question(id="years", kind=QuestionKind.NUMBER, text="Years?")], {"years": "12"})
+    async with Stage(form).run_test() as pilot:
+        field = form.fields[0]
+        assert isinstance(field, NumberField)
+        field.line.select_all()
+        await pilot.press("space")
+        assert field.line.value == "12"
+        await pilot.press("3")
+        assert field.line.value == "3", "a digit replaces it"
+        await pilot.press("space", "4")
+        assert field.line.value == "3 4", "what is typed within a text stays, and is reported"

@@ -331,3 +331,34 @@ async def test_the_sample_of_a_long_list_includes_rows_of_all_its_parts() -> Non
         words.show(["a"] * 1_000 + ["a longer word"] * 900)
         await pilot.pause()
         assert rows(app)[0] == "word          length"
+
+
+async def test_the_heading_of_a_group_stays_visible_while_its_rows_scroll() -> None:
+    initial = Column("initial", lambda word: word[0])
+    words = table((initial, WORD))
+    app = Stage(words)
+    names = [f"{letter}{n:02}" for letter in "ab" for n in range(20)]
+    async with app.run_test(size=(30, 10)) as pilot:
+        words.show(names)
+        words.group_by(initial)
+        await pilot.pause()
+        for key, chosen in (("end", "b19"), ("up", "b18"), *[("up", "")] * 30, ("g", ""), ("pagedown", "")):
+            await pilot.press(key)
+            await pilot.pause()
+            shown = rows(app)
+            at = words.rows[words.cursor]
+            assert str(at) in "\n".join(shown[1:]), "the cursor is visible"
+            assert chosen in ("", at)
+            assert shown[1].startswith("- 20× "), key
+            assert f"- 20× {str(at).removeprefix('20× ')[0]}" in shown
+        words.cursor = words.rows.index("b10")
+        await pilot.pause()
+        assert rows(app)[1] == "- 20× b"
+        await pilot.click(words, offset=(3, 1))
+        await pilot.pause()
+        assert str(words.rows[words.cursor]) == "20× b", "a click on it goes to it"
+        assert rows(app).count("- 20× b") == 1
+        words.cursor = words.rows.index("b10")
+        await pilot.pause()
+        await pilot.click(words, offset=(3, 2))
+        assert words.chosen == rows(app)[2].strip()

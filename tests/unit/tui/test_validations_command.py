@@ -16,6 +16,7 @@ from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.annotations.validations import TaskVerdict
 from gistpoint.sessions.annotations.validator import ValidationStore, Validator
 from gistpoint.tui import cli
+from gistpoint.tui.commands import validations
 
 Captured = pytest.CaptureFixture[str]
 
@@ -101,3 +102,14 @@ def test_mistakes_are_told(tasks: list[Task], tmp_path: Path, capsys: Captured) 
     (Locations.of_user().validations / "x.jsonl").write_text("nonsense\n")
     assert cli.main(["task", "validations"]) == cli.DONE
     assert "x.jsonl, line 1 is not an operation" in capsys.readouterr().err
+
+
+def test_without_tasks_to_validate_the_demo_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path))
+    monkeypatch.setattr(validations, "require_terminal", lambda *_screen, **_hint: None)
+    assert cli.main(["task", "validate"]) == cli.MISTAKE
+    said = capsys.readouterr().err
+    assert "There are no tasks to validate." in said
+    assert "`gistpoint demo` adds four" in said

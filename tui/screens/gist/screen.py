@@ -67,6 +67,13 @@ from gistpoint.tui.widgets.line_view import AffordanceTaken
 from gistpoint.tui.widgets.plain import Plain, plain_cell, plain_line
 
 
+class _TraceTree(Tree[str]):
+    """The files and functions of a trace. The data of a leaf is `path::qualname`."""
+
+    enter_words = "Trace"
+    """What Enter does: it requests the trace, and later reads the function at the cursor."""
+
+
 class TracePane(StatePane):
     """A pane with the latest trace: the files in the order of first touch, with their functions below.
 
@@ -80,13 +87,13 @@ class TracePane(StatePane):
         self._call = ""
 
     @property
-    def tree_view(self) -> Tree[str]:
-        """The tree of the trace. The data of a leaf is `path::qualname`."""
-        return self.query_one("#trace-tree", Tree)
+    def tree_view(self) -> _TraceTree:
+        """The tree of the trace."""
+        return self.query_one(_TraceTree)
 
     def compose(self) -> ComposeResult:
         """Lay out the tree."""
-        tree: Tree[str] = Tree(plain_cell("trace"), "", id="trace-tree")
+        tree = _TraceTree(plain_cell("trace"), "", id="trace-tree")
         tree.show_root = False
         tree.auto_expand = True
         yield tree
@@ -125,6 +132,8 @@ class TracePane(StatePane):
             count += 1
         words = f"Trace {count} functions called after the imports, in the order of first touch"
         pane_frame(self, "trace", words, f"{signs.FULL} was read · Enter reads one")
+        tree.enter_words = "Read"
+        self.screen.refresh_bindings()
 
     def on_tree_node_selected(self, event: Tree.NodeSelected[str]) -> None:
         """Read the function at the cursor."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gistpoint.core.attempts.results import Standing
 from gistpoint.core.readable import thousands
 from gistpoint.core.text import shortened
 from gistpoint.sessions.records.model import Run
@@ -27,7 +28,8 @@ def run_words(document: RunDocument, header: Run, *, hides: bool, wide: bool) ->
     """
     solver = solver_words(header)
     solver = solver if wide else shortened(solver, _NARROW)
-    words = ["model hidden"] if hides else [solver, header.verdict or header.exit_status, header.confirmation]
+    confirmed = "not confirmed yet" if header.confirmation == Standing.NOT_ASKED else header.confirmation
+    words = ["model hidden"] if hides else [solver, header.verdict or header.exit_status, confirmed]
     missing = document.warnings
     if missing:
         words.append(f"! {missing[0]}" + (f" (+{len(missing) - 1})" if len(missing) > 1 else ""))

@@ -25,7 +25,7 @@ from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.profile_drawing import ProfileLine
 from gistpoint.tui.profile_rows import ORDERS, ProfiledRun, rows_drawn
 from gistpoint.tui.screens.review.pages.profile import DrawnProfile
-from gistpoint.tui.screens.review.run_rows import RunRow
+from gistpoint.tui.screens.review.run_rows import RunRow, task_words
 from gistpoint.tui.screens.review.run_task import known_task
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.widgets.frames import framed
@@ -118,7 +118,7 @@ class ProfilesScreen(BaseScreen[None]):
                 self._unread += 1
                 continue
             run = replace(run, task=row.header.task or run.task, verdict=row.header.verdict)
-            self._found.append(ProfiledRun(row.name, run, profile, row.hides))
+            self._found.append(ProfiledRun(row.name, run, profile, row.hides, task_words(row)))
             if time.monotonic() > due:
                 job.hand(self._show_lines, self._lines())
                 due = time.monotonic() + _SHOW_S

@@ -33,6 +33,7 @@ from gistpoint.tui.screens.solve.console import Console
 from gistpoint.tui.screens.solve.controller import AttemptController
 from gistpoint.tui.screens.solve.interruptions import How
 from gistpoint.tui.screens.solve.panes import PANES, PanePlace, StatePane, pane_key
+from gistpoint.tui.screens.solve.reading import CodePane
 from gistpoint.tui.view_models import allowed, price_words
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.frames import framed
@@ -48,7 +49,7 @@ CALLS = "Press it again to call {what} ({price})"
 class EditorPane(EditingPane):
     """The editor of an attempt, which continues with the unfinished code of an earlier session."""
 
-    EMPTY = "Nothing to edit yet: read a function, move the cursor into it (F4) and press e."
+    EMPTY = "Nothing to edit yet: read a function, move the cursor into it (F4) and press e or F6."
 
     def __init__(self, task: Task, state: AttemptState) -> None:
         super().__init__()
@@ -124,6 +125,13 @@ class EditorPane(EditingPane):
             return False
         self.open(name)
         return True
+
+    def open_function_in(self, code: CodePane) -> None:
+        """Edit the function at the cursor of the code, if nothing is being edited yet."""
+        name = code.function_at_cursor()
+        if not self.buffer and name and self.start_of(name):
+            self.open(name)
+            self.go_to(code.view.cursor_line)
 
     def show_submitted(self, submission: Submission) -> None:
         """Show the code that a recorded attempt submitted."""

@@ -17,7 +17,7 @@ from gistpoint.core.attempts.events import Pane
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.tui.keys import KEYS, key_named, shown_key
 from gistpoint.tui.widgets.code_view import CodeView
-from gistpoint.tui.widgets.frames import PANE, Framed, framed
+from gistpoint.tui.widgets.frames import Framed, framed
 from gistpoint.tui.widgets.name_tabs import NameTabs
 from gistpoint.tui.widgets.splitter import Splits
 
@@ -340,10 +340,7 @@ def pane_key(pane: str) -> str:
 
 def pane_frame(widget: Framed, pane: str, words: str = "", note: str = "") -> Framed:
     """Frame a pane with its key, a title (by default the key's name) and a note; return the pane."""
-    key = key_named(f"pane.{pane}")
-    if not widget.has_class(PANE):
-        widget.tooltip = key.tooltip
-    return framed(widget, f"{pane_key(pane)} {words or key.description}", note)
+    return framed(widget, f"{pane_key(pane)} {words or key_named(f'pane.{pane}').description}", note)
 
 
 def pane_tabs(panes: Iterable[str]) -> NameTabs:

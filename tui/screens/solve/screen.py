@@ -281,13 +281,13 @@ class SolveScreen(BaseScreen[How]):
         await self.area.make(pane)
         if pane == "assist":
             await self.area.make("editor")  # the assistant gets the code in the editor
-        if pane == "editor" and self.editor.buffer:
-            self.area.editing = True
+        if pane == "editor":
+            self.editor.open_function_in(self.code)
+            self.editor.show_writing()
+            self.area.editing = self.area.editing or bool(self.editor.buffer)
         self.area.show(pane)
         if pane != "console":
             self.tabs.mark(pane)
-        if pane == "editor":
-            self.editor.show_writing()
 
     def action_side(self) -> None:
         """Put the editor next to the code, or below it."""

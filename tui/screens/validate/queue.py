@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import nan
 
+from textual import events
 from textual.content import Content
 from textual.geometry import Size
 
@@ -13,9 +15,11 @@ from gistpoint.core.kinds.titles import author_title, searched_words
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.validations import TaskVerdict, Validation
 from gistpoint.tui import signs
+from gistpoint.tui.base_screen import WIDE
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 from gistpoint.tui.widgets.line_list import BAD, GOOD, MUTED, ODD
+from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import Piece
 from gistpoint.tui.widgets.table import Table
 
@@ -63,15 +67,42 @@ def short_words(verdict: TaskVerdict) -> str:
     return _SHORT.get(verdict, verdict.words)
 
 
-def verdict_keys(row: QueueRow | None, *, wide: bool) -> Content:
-    """Return the keys of the verdicts, with the given verdict marked."""
-    given = row.verdict if row is not None else None
-    parts: list[tuple[str, str]] = []
-    for number, verdict in enumerate(TaskVerdict, 1):
-        name = verdict.words if wide else short_words(verdict)
-        style = "bold reverse" if verdict is given else ""
-        parts += [(f"{number}", "$text-primary"), (f" {name}", style), ("  " if wide else " ", "")]
-    return Content.assemble(*parts[:-1])
+class VerdictLine(Plain):
+    """The verdicts with their keys, the given one marked. A click gives a verdict, as its key does."""
+
+    def __init__(self) -> None:
+        super().__init__("", id="validate-verdicts")
+
+    def show(self, row: QueueRow | None) -> None:
+        """Show the verdicts, and mark the one that was given on a row's task."""
+        given = row.verdict if row is not None else None
+        parts = [
+            Content.assemble((key, "$text-primary"), (f" {name}", "bold reverse" if verdict is given else ""))
+            for verdict, key, name in self._verdicts()
+        ]
+        self.update(Content(self._gap).join(parts), layout=False)
+
+    async def on_click(self, event: events.Click) -> None:
+        """Give the clicked verdict."""
+        start = 0
+        for verdict, key, name in self._verdicts():
+            end = start + len(f"{key} {name}")
+            if start <= event.x < end:
+                await self.run_action(f"screen.verdict({verdict.value!r})")
+            start = end + len(self._gap)
+
+    @property
+    def _is_wide(self) -> bool:
+        return self.screen.size.width >= WIDE
+
+    @property
+    def _gap(self) -> str:
+        return "  " if self._is_wide else " "
+
+    def _verdicts(self) -> Iterator[tuple[TaskVerdict, str, str]]:
+        """Yield each verdict with its key and its displayed name."""
+        for number, verdict in enumerate(TaskVerdict, 1):
+            yield verdict, str(number), verdict.words if self._is_wide else short_words(verdict)
 
 
 def look_of(verdict: TaskVerdict | None) -> Piece:

@@ -31,7 +31,7 @@ from gistpoint.tui.screens.dialogs.ask import CommentDialog, ConsentPrompt, show
 from gistpoint.tui.screens.kinds import screens_of
 from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.pages import TaskPages
-from gistpoint.tui.screens.validate.queue import QueueList, verdict_keys
+from gistpoint.tui.screens.validate.queue import QueueList, VerdictLine
 from gistpoint.tui.screens.validate.session import (
     ValidationSession,
     advice_on,
@@ -70,7 +70,7 @@ class ValidateScreen(BaseScreen[None]):
 
     header = query_one(HeaderBar)
     message_line = query_one("#validate-say", Plain)
-    verdict_line = query_one("#validate-verdicts", Plain)
+    verdict_line = query_one(VerdictLine)
     queue = query_one(QueueList)
     pages = query_one(TaskPages)
     words = query_one("#validate-filter", Input)
@@ -103,7 +103,7 @@ class ValidateScreen(BaseScreen[None]):
         with Container(id="validate-body"):
             yield QueueList()
             yield TaskPages(self.session)
-        yield Plain("", id="validate-verdicts")
+        yield VerdictLine()
         yield Plain("", id="validate-say")
         yield KeyBar()
 
@@ -321,7 +321,7 @@ class ValidateScreen(BaseScreen[None]):
                 HeaderField("set", self.session.tasks.name),
             ],
         )
-        self.verdict_line.update(verdict_keys(row, wide=self.size.width >= 120), layout=False)
+        self.verdict_line.show(row)
 
     # Verdicts
 
