@@ -37,7 +37,7 @@ from gistpoint.sessions.journal import (
     journal_in,
     read_journal,
 )
-from gistpoint.sessions.outlines import Outline, Outlines, growing_parts, state_on_disk
+from gistpoint.sessions.outlines import Outline, Outlines, StatesOnDisk, growing_parts, state_on_disk
 
 if TYPE_CHECKING:
     from gistpoint.sessions.annotations.reviews import ReviewBook
@@ -420,7 +420,7 @@ class AttemptStore:
             return
         book, kept, copies = self._book(), self._outlines_kept(), AttemptCopies(self.root)
         self.copies = copies.found
-        present = []
+        present, states = [], StatesOnDisk(self._folder_name)
         try:
             names = os.listdir(self._folder_name)  # noqa: PTH208 - up to 100,000 strings
             for part in growing_parts(sorted(names, reverse=True)):
@@ -428,14 +428,15 @@ class AttemptStore:
                 for name in part:
                     # The state is taken before the journal is read: if the journal grows meanwhile, its row
                     # is out of date next time.
-                    state = state_on_disk(self._folder_name, name)
+                    state = states.of(name)
                     found = one(name, state, kept, book) if state else None
                     if found is not None:
                         present.append(name)
-                        if not copies.is_copy(name, found.own_id):
+                        if found.own_id == name or not copies.is_copy(name, found.own_id):
                             yield found
             kept.forget_all_but(present)
         finally:
+            states.close()
             kept.save()
 
     def _outlines_kept(self) -> Outlines:

@@ -127,6 +127,8 @@ class Outlines:
         self._kept: dict[str, IndexedRow] = {}
         self._read: dict[str, tuple[bytes, Outline]] = {}
         self._kept_outlines: dict[str, IndexedRow] = {}
+        self._met: set[str] = set()
+        """The keys of the rows that `prepare_range` has read since the last call of `save`."""
         self._as_listed = msgspec.msgpack.Decoder(decodable(ListedAttempt))
         self._as_outline = msgspec.msgpack.Decoder(decodable(Outline))
         self._changed: dict[str, tuple[IndexedRow, bytes]] = {}
@@ -150,6 +152,7 @@ class Outlines:
             self._kept_outlines = self._index.between(min(wanted), max(wanted), _OUTLINE)
         else:
             self._kept = self._index.between(min(wanted), max(wanted))
+        self._met.update(self._kept_outlines if outlines else self._kept)
 
     def get(self, attempt_id: str, state: bytes, *, remember: bool) -> Outline | None:
         """Return the outline of an attempt; None if it is unknown or the attempt's files have changed.
@@ -211,7 +214,8 @@ class Outlines:
         for attempt_id in self._read.keys() - present:
             del self._read[attempt_id]
         if self._index is not None:
-            self._index.put_many((), self._index.all_keys() - present)
+            has_met_all = self._index.count() == len(self._met)
+            self._index.put_many((), (self._met if has_met_all else self._index.all_keys()) - present)
 
     def save(self) -> None:
         """Write the changed rows to the index, and close its file."""
@@ -220,29 +224,72 @@ class Outlines:
             self._index.put_many((row for row, _ in self._changed.values()), cells=cells)
             self._index.close()
         self._changed.clear()
+        self._met.clear()
         self._saved = monotonic()
 
 
-_STAT = struct.Struct("QQQ")
+_STAT, _TWO_STATS = struct.Struct("QQQ"), struct.Struct("QQQQQQ")
 _NO_FILE = b"\0"
+_NO_FOLDER = -1
+_FOLDER = os.O_DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY)
+"""The flags to open a folder for the paths in it, on Linux also one that can't be listed."""
 
 
 def state_on_disk(root: str, name: str) -> bytes:
     """Return the state of the journal and head of the attempt with this name; empty if it has no journal.
 
-    It contains the inode, size and time of change of both. It is computed for each attempt of every list, so
-    paths are plain strings here.
+    It contains the inode, size and time of change of both.
     """
+    with StatesOnDisk(root) as states:
+        return states.of(name)
+
+
+class StatesOnDisk:
+    """The states of the attempts in a folder, as `state_on_disk` returns them.
+
+    The folder stays open, so that the system looks up a short path for each of a hundred thousand files.
+    """
+
+    def __init__(self, root: str) -> None:
+        """`root` is the path of the folder; without a folder, no attempt has a journal."""
+        self._root, self._heads = _opened_folder(root), _opened_folder(f"{root}/{HEADS}")
+
+    def __enter__(self) -> StatesOnDisk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the folder."""
+        for folder in {self._root, self._heads} - {_NO_FOLDER}:
+            os.close(folder)
+
+    def of(self, name: str) -> bytes:
+        """Return the state of the journal and head of an attempt; empty if it has no journal."""
+        try:
+            journal = os.stat(f"{name}/{JOURNAL}", dir_fd=self._root)
+        except OSError:
+            return b""
+        try:
+            head = os.stat(name, dir_fd=self._heads)
+        except OSError:
+            return _STAT.pack(journal.st_ino, journal.st_size, journal.st_ctime_ns) + _NO_FILE
+        return _TWO_STATS.pack(
+            journal.st_ino,
+            journal.st_size,
+            journal.st_ctime_ns,
+            head.st_ino,
+            head.st_size,
+            head.st_ctime_ns,
+        )
+
+
+def _opened_folder(path: str) -> int:
     try:
-        journal = os.stat(f"{root}/{name}/{JOURNAL}")  # noqa: PTH116 - a hundred thousand times
+        return os.open(path, _FOLDER)
     except OSError:
-        return b""
-    state = _STAT.pack(journal.st_ino, journal.st_size, journal.st_ctime_ns)
-    try:
-        head = os.stat(f"{root}/{HEADS}/{name}")  # noqa: PTH116 - the same
-    except OSError:
-        return state + _NO_FILE
-    return state + _STAT.pack(head.st_ino, head.st_size, head.st_ctime_ns)
+        return _NO_FOLDER
 
 
 _FIRST_PART, _PART = 64, 4_096

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -25,7 +25,7 @@ from gistpoint.sessions.row_index import IndexedRow, RowIndex
 
 TASKS_INDEX = "tasks.sqlite"
 """The name of the index of tasks, in `Locations.lists`."""
-_FORM = 3
+_FORM = 4
 _AT_ONCE = 1_000
 _STAT = struct.Struct("QQQ")
 _CODE = f"{_FORM}, {__version__} ".encode()
@@ -61,6 +61,11 @@ class ListedTask(msgspec.Struct, frozen=True, array_like=True):
     budgets: Budgets
     demo: bool
     """Whether the task claims to be about gistpoint's demo library."""
+    source: str
+    """The name of the repository."""
+    revision: str
+    salted: bool
+    """Whether its id differs from the hash of its content, which is then in its answer."""
 
     @property
     def short_id(self) -> str:
@@ -68,25 +73,12 @@ class ListedTask(msgspec.Struct, frozen=True, array_like=True):
         return self.id[:12]
 
 
-class _AsListed(msgspec.Struct, frozen=True, array_like=True):
-    """A row of the index for lists, which leave the fields undecoded."""
-
-    listed: ListedTask | None
-    """None if the task's kind belongs to another package, whose version the row's state does not include."""
-    fields: msgspec.Raw
-
-
-class _AsFields(msgspec.Struct, frozen=True, array_like=True):
-    """The same row for the whole task."""
-
-    listed: msgspec.Raw
-    fields: dict[str, Any]
-
-
-_LISTED = msgspec.msgpack.Decoder(decodable(_AsListed))
-_FIELDS = msgspec.msgpack.Decoder(decodable(_AsFields))
-_NOT_LISTED = msgspec.msgpack.encode(None)
-Row = TypeVar("Row", _AsListed, _AsFields)
+_NOT_LISTED = b""
+"""The row of a task whose kind belongs to another package, whose version the row's state does not include."""
+_FIELDS = "fields"
+"""The name of the cell with a task's fields, which long lists do not read."""
+_AS_LISTED = msgspec.msgpack.Decoder(decodable(ListedTask))
+_AS_FIELDS = msgspec.msgpack.Decoder(decodable(dict[str, Any]))
 
 
 class TaskDocuments:
@@ -96,13 +88,16 @@ class TaskDocuments:
         """`index` is the file of the index; with None, files are always read."""
         self._index = None if index is None else RowIndex(index, most_bytes=None)
         self._kept: dict[str, IndexedRow] = {}
+        self._kept_fields: dict[str, IndexedRow] = {}
         self._changed: dict[str, IndexedRow] = {}
+        self._changed_fields: dict[str, bytes] = {}
 
-    def prepared(self, root: Path, names: Sequence[str]) -> Iterator[str]:
-        """Yield the paths of the folders with these names; many rows are read from the index at once.
+    def prepared(self, root: Path, names: Sequence[str], *, fields: bool) -> Iterator[str]:
+        """Yield the paths of the folders with these names, in order.
 
-        At the end, files that were read are added to the index. If all folders were taken, the index forgets
-        those in `root` that are not among the names.
+        Many rows are read from the index at once, with their `fields` if those are needed. At the end, files
+        that were read are added to the index. If all folders were taken, the index forgets those in `root`
+        that are not among the names.
         """
         folders = [f"{root}/{name}" for name in names]
         if self._index is None:
@@ -111,7 +106,12 @@ class TaskDocuments:
         try:
             for start in range(0, len(folders), _AT_ONCE):
                 part = folders[start : start + _AT_ONCE]
-                self._kept = self._index.some(part)
+                # The index refuses a name with half a surrogate pair, which is not printable.
+                readable = [folder for folder in part if folder.isprintable()]
+                if readable:
+                    self._kept = self._index.between(readable[0], readable[-1])
+                if readable and fields:
+                    self._kept_fields = self._index.between(readable[0], readable[-1], _FIELDS)
                 yield from part
             inside, present = f"{root}/", set(folders)
             gone = [
@@ -135,25 +135,34 @@ class TaskDocuments:
 
         Raises `TaskError` if the file can't be read.
         """
-        row = self._row(str(folder), state, _FIELDS)
-        if row is not None:
-            return Fields(row.fields, TASK_FILE, is_complete=bytes(row.listed) != _NOT_LISTED)
+        row = self._row(str(folder), state)
+        if row is not None and (values := self._fields(str(folder), state)) is not None:
+            return Fields(values, TASK_FILE, is_complete=row != _NOT_LISTED)
         return read_document(folder / TASK_FILE)
 
     def listed(self, folder: str, state: bytes) -> ListedTask | None:
         """Return the listed form of the task in a folder; None if it is unknown, or its file has changed."""
-        row = self._row(folder, state, _LISTED)
-        return None if row is None else row.listed
+        row = self._row(folder, state)
+        if row:
+            with suppress(msgspec.MsgspecError, RecursionError):
+                return _AS_LISTED.decode(row)
+        return None
 
-    def _row(self, folder: str, state: bytes, decoder: msgspec.msgpack.Decoder[Row]) -> Row | None:
-        if self._index is None:
-            return None
+    def _row(self, folder: str, state: bytes) -> bytes | None:
         kept = self._kept.get(folder)
-        found = self._index.get(folder, _CODE + state) if kept is None else kept.row
-        if found is None or (kept is not None and kept.state != _CODE + state):
-            return None
-        with suppress(msgspec.MsgspecError, RecursionError):
-            return decoder.decode(found)
+        if kept is not None:
+            return kept.row if kept.state == _CODE + state else None
+        return None if self._index is None else self._index.get(folder, _CODE + state)
+
+    def _fields(self, folder: str, state: bytes) -> dict[str, Any] | None:
+        kept = self._kept_fields.get(folder)
+        if kept is not None:
+            data = kept.row if kept.state == _CODE + state else None
+        else:
+            data = None if self._index is None else self._index.cell(folder, _CODE + state, _FIELDS)
+        if data is not None:
+            with suppress(msgspec.MsgspecError, RecursionError):
+                return _AS_FIELDS.decode(data)
         return None
 
     def keep(
@@ -163,13 +172,16 @@ class TaskDocuments:
 
         `listed` returns the task's listed form; None if that must not be stored.
         """
-        if self._index is None or self._row(str(folder), state, _LISTED) is not None:
+        if self._index is None or self._row(str(folder), state) is not None:
             return
         with suppress(msgspec.MsgspecError, TypeError, ValueError, RecursionError, OverflowError):
-            if msgspec.msgpack.decode(msgspec.msgpack.encode(fields.values)) == fields.values:
+            kept = msgspec.msgpack.encode(fields.values)
+            if msgspec.msgpack.decode(kept) == fields.values:
                 # Other documents contain dates, which would be restored as strings.
-                row = msgspec.msgpack.encode((listed(), fields.values))
+                shown = listed()
+                row = _NOT_LISTED if shown is None else msgspec.msgpack.encode(shown)
                 self._changed[str(folder)] = IndexedRow(str(folder), _CODE + state, row)
+                self._changed_fields[str(folder)] = kept
 
     def answer_titles(self, states: Mapping[str, bytes]) -> dict[str, str]:
         """Return the known titles that name the functions of answers, by folder.
@@ -195,7 +207,9 @@ class TaskDocuments:
     def save(self) -> None:
         """Add what was read to the index, and close its file."""
         if self._index is not None:
-            self._index.put_many(self._changed.values())
+            cells = ((folder, _FIELDS, fields) for folder, fields in self._changed_fields.items())
+            self._index.put_many(self._changed.values(), cells=cells)
             self._index.close()
         self._changed.clear()
-        self._kept = {}
+        self._changed_fields.clear()
+        self._kept = self._kept_fields = {}

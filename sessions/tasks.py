@@ -22,7 +22,9 @@ from gistpoint.core.kinds.folder import (
     compare,
     content_sha256,
     folders_of_content,
+    is_salted,
     read_task,
+    stored_content_sha256,
     target_names,
     task_of,
 )
@@ -80,21 +82,24 @@ class TaskStore:
 
         A task that can't be read is yielded as a `BrokenTask`.
         """
-        yield from self._each(lambda folder, state: self._task(Path(folder), state))
+        yield from self._each(lambda folder, state: self._task(Path(folder), state), fields=True)
 
     def listed(self) -> Iterator[ListedTask | BrokenTask]:
         """Yield the listed forms of all tasks, in the order of `tasks`.
 
         They come from the index where it is up to date.
         """
-        yield from self._each(self._listed)
+        yield from self._each(self._listed, fields=False)
 
-    def _each(self, read: Callable[[str, bytes], Found]) -> Iterator[Found | BrokenTask]:
-        """Yield the result of `read` for each folder and the state of its file, each task once."""
+    def _each(self, read: Callable[[str, bytes], Found], *, fields: bool) -> Iterator[Found | BrokenTask]:
+        """Yield the result of `read` for each folder and the state of its file, each task once.
+
+        With `fields`, `read` needs all fields of the tasks, and not only their listed forms.
+        """
         seen: set[str] = set()
         for root in self.roots:
             names = sorted(os.listdir(root)) if root.is_dir() else []  # noqa: PTH208 - strings are faster
-            for folder in self._documents.prepared(root, names):
+            for folder in self._documents.prepared(root, names, fields=fields):
                 state = file_state(f"{folder}/{TASK_FILE}")
                 if not state and not Path(folder, TASK_FILE).exists():
                     continue
@@ -119,6 +124,15 @@ class TaskStore:
         """Return the folder of a task that was listed; None for any other task."""
         folder = self._places.get(task_id)
         return None if folder is None else Path(folder)
+
+    def whole(self, listed: ListedTask) -> Task:
+        """Return a task that was listed. Raises `TaskError` if it can no longer be read."""
+        folder = self._places[listed.id]
+        return self._task(Path(folder), file_state(f"{folder}/{TASK_FILE}"))
+
+    def content_sha256(self, listed: ListedTask) -> str:
+        """Return the hash of the content of a task that was listed, see `content_sha256`."""
+        return stored_content_sha256(Path(self._places[listed.id])) if listed.salted else listed.id
 
     def answer_titles(self, task_ids: Collection[str]) -> dict[str, str]:
         """Return the titles of listed tasks for those who know their answers, by id.
@@ -333,6 +347,9 @@ def listed_task(task: Task) -> ListedTask:
         failing=len(task.brief.failing),
         budgets=task.budgets,
         demo=task.demo,
+        source=task.source.name,
+        revision=task.source.revision,
+        salted=is_salted(task),
     )
 
 
@@ -392,15 +409,16 @@ class TaskSet:
     problems: tuple[str, ...] = ()
 
 
-def repeated(tasks: Iterable[Task]) -> dict[str, Task]:
+def repeated(tasks: Iterable[Found], content_of: Callable[[Found], str]) -> dict[str, Found]:
     """Return the earlier task with the same content for each task that has one, by the later task's id.
 
     Each campaign that finds a corruption gives it another id; the contents show that it is the same.
+    `content_of` returns the hash of a task's content; empty if it is unknown.
     """
-    first: dict[str, Task] = {}
-    found: dict[str, Task] = {}
+    first: dict[str, Found] = {}
+    found: dict[str, Found] = {}
     for task in tasks:
-        earlier = first.setdefault(content_sha256(task) or task.id, task)
+        earlier = first.setdefault(content_of(task) or task.id, task)
         if earlier.id != task.id:
             found[task.id] = earlier
     return found
@@ -425,7 +443,7 @@ def read_set(names: Iterable[str], store: TaskStore, *, distinct: bool = False) 
         found += [_read(entry) for entry in store.tasks()]
     tasks = {task.id: task for task in found if isinstance(task, Task)}
     problems = tuple(problem for problem in found if isinstance(problem, str))
-    for id, earlier in repeated(tasks.values()).items() if distinct else ():
+    for id, earlier in repeated(tasks.values(), content_sha256).items() if distinct else ():
         problems += (f"{id[:12]} is the same as {earlier.short_id} under another id, and is left out.",)
         del tasks[id]
     shown = " ".join(Path(name).name or name for name in wanted)

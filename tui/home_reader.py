@@ -79,8 +79,6 @@ class HomeReader:
         """The attempts by their ids, newest first."""
         self._mine: set[str] = set()
         """The ids of the user's own attempts."""
-        self._tried: dict[str, dict[str, ListedAttempt]] = {}
-        """The attempts at each task, by their ids."""
         self._rows: dict[str, tuple[list[ListedAttempt], TaskRow]] = {}
         """The row of each task, with the attempts from which it was made."""
         self._entries: dict[str, AttemptEntry] = {}
@@ -99,7 +97,7 @@ class HomeReader:
         """
         tasks, attempts = self._tasks, self._attempts
         self._problems, self._tasks, self._attempts = [], {}, {}
-        self._mine, self._tried = set(), defaultdict(dict)
+        self._mine = set()
         due = monotonic() + _OFTEN_S
 
         def give(*, at_once: bool = False) -> None:
@@ -118,7 +116,7 @@ class HomeReader:
             give(at_once=len(self._tasks) == _SCREENFUL)
         give(at_once=True)
         for row in self._services.attempts.listed():
-            self._add(_unchanged(row, attempts))
+            self._add(_unchanged(row, attempts) if attempts else row)
             give()
             if len(self._attempts) > self._frozen + _MANY:
                 check()
@@ -142,7 +140,6 @@ class HomeReader:
         self._attempts[attempt.attempt_id] = attempt
         if attempt.is_of(self._me):
             self._mine.add(attempt.attempt_id)
-        self._tried[attempt.task_id][attempt.attempt_id] = attempt
 
     def _name_functions(self, attempts: Iterable[ListedAttempt]) -> None:
         """Name the functions in the titles of tasks that the user attempted to the end."""
@@ -155,10 +152,12 @@ class HomeReader:
         if now_ms // _HOUR_MS != self._hour:
             self._hour = now_ms // _HOUR_MS
             self._entries.clear()
-        tasks = tuple(map(self._row, self._tasks.values()))
-        found = self._attempts.values()
-        attempts = tuple(self._entry(attempt, now_ms) for attempt in found)
-        damaged = tuple(f"Attempt {one.attempt_id}: {one.problem}" for one in found if one.problem)
+        found, tried = self._attempts.values(), defaultdict[str, list[ListedAttempt]](list)
+        for attempt in found:
+            tried[attempt.task_id].append(attempt)
+        tasks = tuple(self._row(task, tried.get(id, [])) for id, task in self._tasks.items())
+        attempts = self._entries_of(found, now_ms)
+        damaged = [f"Attempt {one.attempt_id}: {one.problem}" for one in found if one.problem]
         return HomeRows(
             tasks,
             attempts,
@@ -169,9 +168,9 @@ class HomeReader:
             toured=tour_marker(self._services.locations).exists(),
         )
 
-    def _row(self, task: ListedTask) -> TaskRow:
-        """Return the row of a task, made again only if it has changed."""
-        tried, title = list(self._tried[task.id].values()), self._titles[task.id]
+    def _row(self, task: ListedTask, tried: list[ListedAttempt]) -> TaskRow:
+        """Return the row of a task with the attempts at it, made again only if it has changed."""
+        title = self._titles[task.id]
         known, row = self._rows.get(task.id, ([], None))
         same = len(known) == len(tried) and all(map(is_, known, tried))
         if row is not None and row.task is task and row.title == title and same:
@@ -187,16 +186,21 @@ class HomeReader:
         folder = self._services.tasks.folder_of(task.id) if task.demo else None
         return folder is not None and folder.parent == self._services.locations.demo
 
-    def _entry(self, attempt: ListedAttempt, now_ms: int) -> AttemptEntry:
-        """Return the row of an attempt, made again only if it has changed."""
-        task = self._tasks.get(attempt.task_id)
-        title = attempt.task_id[:12] if task is None else self._titles[task.id]
-        known = self._entries.get(attempt.attempt_id)
-        if known is not None and known.attempt is attempt and known.title == title and known.task is task:
-            return known
-        entry = AttemptEntry(attempt, now_ms, title, task, attempt.attempt_id in self._mine)
-        self._entries[attempt.attempt_id] = entry
-        return entry
+    def _entries_of(self, attempts: Iterable[ListedAttempt], now_ms: int) -> tuple[AttemptEntry, ...]:
+        """Return the rows of attempts, each made again only if it has changed."""
+        # One loop with local names, since there may be 100,000 attempts.
+        tasks, titles, mine, entries = self._tasks, self._titles, self._mine, self._entries
+        found = []
+        for attempt in attempts:
+            key, task_id = attempt.attempt_id, attempt.task_id
+            task = tasks.get(task_id)
+            title = task_id[:12] if task is None else titles[task_id]
+            entry = entries.get(key)
+            is_same = entry is not None and entry.attempt is attempt and entry.task is task
+            if entry is None or not is_same or entry.title != title:
+                entry = entries[key] = AttemptEntry(attempt, now_ms, title, task, key in mine)
+            found.append(entry)
+        return tuple(found)
 
 
 Listed = TypeVar("Listed", ListedTask, ListedAttempt)

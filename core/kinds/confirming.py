@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -197,9 +198,16 @@ def confirmable_words(task: Task) -> str:
 
     Raises `TaskError` if the task's controls are damaged.
     """
-    if all_modes()[task.mode].confirms:
-        return controls_words(known_controls(task))
-    return ""
+    return confirmable_in(task.folder, task.mode)
+
+
+def confirmable_in(folder: Path, mode: str) -> str:
+    """Return what `confirmable_words` returns for the task in `folder`, which has this mode."""
+    kind = kind_named(mode)
+    if kind is None or not kind.confirms:
+        return ""
+    found = read_controls(folder)
+    return controls_words(None if found is NOT_CONTROLLED else found)
 
 
 def controls_words(controls: Controls | None) -> str:

@@ -129,10 +129,13 @@ def content_sha256(task: Task) -> str:
     The hash is the id of an unsalted task. For a salted task, the hash is stored in the answer, and is
     unknown if the answer is missing, damaged or without a hash.
     """
-    if not is_salted(task):
-        return task.id
+    return stored_content_sha256(task.folder) if is_salted(task) else task.id
+
+
+def stored_content_sha256(folder: Path) -> str:
+    """Return the hash of its content that the answer of a salted task contains; empty if it is unknown."""
     try:
-        values = read_document(task.folder / ANSWER_FILE).values.get(_SEAL)
+        values = read_document(folder / ANSWER_FILE).values.get(_SEAL)
     except TaskError:
         return ""
     if isinstance(values, Mapping):

@@ -337,6 +337,11 @@ class TaskKind(ABC, Generic[J]):
         """Return the subject of a task for those who know its answer; empty if it is a function."""
         return ""
 
+    @classmethod
+    def has_difficulty(cls) -> bool:
+        """Whether `difficulty` may return figures, for which a list has to read the whole task."""
+        return cls.difficulty is not TaskKind.difficulty
+
     def difficulty(self, task: Task) -> Mapping[str, float]:
         """Return the figures, by name, that show in a list how hard a task is; empty if there are none."""
         return {}

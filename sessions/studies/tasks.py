@@ -15,7 +15,7 @@ from gistpoint.core.demo.tasks import demo_named
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.generation.earlier import HISTORY
 from gistpoint.core.kinds.archive import unpack_task
-from gistpoint.core.kinds.folder import read_answer, read_task
+from gistpoint.core.kinds.folder import content_sha256, read_answer, read_task
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.kinds.titles import author_title, demo_title, solver_title
 from gistpoint.core.locations import LARGEST_SETTINGS, mark_used, read_regular
@@ -70,7 +70,7 @@ def read_tasks(root: Path, name: str, store: TaskStore, unpacked: Path) -> Study
         except OSError as error:
             where = found.folder.name if isinstance(found, Task) else found.name
             problems.append(f"{where} can't be read: {error.strerror}.")
-    for id, earlier in repeated(read.values()).items():
+    for id, earlier in repeated(read.values(), content_sha256).items():
         problems.append(
             f"{id[:12]} is the same task as {earlier.short_id} under another id: name only one of them."
         )

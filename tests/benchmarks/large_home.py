@@ -33,6 +33,7 @@ from builders import CHECKS, REPAIR
 from fakes import FakeClock, FakeRunner
 from textual.pilot import Pilot
 
+from gistpoint import __version__
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import AttemptStarted, GiveUpCode, JournalEvent, Pane
 from gistpoint.core.attempts.identity import MODEL, TIME_CHARACTERS, Enrolment, Role, _base32
@@ -193,7 +194,9 @@ async def opened(home: Path) -> dict[str, float]:
     services = Services(
         places,
         TaskStore(places.tasks, index=places.lists / TASKS_INDEX),
-        AttemptStore(places.attempts, clock, "test", places.reviews, index=places.lists / ATTEMPTS_INDEX),
+        AttemptStore(
+            places.attempts, clock, __version__, places.reviews, index=places.lists / ATTEMPTS_INDEX
+        ),
         clock,
         runner_for=lambda task: FakeRunner(CHECKS),
         entrypoints_for=lambda task: None,  # type: ignore[arg-type,return-value]

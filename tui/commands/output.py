@@ -345,9 +345,10 @@ def print_records(columns: Sequence[Column[Row]], rows: Iterable[Row], *, whole:
             columns, [[column.shown(row) for row in measured] for column in columns]
         )
         rows = chain(measured, found)
+    cells = [column.shown for column in columns]
     print_table(
         [column.name for column in columns],
-        ([column.shown(row) for column in columns] for row in rows),
+        ([cell(row) for cell in cells] for row in rows),
         whole=whole,
     )
 

@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain, islice
 from math import nan
-from typing import Any
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
 
 from gistpoint.core.errors import AttemptError, TaskError, UserError
 from gistpoint.core.generation.intake import BaselineDifference, differences, record_baseline
 from gistpoint.core.generation.verdicts import READER
 from gistpoint.core.kinds.checking import check_task
-from gistpoint.core.kinds.confirming import confirmable_row, confirmable_words
-from gistpoint.core.kinds.folder import read_answer
-from gistpoint.core.kinds.registry import kind_of, render_brief
+from gistpoint.core.kinds.confirming import confirmable_in, confirmable_row, confirmable_words
+from gistpoint.core.kinds.folder import content_sha256, read_answer
+from gistpoint.core.kinds.registry import kind_named, kind_of, render_brief
 from gistpoint.core.kinds.titles import author_title, titled_id
 from gistpoint.core.locations import Locations
 from gistpoint.core.machine_time import SystemTime
@@ -32,8 +33,8 @@ from gistpoint.object_graph import build_runner, build_services, print_note
 from gistpoint.sessions.annotations.glance_rates import task_rates
 from gistpoint.sessions.annotations.glance_reader import GlanceStore
 from gistpoint.sessions.services import is_our_demo
-from gistpoint.sessions.task_documents import TASKS_INDEX
-from gistpoint.sessions.tasks import BrokenTask, TaskStore, repeated
+from gistpoint.sessions.task_documents import TASKS_INDEX, ListedTask
+from gistpoint.sessions.tasks import BrokenTask, TaskStore, listed_task, repeated
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, OptionTable, option
@@ -41,29 +42,36 @@ from gistpoint.tui.commands.output import print_json, print_records, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.commands.stores import attempt_store
 from gistpoint.tui.tables import Column, parse_query
-from gistpoint.tui.titles import mode_words
 
-COLUMNS: tuple[Column[Task], ...] = (
-    Column("id", lambda task: task.short_id),
-    Column("name", lambda task: word_name(task.id)),
-    Column("task", author_title),
-    Column("mode", mode_words),
-    Column("source", lambda task: f"{task.source.name} {task.source.revision[:12]}"),
-    Column("tests", lambda task: str(task.suite.tests), value=lambda task: task.suite.tests),
-    Column("failing", lambda task: str(len(task.brief.failing)), value=lambda task: len(task.brief.failing)),
-    Column("uses", lambda task: str(task.budgets.tool_uses), value=lambda task: task.budgets.tool_uses),
-    Column(
-        "submissions", lambda task: str(task.budgets.submissions), value=lambda task: task.budgets.submissions
-    ),
-    Column("difficulty", lambda task: _difficulty(task)),
+AnyTask = TypeVar("AnyTask", Task, ListedTask)
+COLUMNS: tuple[Column[ListedTask], ...] = (
+    Column("id", attrgetter("short_id")),
+    Column("name", attrgetter("name")),
+    Column("task", attrgetter("title")),
+    Column("mode", attrgetter("shown_mode")),
+    Column("source", lambda row: f"{row.source} {row.revision[:12]}"),
+    Column("tests", lambda row: str(row.tests), value=attrgetter("tests")),
+    Column("failing", lambda row: str(row.failing), value=attrgetter("failing")),
+    Column("uses", lambda row: str(row.budgets.tool_uses), value=attrgetter("budgets.tool_uses")),
+    Column("submissions", lambda row: str(row.budgets.submissions), value=attrgetter("budgets.submissions")),
 )
-"""The columns of `gistpoint task list`."""
+"""The columns of `gistpoint task list` that the rows of the list contain."""
 
 
-def _difficulty(task: Task) -> str:
-    """Return the difficulty of a task as text; empty if its kind has none."""
-    kind = kind_of(task)
-    return kind.difficulty_words(kind.difficulty(task))
+def _columns_of(store: TaskStore) -> tuple[Column[ListedTask], ...]:
+    """Return the columns of `gistpoint task list`; the last two need further files of the listed tasks."""
+
+    def difficulty(row: ListedTask) -> str:
+        kind = kind_named(row.mode)
+        if kind is None or not kind.has_difficulty():
+            return ""
+        return kind.difficulty_words(kind.difficulty(store.whole(row)))
+
+    def confirmable(row: ListedTask) -> str:
+        folder = store.folder_of(row.id)
+        return "" if folder is None else confirmable_in(folder, row.mode)
+
+    return (*COLUMNS, Column("difficulty", difficulty), Column("confirmable", confirmable))
 
 
 def _figured(task: Task) -> dict[str, Any]:
@@ -89,47 +97,51 @@ class ListTasks(Request):
 
 def listing(request: ListTasks) -> int:
     """Print the stored tasks with their sources, as a view for organisers. Return the exit code."""
-    rates = _glance_rates()
-    columns = (*COLUMNS, CONFIRMABLE, *([_rate_column(rates)] if rates or request.where else []))
-    found = _Found(_store(), parse_query(_SPACED_OPERATOR.sub(r"\1", request.where), columns).matches)
+    rates, store = _glance_rates(), _store()
+    columns = (*_columns_of(store), *([_rate_column(rates)] if rates or request.where else []))
+    matches = parse_query(_SPACED_OPERATOR.sub(r"\1", request.where), columns).matches
     if request.json:
-        tasks = list(found)
-        same = {id: earlier.id for id, earlier in repeated(tasks).items()}
-        json_rows = [{**_row(task, rates), **_figured(task), "same_as": same.get(task.id)} for task in tasks]
-        problems = [{"folder": item.folder.name, "problem": item.problem} for item in found.broken]
-        print_json("gistpoint.tasks/1", {"tasks": json_rows, "broken": problems})
+        whole = _Found(store.tasks(), (lambda task: matches(listed_task(task))) if request.where else None)
+        same = {id: earlier.id for id, earlier in repeated(list(whole), content_sha256).items()}
+        rows = [{**_row(task, rates), **_figured(task), "same_as": same.get(task.id)} for task in whole.tasks]
+        problems = [{"folder": item.folder.name, "problem": item.problem} for item in whole.broken]
+        print_json("gistpoint.tasks/1", {"tasks": rows, "broken": problems})
         return DONE
+    found = _Found(store.listed(), matches if request.where else None)
     if request.ids:
         for task in found:
             print(task.id)
     else:
-        _print_tasks(columns, found)
+        _print_tasks(columns, found, store)
     for item in found.broken:
         print(visible_line(f"{item.folder.name}: {item.problem}"), file=sys.stderr)
     return DONE
 
 
-class _Found:
-    """The stored tasks that match a query; iterating over them also collects those that can't be read."""
+class _Found(Generic[AnyTask]):
+    """The tasks that match a query; iterating over them also collects those that can't be read."""
 
-    def __init__(self, store: TaskStore, matches: Callable[[Task], bool]) -> None:
-        self._store, self._matches = store, matches
-        self.tasks: list[Task] = []
+    def __init__(
+        self, entries: Iterator[AnyTask | BrokenTask], matches: Callable[[AnyTask], bool] | None
+    ) -> None:
+        self._entries: Iterator[AnyTask | BrokenTask] = entries
+        self._matches: Callable[[AnyTask], bool] | None = matches
+        self.tasks: list[AnyTask] = []
         self.broken: list[BrokenTask] = []
         self.any = False
         """Whether there is any task, even if it does not match."""
 
-    def __iter__(self) -> Iterator[Task]:
-        for entry in self._store.tasks():
+    def __iter__(self) -> Iterator[AnyTask]:
+        for entry in self._entries:
             self.any = True
             if isinstance(entry, BrokenTask):
                 self.broken.append(entry)
-            elif self._matches(entry):
+            elif self._matches is None or self._matches(entry):
                 self.tasks.append(entry)
                 yield entry
 
 
-def _print_tasks(columns: Sequence[Column[Task]], found: _Found) -> None:
+def _print_tasks(columns: Sequence[Column[ListedTask]], found: _Found[ListedTask], store: TaskStore) -> None:
     """Print the tasks; without a terminal, print each as soon as it has been read."""
     rows = iter(found)
     first = list(islice(rows, 1))
@@ -137,7 +149,7 @@ def _print_tasks(columns: Sequence[Column[Task]], found: _Found) -> None:
         print("There are no tasks yet. `gistpoint demo` adds four; `gistpoint task new SOURCE` makes one.")
         return
     print_records(columns, chain(first, rows))
-    for id, earlier in repeated(found.tasks).items():
+    for id, earlier in repeated(found.tasks, store.content_sha256).items():
         print(f"{id[:12]} is the same task as {earlier.short_id}, under another id.")
 
 
@@ -149,10 +161,7 @@ def _glance_rates() -> Mapping[str, float]:
     return task_rates(GlanceStore(Locations.of_user().glances, SystemTime()).book)
 
 
-CONFIRMABLE: Column[Task] = Column("confirmable", confirmable_words)
-
-
-def _rate_column(rates: Mapping[str, float]) -> Column[Task]:
+def _rate_column(rates: Mapping[str, float]) -> Column[ListedTask]:
     """Return the column with glance rates. A task without a rate matches no comparison."""
     return Column(
         "glance_rate",

@@ -25,6 +25,7 @@ from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.confirming import confirm_after_end
 from gistpoint.sessions.heads import head_path
 from gistpoint.sessions.journal import JOURNAL
+from gistpoint.sessions.row_index import RowIndex
 from gistpoint.sessions.services import Services
 
 
@@ -220,3 +221,30 @@ def test_a_copied_journal_is_the_same_attempt(services: Services) -> None:
     shutil.rmtree(root / names[0])
     shutil.copytree(root / f"{names[0]}-copy", root / "another copy")
     assert sorted(row.own_id for row in compared_rows(services)) == names
+
+
+def test_rows_of_erased_attempts_go_without_reading_all_keys(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, clock = build_task(services.locations.tasks), services.clock
+    assert isinstance(clock, FakeClock)
+    names = []
+    for _ in range(5):
+        clock.advance(1_000)
+        opened = services.start(task)
+        opened.close()
+        names.append(opened.journal.path.parent.name)
+    assert len(list(fresh(services, index=True).listed())) == 5
+    index = RowIndex(services.locations.lists / "attempts.sqlite")
+    with monkeypatch.context() as patched:
+        patched.setattr(RowIndex, "all_keys", lambda _: pytest.fail("all keys were read"))
+        assert len(list(fresh(services, index=True).listed())) == 5
+        shutil.rmtree(services.locations.attempts / names[2])
+        assert len(list(fresh(services, index=True).listed())) == 4
+        (services.locations.attempts / names[1] / JOURNAL).unlink()  # the folder stays
+        assert len(list(fresh(services, index=True).listed())) == 3
+    assert index.all_keys() == {names[0], *names[3:]}
+    for name in (names[0], names[4]):  # these rows are outside of the range that is read
+        shutil.rmtree(services.locations.attempts / name)
+    assert len(list(fresh(services, index=True).listed())) == 1
+    assert index.all_keys() == {names[3]}
