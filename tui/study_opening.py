@@ -11,8 +11,6 @@ from gistpoint.core.machine_time import SystemTime
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.studies.blinded import remember_folder
 from gistpoint.sessions.studies.folder import StudyFolder
-from gistpoint.sessions.team.address import chosen_address
-from gistpoint.sessions.team.connecting import require_extra
 from gistpoint.sessions.team.study_note import STUDIES, read_note
 
 _NAME = re.compile(r"[a-z0-9-]{3,40}")
@@ -31,6 +29,8 @@ def open_study(name: str) -> StudyFolder:
     if note is None:
         study = StudyFolder(root, locations, SystemTime())
     else:
+        from gistpoint.sessions.team.connecting import require_extra
+
         require_extra()
         from gistpoint.sessions.team.study_sharing import open_team_study
 
@@ -50,9 +50,13 @@ def _folder_of(name: str, locations: Locations) -> Path:
     fetched = locations.data / STUDIES / name
     if fetched.is_dir():
         return fetched
+    from gistpoint.sessions.team.address import chosen_address
+
     address = chosen_address(locations.config)
     if address is None:
         return typed
+    from gistpoint.sessions.team.connecting import require_extra
+
     require_extra()
     from gistpoint.sessions.team.study_sharing import fetch
 
@@ -78,6 +82,8 @@ def share_again(study: StudyFolder) -> bool:
     note = read_note(study.root)
     if note is None:
         return False
+    from gistpoint.sessions.team.connecting import require_extra
+
     require_extra()
     from gistpoint.sessions.team.study_sharing import share
 

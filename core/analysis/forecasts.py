@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from operator import sub
 
 import numpy as np
-from scipy.stats import rankdata
 
 from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.correlations import correlation
 from gistpoint.core.analysis.evaluation import EASE, answer
 from gistpoint.core.analysis.findings import Curve, Findings, Number, Plot, Points, Shortfall
-from gistpoint.core.analysis.intervals import Scale, Units, mean
+from gistpoint.core.analysis.intervals import Floats, Integers, Scale, Units, mean
 from gistpoint.core.analysis.pooling import (
     LEAST_TASKS_OF_CORRELATION,
     people_of,
@@ -93,15 +92,31 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float:
 
     Tied values get the mean of their ranks.
     """
-    x, y = rankdata(first), rankdata(second)
+    return _spearman(_order(first), _order(second))
+
+
+def _order(values: Sequence[float] | Floats) -> Integers:
+    """Return the place of each value among the distinct values, in ascending order."""
+    return np.unique(np.asarray(values, dtype=float), return_inverse=True)[1]
+
+
+def _spearman(first: Integers, second: Integers) -> float:
+    x, y = _ranks(first), _ranks(second)
     x, y = x - x.mean(), y - y.mean()
     scale = float(np.sqrt((x @ x) * (y @ y)))
     return float(x @ y) / scale if scale else float("nan")
 
 
+def _ranks(order: Integers) -> Floats:
+    """Return the ranks of values from `_order`, of which some may have been left out since."""
+    counts = np.bincount(order)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[order], dtype=float)
+
+
 def _correlation(values: Sequence[float], rows: Sequence[AttemptRow]) -> Number | None:
-    x, y = np.array(values, dtype=float), log_minutes(rows)
-    return correlation(Units.of(rows), lambda kept: spearman(x[kept].tolist(), y[kept].tolist()))
+    # The order is the same in all refits of the jackknife, so that none of them has to sort.
+    x, y = _order(values), _order(log_minutes(rows))
+    return correlation(Units.of(rows), lambda kept: _spearman(x[kept], y[kept]))
 
 
 def _answered(rows: Sequence[AttemptRow], item: str, *, zero: bool = False) -> list[tuple[AttemptRow, float]]:

@@ -410,7 +410,8 @@ class _OneWay:
             kurtosis = count * (squares**2).sum(axis=0) / total**2
             # A kurtosis below that of a normal distribution would give more degrees than there are groups.
             degrees = np.minimum(count - 1, 2 * count / np.maximum(kurtosis - normal, 0))
-        return cls(np.asarray((count - 1) / count * total), np.maximum(1.0, degrees))
+            variance = np.asarray((count - 1) / count * total)  # 0 times infinity for one group
+        return cls(variance, np.maximum(1.0, degrees))
 
 
 def _spread(estimate: Floats, people: _OneWay, tasks: _OneWay, rows: Floats, units: Units) -> Spread:

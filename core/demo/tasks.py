@@ -111,11 +111,10 @@ def demo_task(name: str, into: Path) -> Task:
     from gistpoint.core.kinds.folder import read_task
     from gistpoint.core.kinds.titles import tasks_called
 
-    folders = [(demo, _unpacked(demo, into)) for demo in demo_tasks()]
     typed = name.casefold()
-    for demo, folder in folders:
-        if typed in (demo.name, *demo.aliases):  # reading the others would delay the screen
-            return read_task(folder)
+    for demo in demo_tasks():
+        if typed in (demo.name, *demo.aliases):  # unpacking and reading the others would delay the screen
+            return read_task(_unpacked(demo, into))
     tasks = list(unpack_demo(into))
     for _, task in tasks:
         if len(name) >= 4 and task.id.startswith(typed):

@@ -28,7 +28,6 @@ from gistpoint.core.study.declaration import (
     StudyTask,
     item_words,
 )
-from gistpoint.core.study.flags import FLAGS
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.questions import NUMBERS, SOURCE, fault_of
 from gistpoint.core.tasks.names import folded_name, word_name
@@ -61,8 +60,11 @@ def check_declaration(study: Study) -> None:
         _check_form(form, f"questionnaire[{n}]")
     _require_distinct_members("questionnaire", "id", [form.id for form in study.questionnaire])
     _check_screening(study)
-    for n, flag in enumerate(study.quality.exclude_on):
-        _known(f"quality.exclude_on[{n}]", flag, FLAGS, "flag")
+    if study.quality.exclude_on:
+        from gistpoint.core.study.flags import FLAGS  # loads what attempts are judged by
+
+        for n, flag in enumerate(study.quality.exclude_on):
+            _known(f"quality.exclude_on[{n}]", flag, FLAGS, "flag")
 
 
 def _check_head(study: Study) -> None:

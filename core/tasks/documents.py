@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import asdict, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +129,7 @@ def read_document(path: Path) -> Fields:
     name = path.name if path.name == TASK_FILE else "/".join(path.parts[-2:])
     try:
         text = read_regular_text(path, LARGEST_RECORDS)
-        values = parsed_toml(text) if path.suffix == ".toml" else json.loads(text)
+        values = deepcopy(_parsed_task(text)) if path.suffix == ".toml" else json.loads(text)
     except FileNotFoundError:
         raise TaskError(f"{name} is missing from {path.parent.name or path.parent}.") from None
     except (OSError, ValueError, RecursionError) as error:
@@ -135,6 +137,10 @@ def read_document(path: Path) -> Fields:
     if not isinstance(values, dict):
         raise TaskError(f"{name} must contain a table at the top level.")
     return Fields(upgraded(values, name), name)
+
+
+# The file of a task is also read with its answer and with each baseline, and parsing takes most of that time.
+_parsed_task = lru_cache(maxsize=4)(parsed_toml)
 
 
 def read_baseline(path: Path, basis: str | None) -> tuple[Baseline, bool]:

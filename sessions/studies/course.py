@@ -9,7 +9,6 @@ from gistpoint import __version__
 from gistpoint.core.demo.tasks import unpack_demo
 from gistpoint.core.locations import Locations
 from gistpoint.core.requests import Request
-from gistpoint.core.study.facts import preregistration_markdown
 from gistpoint.core.study.operations import (
     ORGANISER,
     STUDY,
@@ -128,6 +127,8 @@ def close_study(study: StudyFolder) -> None:
 
 def preregistration(study: StudyFolder) -> str:
     """Return the pre-registration of a study as Markdown. Raises `StudyError` if the study was opened."""
+    from gistpoint.core.study.facts import preregistration_markdown  # loads what reports are made of
+
     if study.ledger.opened is not None:
         raise StudyError(
             f"{study.study.id} is already open: it is too late to register it.",

@@ -35,8 +35,6 @@ from gistpoint.sessions.journal import JOURNAL, first_event
 from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.drafts import drafts_folder
 from gistpoint.sessions.studies.erasing import ATTEMPTS, delete_local, local_leftovers, refuse_open
-from gistpoint.sessions.studies.made_from import delete_made_from
-from gistpoint.sessions.studies.recruiting import forget
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.studies.tasks import StudyTasks, read_tasks
 from gistpoint.sessions.tasks import TaskStore
@@ -259,6 +257,10 @@ class StudyFolder:
 
         The log records an erasure before anything is deleted, so `sweep` repeats what fails here.
         """
+        # Not needed for the first page of a participant (decision 216).
+        from gistpoint.sessions.studies.made_from import delete_made_from
+        from gistpoint.sessions.studies.recruiting import forget
+
         hashes = set(people)
         self._forget_drafts(hashes)
         forget(self.root, hashes)

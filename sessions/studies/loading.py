@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -120,6 +120,7 @@ def _rows_of_people(
     versions: dict[str, list[PublishedAttempt]] = defaultdict(list)
     for published in folder.attempts():
         versions[published.id].append(published)
+    logged = _logged_heads(folder.ledger)
     for identity, of_attempt in versions.items():
         journal = _longest(of_attempt)
         try:
@@ -144,7 +145,7 @@ def _rows_of_people(
             )
             continue
         ruling = ruling_on(book, attempt_key(identity))
-        fault = _fault(folder, journal, content, of_attempt)
+        fault = _fault(journal, content, of_attempt, logged.get(identity, frozenset()))
         judged = tuple(_decisions(book, identity))
         recorded = expected.recorded(content, "", accepted=ruling, fault=fault, decisions=judged)
         yield measured(AttemptEvidence(folder.study, task, recorded, folder.ledger))
@@ -184,13 +185,26 @@ def _longest(versions: Iterable[PublishedAttempt]) -> PublishedAttempt:
     return max(versions, key=lambda one: (one.bytes, one.folder.name))
 
 
+def _logged_heads(ledger: Ledger) -> Mapping[str, Set[str]]:
+    """Return the hashes of the last lines with which the log says that each attempt ended."""
+    heads: dict[str, set[str]] = defaultdict(set)
+    for person_of_study in ledger.people.values():
+        for identity, end in person_of_study.finished.items():
+            if end.head:
+                heads[identity].add(end.head)
+    return heads
+
+
 def _fault(
-    folder: StudyFolder,
     journal: PublishedAttempt,
     content: JournalContent,
     versions: Sequence[PublishedAttempt],
+    logged: Set[str],
 ) -> str:
-    """Return why a published journal does not count, in a sentence; empty if it does."""
+    """Return why a published journal does not count, in a sentence; empty if it does.
+
+    `logged` are the hashes with which the log says that the attempt ended.
+    """
     if content.fault:
         return content.fault
     if len(versions) > 1:
@@ -200,8 +214,6 @@ def _fault(
     found = content.head if is_unextended else _head_at(journal.journal, journal.bytes)
     if journal.head and found != journal.head:
         return "It has been changed since it was published."
-    ends = (person.finished.get(journal.id) for person in folder.ledger.people.values())
-    logged = {end.head for end in ends if end is not None and end.head}
     if logged and logged.isdisjoint(_heads(content)):
         return "It is not the journal whose end is in the log."
     return ""

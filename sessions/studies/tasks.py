@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 
 from gistpoint.core.attempts.identity import Role
-from gistpoint.core.csv_text import csv_table
 from gistpoint.core.demo.tasks import demo_named
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.generation.earlier import HISTORY
@@ -127,6 +126,8 @@ def read_releases(root: Path) -> Mapping[str, str]:
     path = root / RELEASES
     if not path.is_file():
         return {}
+    from gistpoint.core.csv_text import csv_table
+
     try:
         text = read_regular(path, LARGEST_SETTINGS).decode("utf-8-sig")
         rows = [(row["library"].strip(), row["month"].strip()) for row in csv_table(text).rows]

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ from scripted_judges import write_runs
 from gistpoint.core.demo import tasks as demo
 from gistpoint.core.demo.tasks import demo_task, recorded_runs, unpack_demo
 from gistpoint.core.kinds import registry
+from gistpoint.core.kinds.folder import read_task, read_task_with_answer
+from gistpoint.core.tasks import documents
+from gistpoint.core.tasks.documents import read_document
 from gistpoint.sessions import tasks as stored
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.tasks import TaskStore
@@ -22,6 +26,9 @@ from gistpoint.tui.commands.demo import NAMES
 
 HOME = "import gistpoint.tui.commands.demo, gistpoint.tui.app, gistpoint.tui.commands.solve"
 REVIEW = "import gistpoint.tui.commands.review, gistpoint.tui.review_app"
+JOIN = (
+    "import gistpoint.tui.commands.study_taking, gistpoint.tui.study_app, gistpoint.sessions.studies.taking"
+)
 ATTEMPTS = "import gistpoint.sessions.services, gistpoint.core.kinds.registry, gistpoint.sandbox.testruns"
 OPENED = f"""
 from gistpoint.sessions.runs.opening import open_run
@@ -76,6 +83,18 @@ def imported_by(program: str, *words: str) -> list[str]:
         ),
         (REVIEW, {"msgspec", "gistpoint.sessions", "textual.widgets._text_area"}),
         (
+            JOIN,
+            {
+                "csv",
+                "gistpoint.core.generation.submissions",
+                "gistpoint.core.kinds.gist.kind",
+                "gistpoint.core.study.flags",
+                "gistpoint.core.study.measuring",
+                "gistpoint.sessions.studies.recruiting",
+                "gistpoint.sessions.team.connecting",
+            },
+        ),
+        (
             ATTEMPTS,
             {
                 "gistpoint.core.kinds.gist.kind",
@@ -99,7 +118,7 @@ def imported_by(program: str, *words: str) -> list[str]:
             {"gistpoint.core.queries", "gistpoint.tui.tables", "gistpoint.tui.widgets.table"},
         ),
     ],
-    ids=["home", "review", "attempt", "step", "run"],
+    ids=["home", "review", "join", "attempt", "step", "run"],
 )
 def test_what_the_first_paint_does_not_need_is_not_imported(program: str, unwanted: set[str]) -> None:
     assert not unwanted & set(imported_by(program))
@@ -204,3 +223,23 @@ def test_a_folder_that_is_named_by_another_tasks_id_is_not_that_task(tmp_path: P
 
 def test_the_help_names_the_tasks_of_the_demo() -> None:
     assert ", ".join(f"{task.name} ({task.shown_mode})" for task in demo.demo_tasks()) == NAMES
+
+
+def test_a_task_of_the_demo_that_is_named_is_unpacked_alone(tmp_path: Path) -> None:
+    wanted = demo_task("dear-tickets", tmp_path / "demo")
+    assert [task.parent for task in (tmp_path / "demo").glob("*/task.toml")] == [wanted.folder]
+
+
+def test_the_file_of_a_task_is_parsed_once_for_the_task_and_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = build_task(tmp_path / "tasks").folder
+    parsed = []
+    original = tomllib.loads
+    monkeypatch.setattr(tomllib, "loads", lambda text: parsed.append(text) or original(text))
+    documents._parsed_task.cache_clear()
+    first, answer = read_task_with_answer(folder)
+    assert answer.targets
+    assert len(parsed) == 1
+    read_document(folder / "task.toml").values["brief"]["failing"] = ["changed"]
+    assert read_task(folder) == first

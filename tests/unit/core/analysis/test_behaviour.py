@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from scipy.stats import spearmanr
 from study_rows import World, attempt_row, study_data
 
+from gistpoint.core.analysis import forecasts
 from gistpoint.core.analysis.catalogue import analysis
 from gistpoint.core.analysis.exploring import looks
 from gistpoint.core.analysis.findings import Findings
@@ -156,6 +157,14 @@ def test_the_rank_correlation_is_that_of_scipy() -> None:
     x, y = [1.0, 2, 2, 4, 7, 7, 7], [3.0, 1, 4, 4, 5, 9, 2]
     assert spearman(x, y) == pytest.approx(spearmanr(x, y).statistic)
     assert np.isnan(spearman([1.0, 1, 1], [1.0, 2, 3]))
+
+
+def test_rank_correlations_without_some_rows_need_no_new_order() -> None:
+    draw = np.random.default_rng(7)
+    x, y = draw.integers(0, 6, 40).astype(float), draw.normal(size=40).round(1)
+    for kept in (draw.random(40) < share for share in (0.3, 0.6, 0.9)):
+        found = forecasts._spearman(forecasts._order(x)[kept], forecasts._order(y)[kept])
+        assert found == pytest.approx(spearmanr(x[kept], y[kept]).statistic)
 
 
 def test_ease_against_time_needs_ten_tasks() -> None:

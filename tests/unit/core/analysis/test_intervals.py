@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from itertools import count
 
 import numpy as np
@@ -15,6 +16,7 @@ from gistpoint.core.analysis.intervals import (
     NO_PERSON,
     Scale,
     Units,
+    _OneWay,
     clopper_pearson,
     jackknife,
     jackknife_of_mean,
@@ -144,3 +146,9 @@ def test_intervals_hold_about_as_often_as_they_say() -> None:
     """A short run of the coverage study; at 95%, the share in 250 draws has an error of 1.4%."""
     assert 0.90 <= rate_coverage(seeds=400).jackknife <= 0.99
     assert 0.90 <= difference_coverage(seeds=250).jackknife <= 0.99
+
+
+def test_an_infinite_refit_of_a_lone_group_has_no_variance_and_no_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(_OneWay.of(np.array([[np.inf]])).variance).all()
