@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gistpoint.core.code.bindings import bound_names
@@ -13,11 +13,12 @@ from gistpoint.core.code.scopes import NameScope, scoped
 from gistpoint.core.suspicion.names import FOUND_MODULES, STANDARD, USUAL_NAMES
 
 _BUILTINS = frozenset(dir(builtins))
-_LISTED = (ast.List, ast.Set, ast.Tuple)
 _REACHED = ("builtins", "gc", "os", "sys")
 """Modules that are recognised at any place of a chain of attributes, whatever it begins with."""
 _OWN_PATHS = ("os.path", "posix.path")
 """Paths whose last part has the name of a module, but does not mean that module."""
+_UNKNOWN = ast.Name("?", ast.Load())
+"""An expression that stands for an unknown value: a name that no scope binds."""
 _DEEPEST = 20
 """The maximum number of bindings that are followed from one name to the next."""
 
@@ -114,23 +115,21 @@ class Meaning:
             return None
         found: list[str] = []
         for value in values:
-            if value is None:
-                return None
             texts = self.texts(value, depth - 1)
             if texts is None:
                 return None
             found += texts
         return tuple(found)
 
-    def _possible_values(self, node: ast.expr) -> list[ast.expr | None]:
-        """Return the expressions whose value an expression may have, with None for an unknown value."""
+    def _possible_values(self, node: ast.expr) -> list[ast.expr]:
+        """Return the expressions whose value an expression may have, with `_UNKNOWN` for an unknown value."""
         match node:
             case ast.IfExp(body=body, orelse=other):
                 return [body, other]
             case ast.BoolOp(values=values):
-                return [*values]
+                return values
             case ast.Name():
-                return [binding.value for binding in self.bindings(node)]
+                return [binding.value or _UNKNOWN for binding in self.bindings(node)]
         return []
 
     def is_class_of_value(self, node: ast.expr, depth: int = _DEEPEST) -> bool:
@@ -141,12 +140,10 @@ class Meaning:
             case ast.Call(func=ast.Name() as function, args=[_]):
                 return "builtins.type" in self.paths(function)
             case ast.NamedExpr(value=value):
-                values: list[ast.expr | None] = [value]
+                values = [value]
             case _:
                 values = self._possible_values(node)
-        if not depth:
-            return False
-        return any(self.is_class_of_value(value, depth - 1) for value in filter(None, values))
+        return depth > 0 and any(self.is_class_of_value(value, depth - 1) for value in values)
 
 
 def canonical(path: str) -> str:
@@ -182,13 +179,17 @@ def _given(node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
 
 def _given_each(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
     """Yield the parts of a target with the parts of the value that they get: `a, b = 1, 2`."""
-    if not isinstance(target, _LISTED) or not isinstance(value, _LISTED):
-        return
-    if len(target.elts) == len(value.elts):
-        yield from ((one, [other]) for one, other in zip(target.elts, value.elts, strict=True))
+    targets, values = _listed(target), _listed(value)
+    if len(targets) == len(values):
+        yield from ((one, [other]) for one, other in zip(targets, values, strict=True))
 
 
-def _bound(node: ast.AST, given: dict[int, list[ast.expr]]) -> Iterator[tuple[str, Binding]]:
+def _listed(node: ast.expr) -> list[ast.expr]:
+    """Return the parts of a list, tuple or set; empty for any other expression."""
+    return getattr(node, "elts", [])
+
+
+def _bound(node: ast.AST, given: Mapping[int, Sequence[ast.expr | None]]) -> Iterator[tuple[str, Binding]]:
     """Yield the names that a node binds, with their bindings. `given` maps ids of target nodes to values."""
     match node:
         case ast.Import(names=names):
@@ -199,10 +200,9 @@ def _bound(node: ast.AST, given: dict[int, list[ast.expr]]) -> Iterator[tuple[st
                 yield item.asname or item.name, Binding(path)
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name, Binding(definition=node)
-        case ast.Name(id=name, ctx=ast.Store()) if id(node) in given:
-            yield from ((name, Binding(value=value)) for value in given[id(node)])
         case _:
-            yield from ((name, Binding()) for name in bound_names(node))
+            values = given.get(id(node), [None])
+            yield from ((name, Binding(value=value)) for name in bound_names(node) for value in values)
 
 
 def _bound_module(item: ast.alias) -> tuple[str, Binding]:
