@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gistpoint.core.code.bindings import bound_names
+from gistpoint.core.code.nodes import only
 from gistpoint.core.code.scopes import NameScope, scoped
 from gistpoint.core.suspicion.names import FOUND_MODULES, STANDARD, USUAL_NAMES
 
@@ -19,8 +20,6 @@ _OWN_PATHS = ("os.path", "posix.path")
 """Paths whose last part has the name of a module, but does not mean that module."""
 _UNKNOWN = ast.Name("?", ast.Load())
 """An expression that stands for an unknown value: a name that no scope binds."""
-_DEEPEST = 20
-"""The maximum number of bindings that are followed from one name to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,25 +104,32 @@ class Meaning:
             return (f"builtins.{name.id}",)
         return (name.id,) if name.id in STANDARD else ()
 
-    def texts(self, node: ast.expr, depth: int = _DEEPEST) -> tuple[str, ...] | None:
+    def texts(self, node: ast.expr) -> tuple[str, ...] | None:
         """Return the strings that an expression can be; None if one of its values is not a literal string."""
-        if isinstance(node, ast.Constant):
-            return (node.value,) if isinstance(node.value, str) else None
-        values = self._possible_values(node)
-        # The depth ends the search where names are bound to each other in a circle.
-        if not values or not depth:
-            return None
-        found: list[str] = []
-        for value in values:
-            texts = self.texts(value, depth - 1)
-            if texts is None:
-                return None
-            found += texts
-        return tuple(found)
+        ends = [one for one in self._followed(node) if not self._possible_values(one)]
+        literals = [one.value for one in only(ast.Constant, ends)]
+        texts = tuple(value for value in literals if isinstance(value, str))
+        return texts if texts and len(texts) == len(ends) else None
+
+    def _followed(self, node: ast.expr) -> Iterable[ast.expr]:
+        """Return an expression and all expressions whose value it may have, directly or by way of others.
+
+        Each is followed once: names may be bound to each other, many times and in circles.
+        """
+        found: dict[ast.expr, None] = {}
+        waiting = [node]
+        while waiting:
+            one = waiting.pop()
+            if one not in found:
+                found[one] = None
+                waiting += self._possible_values(one)
+        return found
 
     def _possible_values(self, node: ast.expr) -> list[ast.expr]:
         """Return the expressions whose value an expression may have, with `_UNKNOWN` for an unknown value."""
         match node:
+            case ast.NamedExpr(value=value):
+                return [value]
             case ast.IfExp(body=body, orelse=other):
                 return [body, other]
             case ast.BoolOp(values=values):
@@ -132,18 +138,17 @@ class Meaning:
                 return [binding.value or _UNKNOWN for binding in self.bindings(node)]
         return []
 
-    def is_class_of_value(self, node: ast.expr, depth: int = _DEEPEST) -> bool:
+    def is_class_of_value(self, node: ast.expr) -> bool:
         """Whether an expression is `type(x)` or `x.__class__`, or a name that may be bound to one."""
+        return any(map(self._asks_for_class, self._followed(node)))
+
+    def _asks_for_class(self, node: ast.expr) -> bool:
         match node:
             case ast.Attribute(attr="__class__"):
                 return True
             case ast.Call(func=ast.Name() as function, args=[_]):
                 return "builtins.type" in self.paths(function)
-            case ast.NamedExpr(value=value):
-                values = [value]
-            case _:
-                values = self._possible_values(node)
-        return depth > 0 and any(self.is_class_of_value(value, depth - 1) for value in values)
+        return False
 
 
 def canonical(path: str) -> str:
