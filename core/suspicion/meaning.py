@@ -19,7 +19,7 @@ _REACHED = ("builtins", "gc", "os", "sys")
 _OWN_PATHS = ("os.path", "posix.path")
 """Paths whose last part has the name of a module, but does not mean that module."""
 _UNKNOWN = ast.Name("?", ast.Load())
-"""An expression that stands for an unknown value: a name that no scope binds."""
+"""An expression in place of an unknown value: a name that no scope binds."""
 
 
 @dataclass(frozen=True, slots=True)

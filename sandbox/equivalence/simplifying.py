@@ -111,4 +111,4 @@ _STEPS: Mapping[str, Callable[[Any], Iterable[Any]]] = {
     tags.DICTIONARY: _dictionary_steps,
     tags.SUBCLASS: _simpler,
 }
-"""For each tag of a value, a function that returns simpler contents; objects have a function of their own."""
+"""For each tag of a value other than an object, a function that returns simpler contents."""

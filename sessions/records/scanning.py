@@ -245,37 +245,26 @@ class Scanner:
         yield from self._decoded_elements()
 
     def _decoded_elements(self) -> Iterator[RawRecord]:
-        """Yield the elements up to the end of the array, each of them decoded as a whole.
-
-        After an element whose end can't be found, reading goes on at the next one that begins like the first.
-        """
-        is_over = self.take("]")
-        match = _OPENING.match(self._text, self._at) if self.peek() == "{" else None
-        opening = match[0] if match is not None else ""
-        while not is_over:
+        if self.take("]"):
+            return
+        opening = _OPENING.match(self._text, self._at) if self.peek() == "{" else None
+        while True:
             start = self.position
             try:
-                element, is_over = self._element(opening)
+                record = self.record()
+                if record.damage and opening is not None and not self._continues(opening[0]):
+                    raise DamagedError(start)
+                separated = self.take(",")
+                if not separated and not self.take("]"):
+                    raise DamagedError(start) if self.peek() else CutOffError(self.position)
             except (DamagedError, CutOffError):
-                if not opening or not self._find_next(start, opening):
+                if opening is None or not self._find_next(start, opening[0]):
                     raise
-                element = RawRecord(start, self.position, None, "is damaged")
-            yield element
-
-    def _element(self, opening: str) -> tuple[RawRecord, bool]:
-        """Return the element here, and whether it is the last one; move behind the comma or bracket after it.
-
-        Raises `DamagedError` or `CutOffError` if the end of the element is uncertain.
-        """
-        start = self.position
-        record = self.record()
-        if record.damage and opening and not self._continues(opening):
-            raise DamagedError(start)
-        if self.take(","):
-            return record, False
-        if self.take("]"):
-            return record, True
-        raise DamagedError(start) if self.peek() else CutOffError(self.position)
+                yield RawRecord(start, self.position, None, "is damaged")
+                continue
+            yield record
+            if not separated:
+                return
 
     def _continues(self, opening: str) -> bool:
         """Whether another record or the end of the array comes next; the position does not change."""
