@@ -6,8 +6,9 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,15 +85,19 @@ def clean(cache: Path, homes: Sequence[Path] = (), unused_s: float = 0.0) -> tup
 
 def _remove_folders(cache: Path, unused_s: float) -> None:
     """Remove what was not used for `unused_s` seconds; if that is 0, also the cache's locks and lists."""
-    for entry in (entry for place in _FROZEN.values() for entry in (cache / place).glob("*")):
-        if not entry.is_dir():
-            if not unused_s:
-                entry.unlink(missing_ok=True)
-        elif _is_unused(entry, unused_s):
+    for entry in _entries(cache, _FROZEN):
+        if entry.is_dir() and _is_unused(entry, unused_s):
             remove_frozen(entry)  # the folders are read-only, so rmtree alone would fail
-    for folder in (folder for place in _PLAIN.values() for folder in (cache / place).glob("*")):
-        if folder.is_dir() and _is_unused(folder, unused_s):
-            shutil.rmtree(folder, ignore_errors=True)
+        elif not entry.is_dir() and not unused_s:
+            entry.unlink(missing_ok=True)
+    for entry in _entries(cache, _PLAIN):
+        if entry.is_dir() and _is_unused(entry, unused_s):
+            shutil.rmtree(entry, ignore_errors=True)
+
+
+def _entries(cache: Path, places: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the files and folders in some folders of the cache; `places` has their names."""
+    return chain.from_iterable((cache / place).glob("*") for place in places.values())
 
 
 def _is_unused(folder: Path, seconds: float) -> bool:

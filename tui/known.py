@@ -146,11 +146,14 @@ def definitions_named(state: AttemptState, word: str, path: str = "") -> list[st
     """Return the known definitions to which a word in a file most likely refers; empty if there are none."""
     last = word.rpartition(".")[2]
     found = [name for name in state.knowledge.functions if _last_part(name) == last]
-    # Without the leading dots, `b.c` would also match `ab.c`.
-    whole = [name for name in found if f".{_plain(name)}".endswith(f".{word}")]
-    in_file = [name for name in found if name.startswith(f"{path}::")]
-    whole_in_file = [name for name in whole if name in in_file]
-    return whole_in_file or in_file or whole or found
+
+    def likeness(name: str) -> tuple[bool, bool]:
+        # Without the leading dots, `b.c` would also match `ab.c`.
+        has_whole_word = f".{_plain(name)}".endswith(f".{word}")
+        return name.startswith(f"{path}::"), has_whole_word
+
+    most = max(map(likeness, found), default=None)
+    return [name for name in found if likeness(name) == most]
 
 
 def names_in(line: str) -> list[str]:

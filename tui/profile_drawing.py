@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gistpoint.core.readable import duration, thousands
@@ -91,7 +91,7 @@ def drawn(
     """
     lines = [_head(run, profile, hides=hides)]
     if profile.worked or profile.fullest:
-        lines += [*_course(profile, width, here), ProfileLine()]
+        lines += [*_rows_by_step(profile, width, here), ProfileLine()]
     for found in profile.reached:
         lines += _reached(found, profile, width)
     if profile.first_edit is not None and not profile.reached:
@@ -133,7 +133,13 @@ def _head(run: Run, profile: Profile, *, hides: bool) -> ProfileLine:
     return ProfileLine([*shown, (" · ".join(filter(None, facts)), "")])
 
 
-# The course
+# The rows that show the course of the run, from its first step at the left to its last at the right
+
+_MARKED_ROWS: Sequence[tuple[str, Callable[[Bin], object], str, str]] = (
+    ("failed", lambda cell: cell.failed, signs.BAD, "$text-error"),
+    ("again", lambda cell: cell.wasted, "~", "$text-warning"),
+)
+"""The rows that mark cells with certain steps: their name, what such a cell has, the sign, and its style."""
 
 
 def spread(bins: Sequence[Bin], columns: int) -> list[Bin]:
@@ -153,7 +159,8 @@ def spread(bins: Sequence[Bin], columns: int) -> list[Bin]:
     return cells
 
 
-def _course(profile: Profile, width: int, here: int | None) -> Iterator[ProfileLine]:
+def _rows_by_step(profile: Profile, width: int, here: int | None) -> Iterator[ProfileLine]:
+    """Yield the axis of the steps, and below it a row for each kind of work and each other fact."""
     words = _row_texts(profile)
     cells = spread(profile.bins, max(10, width - LABEL - 1 - max(map(len, words.values()))))
     yield _axis(profile, cells, here)
@@ -163,12 +170,10 @@ def _course(profile: Profile, width: int, here: int | None) -> Iterator[ProfileL
             yield _row(f"{SIGNS[work]} {work.value}", _blocks(values, 1.0), STYLES[work], words[work])
     if profile.reached:
         yield _row("found", _firsts(profile, cells), "bold $text-success", words["found"])
-    if "failed" in words:
-        failed = "".join(signs.BAD if found.failed else _NOTHING for found in cells)
-        yield _row("failed", failed, "$text-error", words["failed"])
-    if "again" in words:
-        wasted = "".join("~" if found.wasted else _NOTHING for found in cells)
-        yield _row("again", wasted, "$text-warning", words["again"])
+    for name, is_marked, sign, style in _MARKED_ROWS:
+        if name in words:
+            marks = "".join(sign if is_marked(cell) else _NOTHING for cell in cells)
+            yield _row(name, marks, style, words[name])
     if profile.fullest is not None:
         contexts = [float(found.context) for found in cells]
         yield _row("context", _blocks(contexts, float(profile.fullest)), "$text-secondary", words["context"])

@@ -46,35 +46,36 @@ def bindings_that_decide_comparisons(
     `decides(name)` returns whether comparisons of the library, or assertions of its tests, call a method with
     this name.
     """
+
+    def decides_in_class(name: str) -> bool:
+        return decides(name) or bool(_PRIVATE.fullmatch(name))
+
     for node in nodes:
         match node:
             case ast.ClassDef():
-                yield from _of_class(meaning, node, decides)
-            case ast.Attribute(attr=name, ctx=ast.Store()) if _PRIVATE.fullmatch(name) or decides(name):
-                yield f".{name}, which decides comparisons, is replaced"
+                yield from _of_class(meaning, node, decides_in_class)
             case ast.Call(func=function, keywords=[*given]) if _SPACES & set(meaning.paths(function)):
-                yield from (
-                    f"{item.arg}, which decides comparisons, set on a new object"
-                    for item in given
-                    if item.arg is not None and decides(item.arg)
-                )
-            case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=str(name)), _]) if (
-                _PRIVATE.fullmatch(name) or decides(name)
-            ):
+                # A keyword without a name is `**given`, whose names are unknown.
+                keywords = filter(None, (item.arg for item in given))
+                for name in filter(decides, keywords):
+                    yield f"{name}, which decides comparisons, set on a new object"
+            case (
+                ast.Attribute(attr=name, ctx=ast.Store())
+                | ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=str(name)), _])
+            ) if decides_in_class(name):
                 yield f".{name}, which decides comparisons, is replaced"
 
 
 def _of_class(meaning: Meaning, node: ast.ClassDef, decides: Callable[[str], bool]) -> Iterator[str]:
     """Yield a description of each member of a new class that decides a comparison by its name.
 
-    A member does so if methods of an imported base class compare by it, if its name is private to another
-    class, or if `decides` is true for its name.
+    A member does so if methods of an imported base class compare by it, or if `decides` is true for its name.
     """
     known = frozenset().union(*map(deciding_names, _bases_of(meaning, node, _DEEPEST)))
     for name in sorted(names_bound_in(node.body, into_definitions=False)):
         is_private = name.startswith("__") and not is_special(name)
         mangled = f"_{node.name.lstrip('_')}{name}" if is_private else name
-        if mangled in known or _PRIVATE.fullmatch(name) or decides(name):
+        if mangled in known or decides(name):
             yield f"{name}, which decides comparisons, defined in a new class"
 
 
@@ -100,14 +101,23 @@ def deciding_names(path: str) -> frozenset[str]:
     if not isinstance(kind, type):
         return frozenset()
     members = {key: value for part in reversed(kind.__mro__[:-1]) for key, value in vars(part).items()}
-    waiting = [name for name in members if name in DECIDING_METHODS]
+
+    def used_by(name: str) -> set[str]:
+        return members.keys() & _names_in(_code_of(members[name]))
+
+    found = _reached(DECIDING_METHODS & members.keys(), used_by)
+    return frozenset(itertools.filterfalse(is_special, found))
+
+
+def _reached(names: Iterable[str], used_by: Callable[[str], set[str]]) -> set[str]:
+    """Return the names that `names` use, directly or through other names; `used_by` is the use of one."""
     found: set[str] = set()
+    waiting = list(names)
     while waiting:
-        code = _code_of(members[waiting.pop()])
-        used = set(_names_in(code)) & members.keys() if code is not None else set()
+        used = used_by(waiting.pop())
         waiting += used - found
         found |= used
-    return frozenset(itertools.filterfalse(is_special, found))
+    return found
 
 
 def _code_of(member: object) -> object:
@@ -161,15 +171,12 @@ def _members(statement: ast.stmt) -> Iterator[str]:
 
 def _read_by_comparisons(body: list[ast.stmt]) -> set[str]:
     """Return the attributes that comparing methods of a class read, directly or through its other methods."""
-    methods = {part.name: part for part in only(ast.FunctionDef, body)}
-    waiting = [name for name in methods if name in DECIDING_METHODS]
-    found: set[str] = set()
-    while waiting:
-        method = methods[waiting.pop()]
-        used = {part.attr for part in inside(ast.Attribute, method)}
-        waiting += [name for name in used - found if name in methods]
-        found |= used
-    return found
+    methods = {part.name: [part] for part in only(ast.FunctionDef, body)}
+
+    def read_by(name: str) -> set[str]:
+        return {part.attr for part in inside(ast.Attribute, *methods.get(name, ()))}
+
+    return _reached(DECIDING_METHODS & methods.keys(), read_by)
 
 
 def called_by_assertions(tree: ast.AST) -> set[str]:

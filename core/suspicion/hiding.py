@@ -15,7 +15,6 @@ _MOST = frozenset({"builtins.Exception"})
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _EXITS = ("__exit__", "__aexit__")
 _STACKS = frozenset({"contextlib.ExitStack", "contextlib.AsyncExitStack"})
-_PUSHES = ("push", "push_async_exit")
 
 
 def hidden_checks(meaning: Meaning, nodes: Iterable[ast.AST]) -> Iterator[str]:
@@ -25,7 +24,8 @@ def hidden_checks(meaning: Meaning, nodes: Iterable[ast.AST]) -> Iterator[str]:
     a generator's caller; jumps out of a `finally`; and methods and functions that end a `with` block.
     """
     known = list(nodes)
-    has_stack = any(_may_be_stack(node) and _STACKS & set(meaning.paths(node)) for node in known)
+    paths = chain.from_iterable(map(meaning.paths, filter(_may_be_stack, known)))
+    has_stack = not _STACKS.isdisjoint(paths)
     for node in known:
         match node:
             case ast.Try():
@@ -33,10 +33,10 @@ def hidden_checks(meaning: Meaning, nodes: Iterable[ast.AST]) -> Iterator[str]:
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body) if _yields(body):
                 for item in items:
                     yield from _suppressed(meaning, item.context_expr, _ALL | _MOST)
-            case ast.Call(func=function):
+            case ast.Call(func=ast.Attribute(attr="push" | "push_async_exit" as name)) if has_stack:
+                yield f"{name} of an ExitStack"
+            case ast.Call():
                 yield from _suppressed(meaning, node, _ALL)
-                if has_stack and isinstance(function, ast.Attribute) and function.attr in _PUSHES:
-                    yield f"{function.attr} of an ExitStack"
             case ast.ClassDef(body=body):
                 yield from filter(None, map(_exit_that_answers, body))
 
@@ -59,13 +59,11 @@ def _exit_that_answers(member: ast.stmt) -> str:
 def _caught(meaning: Meaning, node: ast.Try) -> Iterator[str]:
     if has_any((ast.Return, ast.Break, ast.Continue), _own_nodes(node.finalbody)):
         yield "a jump out of a finally block"
+    # In a context manager, the assertions of its block fail at the `yield`.
+    broad = _ALL | _MOST if _yields(node.body) else _ALL
     for handler in node.handlers:
-        kinds = [handler.type] if handler.type is not None else []
-        catches_all = not kinds or _is_one_of(meaning, kinds, _ALL)
-        # In a context manager, the assertions of its block fail at the `yield`.
-        catches_from_test = _yields(node.body) and _is_one_of(meaning, kinds, _MOST)
-        raises = has_any(ast.Raise, _own_nodes(handler.body))
-        if (catches_all or catches_from_test) and not raises:
+        catches_checks = handler.type is None or _is_one_of(meaning, [handler.type], broad)
+        if catches_checks and not has_any(ast.Raise, _own_nodes(handler.body)):
             yield "an except clause that catches failed assertions"
 
 
@@ -103,6 +101,9 @@ def _yields(body: list[ast.stmt]) -> bool:
 
 def _may_be_true(node: ast.AST) -> bool:
     """Return whether a node returns something other than a literal None or False."""
-    if not isinstance(node, ast.Return) or node.value is None:
-        return False
-    return not (isinstance(node.value, ast.Constant) and not node.value.value)
+    match node:
+        case ast.Return(value=ast.Constant(value=value)):
+            return bool(value)
+        case ast.Return(value=ast.expr()):
+            return True
+    return False

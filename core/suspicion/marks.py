@@ -7,11 +7,12 @@ import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
 from gistpoint.core.code.bindings import bound_names
-from gistpoint.core.code.nodes import has_any
+from gistpoint.core.code.nodes import has_any, only
 from gistpoint.core.suspicion import names
 from gistpoint.core.suspicion.evaluation import (
     annotations_of,
@@ -25,6 +26,12 @@ from gistpoint.core.suspicion.vocabulary import LibraryWords
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TEST = re.compile(r"tests|conftest|test_\w+|\w+_test")
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+_DOCUMENTED: tuple[type[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module], ...] = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.Module,
+)
 _NAMED_CLASS = (ast.Name, ast.Attribute, ast.Subscript)
 _SHOWING_CLASS = (
     ast.Compare,
@@ -202,7 +209,7 @@ class _Piece:
         elif root in names.STANDARD or root in names.ONLY_BY_ORIGINAL:
             yield from self._standard(path, short, whole=whole)
         else:
-            yield from self._foreign(path.split("."))
+            yield from self._foreign(path)
 
     def _built_in(self, parts: list[str], short: str) -> _Marks:
         match parts:
@@ -211,21 +218,18 @@ class _Piece:
             case _:
                 yield SuspicionMark(short)
 
-    def _foreign(self, parts: list[str]) -> _Marks:
+    def _foreign(self, path: str) -> _Marks:
         """Yield marks for the attributes in a path that follow the part that the tree defines or imports."""
-        known = 0
-        for end in range(1, len(parts) + 1):
-            if self._is_known(".".join(parts[:end])):
-                known = end
-        yield from self._parts(filter(None, parts[known:]))
+        known = _known_length(path, self._is_known)
+        yield from self._parts(filter(None, path.split(".")[known:]))
 
     def _standard(self, path: str, short: str, *, whole: bool) -> _Marks:
         root, *rest = path.split(".")
-        # The longest path comes first: a function can be pure even if its module is not pure as a whole.
-        for end in range(len(rest) + 1, 0, -1):
-            if names.is_pure(".".join([root, *rest][:end])):
-                yield from self._parts(rest[end - 1 :])
-                return
+        # A pure function counts even if its module is not pure as a whole.
+        pure = _known_length(path, names.is_pure)
+        if pure:
+            yield from self._parts(path.split(".")[pure:])
+            return
         if path in names.IMPORTABLE or self._excused(path, root):
             return
         yield from map(SuspicionMark, sorted(names.REACHING.intersection(rest)))
@@ -243,8 +247,21 @@ class _Piece:
         return self.library.uses(path)
 
     def _parts(self, parts: Iterable[str]) -> _Marks:
-        for part in parts:
-            yield from self._attribute(part)
+        return chain.from_iterable(map(self._attribute, parts))
+
+    def _of_texts(
+        self, node: ast.expr | None, mark: Callable[[str], _Marks], made_up: SuspicionMark
+    ) -> _Marks:
+        """Yield the marks of each string that an expression can be, or `made_up` if it has other values.
+
+        A lookup by a string needs a literal (decision 115): a computed string could be any name. The same is
+        true of an argument that is missing or unpacked, which is None.
+        """
+        texts = self.meaning.texts(node) if node is not None else None
+        if texts is None:
+            yield made_up
+        else:
+            yield from chain.from_iterable(map(mark, texts))
 
     def _is_known(self, path: str) -> bool:
         return self.library.is_module(path) or self.library.uses(path)
@@ -333,15 +350,9 @@ class _Piece:
 
     def _got(self, node: ast.Call, paths: frozenset[str]) -> _Marks:
         getter = next(iter(paths & names.ATTRIBUTE_BUILTINS)).partition(".")[2]
-        names_attribute = len(node.args) > 1 and not _has_star(node)
-        texts = self.meaning.texts(node.args[1]) if names_attribute else None
-        # A lookup by a string needs a literal (decision 115): a computed string could be any name.
-        if texts is None:
-            yield SuspicionMark(f"{getter} with a computed name")
-            return
-        mark_one = self._got_attribute if getter == "getattr" else self._stored
-        for text in texts:
-            yield from mark_one(node.args[0], text)
+        mark = self._got_attribute if getter == "getattr" else self._stored
+        made_up = SuspicionMark(f"{getter} with a computed name")
+        yield from self._of_texts(_argument(node, 1), lambda text: mark(node.args[0], text), made_up)
 
     def _got_attribute(self, owner: ast.expr, text: str) -> _Marks:
         paths = self.meaning.paths(owner)
@@ -351,39 +362,31 @@ class _Piece:
             yield from self._path(canonical(f"{path}.{text}"))
 
     def _attributes_named(self, arguments: list[ast.expr]) -> _Marks:
-        for texts in map(self.meaning.texts, arguments):
-            if texts is None:
-                yield SuspicionMark("attrgetter with a computed name", "getattr with a computed name")
-                continue
-            for text in texts:
-                yield from self._parts(text.split("."))
-                if text in names.SETTERS:
-                    yield SuspicionMark(f"{text} as a name")
+        made_up = SuspicionMark("attrgetter with a computed name", "getattr with a computed name")
+        for argument in arguments:
+            yield from self._of_texts(argument, self._attribute_named, made_up)
+
+    def _attribute_named(self, text: str) -> _Marks:
+        yield from self._parts(text.split("."))
+        if text in names.SETTERS:
+            yield SuspicionMark(f"{text} as a name")
 
     def _set_by_method(self, node: ast.Call, function: ast.Attribute) -> _Marks:
         # `o.__setattr__(name, value)`, or `C.__setattr__(o, name, value)` with a class; `__delattr__` takes
         # no value.
-        before_value = len(node.args) - (function.attr == "__setattr__")
-        names_attribute = before_value > 0 and not _has_star(node)
-        texts = self.meaning.texts(node.args[before_value - 1]) if names_attribute else None
-        if texts is None:
-            yield SuspicionMark(f"{function.attr} with a computed name")
-            return
+        place = len(node.args) - (function.attr == "__setattr__") - 1
         match function.value:
             case ast.Call(func=ast.Name(id="super"), args=[_, owner]):
                 pass
             case owner:
-                owner = node.args[0] if before_value > 1 else owner
-        for text in texts:
-            yield from self._stored(owner, text)
+                owner = node.args[0] if place > 0 else owner
+        made_up = SuspicionMark(f"{function.attr} with a computed name")
+        yield from self._of_texts(_argument(node, place), partial(self._stored, owner), made_up)
 
     def _template(self, node: ast.expr) -> _Marks:
         """Yield marks for a string whose `format` can get attributes that are not visible in the code."""
-        texts = self.meaning.texts(node)
-        if texts is None:
-            yield SuspicionMark("format with a computed string")
-        for text in texts or ():
-            yield from self._parts(_formatted(text))
+        made_up = SuspicionMark("format with a computed string")
+        return self._of_texts(node, lambda text: self._parts(_formatted(text)), made_up)
 
     def _is_plain_wraps(self, node: ast.Call) -> bool:
         """Return whether `wraps(f)` decorates a function, or is called with a function of this module."""
@@ -440,15 +443,14 @@ class _Piece:
     def _named_parts(self, node: ast.AST, name: str) -> _Marks:
         above = self.above.get(node)
         value: Any = getattr(above, "value", None)
-        listed = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
-        texts = list(map(self.meaning.texts, listed))
-        if None in texts or not isinstance(above, ast.Assign | ast.AnnAssign):
-            yield SuspicionMark(f"{name} with computed names")
-        for text in chain.from_iterable(filter(None, texts)):
-            if name == "__slots__":
-                yield from self._stored(ast.Constant(None), text)
-            else:
-                yield from self._attribute(text)
+        made_up = SuspicionMark(f"{name} with computed names")
+        if not isinstance(above, ast.Assign | ast.AnnAssign):
+            yield made_up
+        mark: Callable[[str], _Marks] = self._attribute
+        if name == "__slots__":
+            mark = partial(self._stored, ast.Constant(None))
+        for item in value.elts if isinstance(value, ast.Tuple | ast.List) else [value]:
+            yield from self._of_texts(item, mark, made_up)
 
     def _class(self, node: ast.ClassDef) -> _Marks:
         # Unpacked keywords, whose name is None, may contain a metaclass.
@@ -555,6 +557,17 @@ def _is_stored(node: ast.expr) -> bool:
     return isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load)
 
 
+def _known_length(path: str, is_known: Callable[[str], bool]) -> int:
+    """Return the number of parts in the longest known path that begins a path; 0 if none is known."""
+    return max((n for n, start in enumerate(names.leading_paths(path), 1) if is_known(start)), default=0)
+
+
+def _argument(node: ast.Call, place: int) -> ast.expr | None:
+    """Return a positional argument of a call; None if it has none there, or unpacks arguments."""
+    is_clear = 0 <= place < len(node.args) and not _has_star(node)
+    return node.args[place] if is_clear else None
+
+
 def _has_star(node: ast.Call) -> bool:
     """Return whether a call unpacks arguments with `*` or `**`."""
     return has_any(ast.Starred, node.args) or any(item.arg is None for item in node.keywords)
@@ -576,18 +589,7 @@ def _formatted(text: str) -> Iterator[str]:
 
 
 def _docstrings(nodes: list[ast.AST]) -> Iterator[ast.Constant]:
-    for node in nodes:
-        match node:
-            case (
-                ast.FunctionDef(body=body)
-                | ast.AsyncFunctionDef(body=body)
-                | ast.ClassDef(body=body)
-                | ast.Module(body=body)
-            ):
-                yield from _leading_text(body)
-
-
-def _leading_text(body: list[ast.stmt]) -> Iterator[ast.Constant]:
-    match body:
-        case [ast.Expr(value=ast.Constant(value=str()) as text), *_]:
-            yield text
+    for node in only(_DOCUMENTED, nodes):
+        match node.body:
+            case [ast.Expr(value=ast.Constant(value=str()) as text), *_]:
+                yield text

@@ -5,21 +5,21 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gistpoint.core.code.bindings import bound_names
+from gistpoint.core.code.nodes import only
 from gistpoint.core.code.scopes import NameScope, scoped
 from gistpoint.core.suspicion.names import FOUND_MODULES, STANDARD, USUAL_NAMES
 
 _BUILTINS = frozenset(dir(builtins))
-_LISTED = (ast.List, ast.Set, ast.Tuple)
 _REACHED = ("builtins", "gc", "os", "sys")
 """Modules that are recognised at any place in a chain of attributes, whatever it begins with."""
 _OWN_PATHS = ("os.path", "posix.path")
 """Paths whose last part has the name of a module, but does not mean that module."""
-_DEEPEST = 20
-"""The maximum number of bindings to follow from name to name."""
+_UNKNOWN = ast.Name("?", ast.Load())
+"""An expression in place of an unknown value: a name that no scope binds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,49 +104,51 @@ class Meaning:
             return (f"builtins.{name.id}",)
         return (name.id,) if name.id in STANDARD else ()
 
-    def texts(self, node: ast.expr, depth: int = _DEEPEST) -> tuple[str, ...] | None:
+    def texts(self, node: ast.expr) -> tuple[str, ...] | None:
         """Return the strings that an expression can be; None if one of its values is not a literal string."""
-        if isinstance(node, ast.Constant):
-            return (node.value,) if isinstance(node.value, str) else None
-        values = self._possible_values(node)
-        # The depth ends the search where names are bound to each other in a circle.
-        if not values or not depth:
-            return None
-        found: list[str] = []
-        for value in values:
-            if value is None:
-                return None
-            texts = self.texts(value, depth - 1)
-            if texts is None:
-                return None
-            found += texts
-        return tuple(found)
+        ends = [one for one in self._followed(node) if not self._possible_values(one)]
+        literals = [one.value for one in only(ast.Constant, ends)]
+        texts = tuple(value for value in literals if isinstance(value, str))
+        return texts if texts and len(texts) == len(ends) else None
 
-    def _possible_values(self, node: ast.expr) -> list[ast.expr | None]:
-        """Return the expressions whose value an expression may have, with None for an unknown value."""
+    def _followed(self, node: ast.expr) -> Iterable[ast.expr]:
+        """Return an expression and all expressions whose value it may have, directly or by way of others.
+
+        Each is followed once: names may be bound to each other, many times and in circles.
+        """
+        found: dict[ast.expr, None] = {}
+        waiting = [node]
+        while waiting:
+            one = waiting.pop()
+            if one not in found:
+                found[one] = None
+                waiting += self._possible_values(one)
+        return found
+
+    def _possible_values(self, node: ast.expr) -> list[ast.expr]:
+        """Return the expressions whose value an expression may have, with `_UNKNOWN` for an unknown value."""
         match node:
+            case ast.NamedExpr(value=value):
+                return [value]
             case ast.IfExp(body=body, orelse=other):
                 return [body, other]
             case ast.BoolOp(values=values):
-                return [*values]
+                return values
             case ast.Name():
-                return [binding.value for binding in self.bindings(node)]
+                return [binding.value or _UNKNOWN for binding in self.bindings(node)]
         return []
 
-    def is_class_of_value(self, node: ast.expr, depth: int = _DEEPEST) -> bool:
+    def is_class_of_value(self, node: ast.expr) -> bool:
         """Return whether an expression is `type(x)` or `x.__class__`, or a name that may be bound to one."""
+        return any(map(self._asks_for_class, self._followed(node)))
+
+    def _asks_for_class(self, node: ast.expr) -> bool:
         match node:
             case ast.Attribute(attr="__class__"):
                 return True
             case ast.Call(func=ast.Name() as function, args=[_]):
                 return "builtins.type" in self.paths(function)
-            case ast.NamedExpr(value=value):
-                values: list[ast.expr | None] = [value]
-            case _:
-                values = self._possible_values(node)
-        if not depth:
-            return False
-        return any(self.is_class_of_value(value, depth - 1) for value in filter(None, values))
+        return False
 
 
 def canonical(path: str) -> str:
@@ -182,13 +184,17 @@ def _assigned_targets(node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]
 
 def _given_each(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
     """Yield the parts of a target, each with the part of the value assigned to it, as in `a, b = 1, 2`."""
-    if not isinstance(target, _LISTED) or not isinstance(value, _LISTED):
-        return
-    if len(target.elts) == len(value.elts):
-        yield from ((one, [other]) for one, other in zip(target.elts, value.elts, strict=True))
+    targets, values = _listed(target), _listed(value)
+    if len(targets) == len(values):
+        yield from ((one, [other]) for one, other in zip(targets, values, strict=True))
 
 
-def _bound(node: ast.AST, given: dict[int, list[ast.expr]]) -> Iterator[tuple[str, Binding]]:
+def _listed(node: ast.expr) -> list[ast.expr]:
+    """Return the parts of a list, tuple or set; empty for any other expression."""
+    return getattr(node, "elts", [])
+
+
+def _bound(node: ast.AST, given: Mapping[int, Sequence[ast.expr | None]]) -> Iterator[tuple[str, Binding]]:
     """Yield the names that a node binds, with their bindings. `given` maps ids of target nodes to values."""
     match node:
         case ast.Import(names=names):
@@ -199,10 +205,9 @@ def _bound(node: ast.AST, given: dict[int, list[ast.expr]]) -> Iterator[tuple[st
                 yield item.asname or item.name, Binding(path)
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name, Binding(definition=node)
-        case ast.Name(id=name, ctx=ast.Store()) if id(node) in given:
-            yield from ((name, Binding(value=value)) for value in given[id(node)])
         case _:
-            yield from ((name, Binding()) for name in bound_names(node))
+            values = given.get(id(node), [None])
+            yield from ((name, Binding(value=value)) for name in bound_names(node) for value in values)
 
 
 def _bound_module(item: ast.alias) -> tuple[str, Binding]:

@@ -23,6 +23,7 @@ import graphlib
 import hashlib
 import io
 import ipaddress
+import itertools
 import pathlib
 import queue
 import random
@@ -399,6 +400,11 @@ _NAMED_LIKE_MODULES = frozenset(
 """Functions and classes of pure modules that share the name of a standard-library module."""
 
 
+def leading_paths(path: str) -> list[str]:
+    """Return the paths that begin a dotted path, and the path itself: `a`, `a.b` and `a.b.c` for `a.b.c`."""
+    return [*itertools.accumulate(path.split("."), "{}.{}".format)]
+
+
 def is_special(name: str) -> bool:
     """Return whether Python itself looks up a name, such as `__eq__`."""
     return name.startswith("__") and name.endswith("__")
@@ -406,10 +412,9 @@ def is_special(name: str) -> bool:
 
 def kind_of(path: str) -> str:
     """Return the kind in `EXCUSED_TOGETHER` that a path belongs to; empty if it belongs to none."""
-    parts = path.split(".")
-    prefixes = {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
+    leading = leading_paths(path)
     for kind, paths in EXCUSED_TOGETHER.items():
-        if prefixes & paths:
+        if not paths.isdisjoint(leading):
             return kind
     return ""
 

@@ -13,19 +13,20 @@ from itertools import chain
 from gistpoint.core.code.bindings import names_bound_in
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.names import numbered
-from gistpoint.core.code.nodes import has_any, inside
+from gistpoint.core.code.nodes import has_any, inside, only
 from gistpoint.core.code.parsing import first_line, parsed_or_empty
 from gistpoint.core.suspicion.deciding import bindings_that_decide_comparisons, called_by_assertions
 from gistpoint.core.suspicion.hiding import hidden_checks
 from gistpoint.core.suspicion.marks import SuspicionMark, marks_of
 from gistpoint.core.suspicion.meaning import Meaning
-from gistpoint.core.suspicion.names import COMPARISONS, DECIDING_METHODS
+from gistpoint.core.suspicion.names import COMPARISONS, DECIDING_METHODS, leading_paths
 from gistpoint.core.suspicion.vocabulary import LibraryWords
 from gistpoint.core.trees import SourceTree
 
 _JUDGING = frozenset({"_pytest", "pluggy", "pytest", "unittest"})
 _HOOK = "pytest_"
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_FUNCTIONS: tuple[type[_Function], ...] = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def marks(
@@ -46,20 +47,13 @@ def marks(
         found = _new_marks(path, now, _File.read(given, path), _File.read(original, path), tests, allowed)
         texts.update(mark.text for mark in found)
     # A path such as `sys` adds nothing to a longer one, such as `sys.modules`.
-    beginnings = set(chain.from_iterable(map(_dotted_prefixes, texts)))
-    return tuple(sorted(texts - beginnings))
+    shorter = chain.from_iterable(leading_paths(text)[:-1] for text in texts)
+    return tuple(sorted(texts.difference(shorter)))
 
 
 def _python_files(tree: SourceTree) -> list[str]:
     """Return the paths of the Python files that a tree replaces or adds."""
     return [path for path in tree.overlay if path.endswith(".py")]
-
-
-def _dotted_prefixes(text: str) -> Iterator[str]:
-    """Yield the parts of a string before each of its dots."""
-    for place, character in enumerate(text):
-        if character == ".":
-            yield text[:place]
 
 
 def submitted_spans(given: SourceTree, submitted: SourceTree) -> tuple[tuple[str, int, int], ...]:
@@ -219,9 +213,7 @@ def _new_operator(name: str) -> set[SuspicionMark]:
 
 def _for_the_tests(path: str, name: str, given: _File, tests: _Tests) -> Iterator[SuspicionMark]:
     """Yield marks for replacing a correct definition that the tests use to judge results."""
-    for node in given.pieces[name]:
-        if not isinstance(node, _Function):
-            continue
+    for node in only(_FUNCTIONS, given.pieces[name]):
         is_hook = given.judges or node.name.startswith(_HOOK)
         is_assertion_helper = node.name in tests.words and _asserts(node)
         if is_hook or is_assertion_helper:
@@ -308,5 +300,5 @@ def _evaluated_parts(statement: ast.stmt) -> Iterator[ast.AST]:
 def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
     """Return the blocks of a compound statement, with those of its handlers and cases."""
     parts: list[ast.AST] = [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
-    found = [getattr(part, name, None) for part in parts for name in ("body", "orelse", "finalbody")]
-    return [block for block in found if isinstance(block, list) and block]
+    blocks = (getattr(part, name, []) for part in parts for name in ("body", "orelse", "finalbody"))
+    return list(filter(None, blocks))

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 
 from gistpoint.core.code.parsing import parsed_or_empty
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.suspicion.deciding import compared_by
 from gistpoint.core.suspicion.meaning import Meaning, canonical, imported_path
-from gistpoint.core.suspicion.names import STANDARD
+from gistpoint.core.suspicion.names import STANDARD, leading_paths
 from gistpoint.core.trees import SourceTree
 
 
-class _FileWords:
-    """The names and the dotted paths that one file uses."""
-
-    def __init__(self, source: bytes) -> None:
-        tree = parsed_or_empty(source)
-        meaning = Meaning(tree)
-        self.comparisons = compared_by(tree)
-        self.names: set[str] = set()
-        self.paths: set[str] = set()
-        for node, _ in meaning.nodes:
-            self.names.update(_used_name(node, meaning))
-            self.paths.update(_used(node, meaning))
+def _words_of(source: bytes) -> dict[str, set[str]]:
+    """Return the words of a file by their kind: `names` and `paths` in use, and those of `ComparedNames`."""
+    tree = parsed_or_empty(source)
+    meaning = Meaning(tree)
+    names: set[str] = set()
+    paths: set[str] = set()
+    for node, _ in meaning.nodes:
+        names.update(_used_name(node, meaning))
+        paths.update(_used(node, meaning))
+    return {"names": names, "paths": paths, **compared_by(tree)._asdict()}
 
 
 class LibraryWords:
@@ -34,10 +32,9 @@ class LibraryWords:
     def __init__(self, tree: SourceTree, test_files: Collection[str]) -> None:
         self._tree = tree
         self._tests = frozenset(test_files)
-        self._read: dict[str, _FileWords] = {}
-        self._names: dict[str, bool] = {}
-        self._paths: dict[str, bool] = {}
-        self._compared: dict[str, bool] = {}
+        self._read: dict[str, dict[str, set[str]]] = {}
+        self._answers: dict[tuple[str, str], bool] = {}
+        """Whether any file has a word of a kind, by the kind and the word."""
 
     @cached_property
     def _sources(self) -> dict[str, bytes]:
@@ -46,30 +43,20 @@ class LibraryWords:
 
     def names(self, name: str) -> bool:
         """Return whether the library has an attribute, definition, variable or keyword with this name."""
-        if name not in self._names:
-            self._names[name] = self._any_file(name, lambda words: name in words.names)
-        return self._names[name]
+        return self._any_file("names", name)
 
     def uses(self, path: str) -> bool:
         """Return whether the library uses or imports exactly this path: `logging.getLogger`, `numpy`."""
-        if path not in self._paths:
-            word = path.rpartition(".")[2]
-            self._paths[path] = self._any_file(word, lambda words: path in words.paths)
-        return self._paths[path]
+        return self._any_file("paths", path)
 
     def compares_by(self, name: str) -> bool:
         """Return whether comparisons of the library's classes use a member with this name.
 
         A name that the library sets as an attribute holds data, which any code may set.
         """
-        if name not in self._compared:
-            is_data = self._any_file(name, lambda words: name in words.comparisons.stored)
-            self._compared[name] = (
-                not is_data
-                and self._any_file(name, lambda words: name in words.comparisons.compared)
-                and self._any_file(name, lambda words: name in words.comparisons.members)
-            )
-        return self._compared[name]
+        is_data = self._any_file("stored", name)
+        is_compared_member = self._any_file("compared", name) and self._any_file("members", name)
+        return is_compared_member and not is_data
 
     def is_module(self, path: str) -> bool:
         """Return whether a path, which may be relative, names a module of the tree."""
@@ -79,19 +66,22 @@ class LibraryWords:
         ends = (f"/{place}.py", f"/{place}/__init__.py")
         return any(f"/{file}".endswith(ends) for file in self._tree.files(".py"))
 
-    def _any_file(self, word: str, holds: Callable[[_FileWords], bool]) -> bool:
-        """Return whether a condition holds for any file that contains the word."""
-        return any(map(holds, self._files_with(word.encode("utf-8", "surrogatepass"))))
+    def _any_file(self, kind: str, word: str) -> bool:
+        """Return whether a file has a name or a dotted path among its words of a kind."""
+        if (kind, word) not in self._answers:
+            last_part = word.rpartition(".")[2].encode("utf-8", "surrogatepass")
+            self._answers[kind, word] = any(word in words[kind] for words in self._files_with(last_part))
+        return self._answers[kind, word]
 
-    def _files_with(self, word: bytes) -> Iterator[_FileWords]:
-        """Yield the parsed names and paths of each file whose source contains a word."""
+    def _files_with(self, word: bytes) -> Iterator[dict[str, set[str]]]:
+        """Yield the words, by kind, of each file whose source contains a word."""
         # Files without the word are not parsed (decision 115): a library may have thousands of files, and a
         # submission uses few words.
         for path, source in self._sources.items():
             if word not in source:
                 continue
             if path not in self._read:
-                self._read[path] = _FileWords(source)
+                self._read[path] = _words_of(source)
             yield self._read[path]
 
 
@@ -117,9 +107,7 @@ def _used(node: ast.AST, meaning: Meaning) -> Iterator[str]:
         case ast.Attribute() | ast.Name():
             yield from meaning.paths(node)
         case ast.Import(names=names):
-            for item in names:
-                parts = item.name.split(".")
-                yield from (canonical(".".join(parts[:end])) for end in range(1, len(parts) + 1))
+            yield from (canonical(path) for item in names for path in leading_paths(item.name))
         case ast.ImportFrom(names=names):
             base = "" if node.level else node.module or ""
             yield from (base.partition(".")[0], base)

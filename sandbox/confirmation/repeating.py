@@ -7,7 +7,7 @@ import contextlib
 import json
 import random
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -159,13 +159,15 @@ def _objects_by_place(answer: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             value = heap.pop(str(value[1]), None)
             if value is not None and value[0] == "object":
                 yield place, value
-        parts = value.items() if type(value) is dict else enumerate(value) if type(value) is list else ()
-        waiting.extend((f"{place}.{_part(key)}", part) for key, part in parts)
+        waiting.extend((f"{place}.{key}", part) for key, part in _parts_by_key(value))
     yield from (("", node) for node in heap.values() if node[0] == "object")
 
 
-def _part(key: str | int) -> str | int:
-    return min(key, _MOST_PLACES) if isinstance(key, int) else key
+def _parts_by_key(value: object) -> Iterable[tuple[str | int, Any]]:
+    """Return the parts of a dictionary or a list, each with its key or its place; none for other values."""
+    if type(value) is list:
+        return ((min(n, _MOST_PLACES), part) for n, part in enumerate(value))
+    return value.items() if type(value) is dict else ()
 
 
 _MOST_PLACES = 8

@@ -6,7 +6,7 @@ attribute of an object in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, zip_longest
@@ -17,6 +17,7 @@ from gistpoint.sandbox.equivalence.encoded import (
     Encoded,
     as_input,
     attributes_of,
+    contents_in,
     members,
     spread,
     with_attributes,
@@ -40,6 +41,7 @@ _OF_USED = 0.8
 """The share of the inputs that replace a whole argument, or a part of one that the function uses."""
 _LARGE = ("1000000", "2147483648", "9223372036854775808")
 _NONE: Encoded = [tags.NONE]
+_Item = TypeVar("_Item")
 _TEXTS = (
     "",
     " ",
@@ -94,7 +96,7 @@ def boundary_inputs(examples: Sequence[Sequence[Encoded]], hints: Hints, most: i
     The result is the same each time.
     """
     pools = _pools(examples)
-    absent = {n for example in examples for n, value in enumerate(example) if value == _NONE}
+    absent = {n for n, values in enumerate(zip(*examples, strict=True)) if _NONE in values}
     given = _given(examples)
     arguments: list[_Place] = []
     used: list[_Place] = []
@@ -134,10 +136,13 @@ def _is_large(values: Sequence[Encoded]) -> bool:
 
 
 def _round_robin(places: Sequence[_Place], hints: Hints) -> Iterator[list[Encoded]]:
-    """Yield the first input of each place, then the second of each, and so on."""
-    rows = [map(place.replaced, _candidates(place, hints)) for place in places]
-    for row in zip_longest(*rows):
-        yield from (made for made in row if made is not None)
+    return _in_turn(map(place.replaced, _candidates(place, hints)) for place in places)
+
+
+def _in_turn(rows: Iterable[Iterable[_Item]]) -> Iterator[_Item]:
+    """Yield the first item of each row, then the second of each, and so on; None is no item."""
+    for column in zip_longest(*rows):
+        yield from (item for item in column if item is not None)
 
 
 # Positions
@@ -147,7 +152,7 @@ def _pools(examples: Sequence[Sequence[Encoded]]) -> Pools:
     found: dict[tuple[str, str], dict[str, Encoded]] = {}
 
     def take(value: Encoded) -> None:
-        for name, part in attributes_of(value) if value[0] == tags.OBJECT else ():
+        for name, part in attributes_of(value):
             pool = found.setdefault((value[3], name), {})
             if len(pool) < _POOL:
                 pool.setdefault(repr(as_input(part)), as_input(part))
@@ -207,8 +212,7 @@ def _places(example: Sequence[Encoded], hints: Hints, pools: Pools, given: _Give
         place = _Place(value, replaced, is_used=True, is_argument=True, others=others, turn=given.turn)
         yield place
         below.append(_places_in(place, hints, pools, 1))
-    for row in zip_longest(*below):
-        yield from (place for place in row if place is not None)
+    yield from _in_turn(below)
 
 
 def _from_others(value: Encoded, others: Sequence[Encoded]) -> Iterator[Encoded]:
@@ -290,7 +294,7 @@ def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
     """Yield values for a place, most promising first, because there may be time for only a few."""
     value = place.value
     kind = value[0]
-    own = list(_CANDIDATES[kind](value, hints)) if kind in _CANDIDATES else []
+    own = list(_CANDIDATES.get(kind, _no_candidates)(value, hints))
     yield from place.others
     if kind == tags.TEXT:
         yield from ([tags.TEXT, name] for name in _other_members(value[1], hints.members))
@@ -307,7 +311,7 @@ def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
     if kind in tags.NUMBERS:
         # No number is more promising than another, so each call begins with others (decision 214).
         numbers = _turned(rest, place.turn * len(rest) // _CALLS)
-        yield from (made for pair in zip_longest(numbers, others) for made in pair if made is not None)
+        yield from _in_turn((numbers, others))
     else:
         yield from chain(others, rest)
     if kind == tags.NONE:
@@ -333,6 +337,10 @@ def _instead_of_objects(place: _Place, hints: Hints) -> Iterator[Encoded]:
         yield from _EMPTY[:_FALSE]
 
 
+def _no_candidates(_: Encoded, __: Hints) -> Iterator[Encoded]:
+    return iter(())
+
+
 def _of_booleans(value: Encoded, _: Hints) -> Iterator[Encoded]:
     yield [tags.BOOLEAN, not value[1]]
 
@@ -347,8 +355,7 @@ def _of_integers(value: Encoded, hints: Hints) -> Iterator[Encoded]:
 
 def _of_floats(value: Encoded, hints: Hints) -> Iterator[Encoded]:
     number = float(value[1])
-    literals = [float(found[1]) for found in hints.literals if found[0] in tags.NUMBERS]
-    near = _near(literals, 0.5)
+    near = _near([*map(float, contents_in(hints.literals, tags.NUMBERS))], 0.5)
     found = (0.0, -number, number + 1, number / 2, *near, -0.0, 0.5, -0.5, 1.5, 2.5, 1e-9, 1e16)
     yield from ([tags.FLOAT, made] for made in dict.fromkeys(map(repr, found)))
 
@@ -369,8 +376,7 @@ def _texts(text: str, hints: Hints) -> Iterator[str]:
     yield ""
     yield from (text[:-1], text[1:])
     edited = (made for literal in literals for made in (literal, text + literal, literal + text))
-    for row in zip_longest(edited, _texts_with_lines(text, hints.lines)):
-        yield from (made for made in row if made is not None)
+    yield from _in_turn((edited, _texts_with_lines(text, hints.lines)))
     yield from (f" {text}", f"{text} ", f"{text}\n", text.upper(), text.lower(), text + text, text[::-1])
     for literal in literals:
         half = len(text) // 2
@@ -402,7 +408,7 @@ def _texts_with_lines(text: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _of_bytes(value: Encoded, hints: Hints) -> Iterator[Encoded]:
-    literals = (found[1] for found in hints.literals if found[0] == tags.BYTES)
+    literals = contents_in(hints.literals, tags.BYTES)
     as_bytes = [*literals, *(text.encode("utf-8", "ignore").hex() for text in hints.texts)]
     content = value[1]
     edited = (step for literal in as_bytes for step in (literal, content + literal, literal + content))

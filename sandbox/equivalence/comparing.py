@@ -36,10 +36,9 @@ from gistpoint.sandbox.equivalence.encoded import (
     Encoded,
     as_example,
     as_input,
-    calls_in,
+    contents_in,
     has_attributes,
     part_at,
-    planted_in,
     written,
 )
 from gistpoint.sandbox.equivalence.hints import Hints, hints_of, lines_in
@@ -74,6 +73,8 @@ _LONGEST_S = 15.0
 """The seconds that the original's runs may take before inputs are no longer varied again."""
 _SIMPLER_S = 30.0
 """The seconds of a comparison after which no further step simplifies its example."""
+_COUNTS = ("recorded", "varied", "recorded_differing", "varied_differing", "passed_over")
+"""The numbers of a report, which are added up for several functions."""
 _STEPS = 12
 _BATCH = 120
 _SHOWN = 300
@@ -199,16 +200,9 @@ def _joined(reports: Sequence[EquivalenceReport]) -> EquivalenceReport:
     differing = [r for r in reports if r.verdict is Equivalence.DIFFERS]
     same = [r for r in reports if r.verdict is Equivalence.EQUIVALENT]
     chosen = (differing or same or reports)[0]
-    return EquivalenceReport(
-        chosen.verdict,
-        recorded=sum(r.recorded for r in reports),
-        varied=sum(r.varied for r in reports),
-        recorded_differing=sum(r.recorded_differing for r in reports),
-        varied_differing=sum(r.varied_differing for r in reports),
-        passed_over=sum(r.passed_over for r in reports),
-        example=chosen.example,
-        reason=" ".join(dict.fromkeys(r.reason for r in reports if r.reason)),
-    )
+    counts: dict[str, Any] = {name: sum(getattr(r, name) for r in reports) for name in _COUNTS}
+    reasons = dict.fromkeys(filter(None, (r.reason for r in reports)))
+    return replace(chosen, **counts, reason=" ".join(reasons))
 
 
 @dataclass(slots=True)
@@ -490,8 +484,8 @@ class _FunctionComparison:
 
     def _is_incomplete(self, given: int | Sequence[Encoded]) -> bool:
         """Whether something in an input's arguments could not be pickled when it was recorded."""
-        calls = {given} if isinstance(given, int) else {call for value in given for call in calls_in(value)}
-        return not calls.isdisjoint(self.calls.incomplete)
+        calls = [given] if isinstance(given, int) else contents_in(given, tags.OBJECT)
+        return not self.calls.incomplete.isdisjoint(calls)
 
     def _smallest(self, differing: Sequence[_Pair]) -> _Pair:
         """Return the smallest difference, made simpler in up to `_STEPS` steps while it remains one.
@@ -535,8 +529,8 @@ def _class_in(outcome: ReplayOutcome) -> str:
 
 def _lets_through(given: int | Sequence[Encoded], outcome: ReplayOutcome) -> bool:
     """Whether an exception is the one that a called function in the input raises (decision 201)."""
-    is_planted = not isinstance(given, int) and _class_in(outcome) in planted_in(given)
-    return is_planted and outcome.calls_planted
+    planted = () if isinstance(given, int) else contents_in(given, tags.RAISING)
+    return outcome.calls_planted and _class_in(outcome) in planted
 
 
 def _same(one: ReplayOutcome, other: ReplayOutcome) -> bool:

@@ -5,7 +5,7 @@ Nothing of a repository may be unpickled outside the sandbox, so inputs are made
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from gistpoint.sandbox.equivalence import tags
@@ -35,8 +35,12 @@ def spread(values: Sequence[_Item], most: int) -> Sequence[_Item]:
 
 
 def attributes_of(value: Encoded) -> list[list[Any]]:
-    """Return the pairs of names and encoded values of an object's attributes; empty if it has none."""
-    return value[_PLAIN_OBJECT] if len(value) > _PLAIN_OBJECT else []
+    """Return the pairs of names and encoded values of an object's attributes.
+
+    The result is empty if the object has none, and for any other value.
+    """
+    is_described = value[0] == tags.OBJECT and len(value) > _PLAIN_OBJECT
+    return value[_PLAIN_OBJECT] if is_described else []
 
 
 def members(value: Encoded) -> list[Encoded]:
@@ -61,38 +65,41 @@ def part_at(value: Encoded, step: int | str) -> Encoded | None:
     return inside[step] if 0 <= step < len(inside) else None
 
 
-def calls_in(value: Encoded) -> Iterator[int]:
-    """Yield, for each object in a value, the number of the recorded call that it comes from."""
-    if value[0] == tags.OBJECT:
-        yield value[1]
-    for part in (*members(value), *(part for _, part in attributes_of(value) if value[0] == tags.OBJECT)):
-        yield from calls_in(part)
+def walked(values: Iterable[Encoded]) -> Iterator[Encoded]:
+    """Yield the values, each followed by all values inside it, in its members and attributes."""
+    for value in values:
+        yield value
+        yield from walked(members(value))
+        yield from walked(part for _, part in attributes_of(value))
+
+
+def contents_in(values: Iterable[Encoded], kinds: str) -> Iterator[Any]:
+    """Yield the contents of the values with one of the tags in `kinds`, which are among or inside the values.
+
+    They are the strings for `TEXT`, the names of exceptions for `RAISING`, and the numbers of the recorded
+    calls that objects come from for `OBJECT`.
+    """
+    return (value[1] for value in walked(values) if value[0] in kinds)
 
 
 def has_attributes(value: Encoded) -> bool:
     """Whether a value is, or contains, an object whose attributes are described."""
-    if value[0] == tags.OBJECT:
-        return bool(attributes_of(value))
-    return any(map(has_attributes, members(value)))
+    return any(map(attributes_of, walked([value])))
 
 
-def texts_in(value: Encoded) -> Iterator[str]:
-    """Yield the strings in a value, also those in attributes."""
-    if value[0] == tags.TEXT:
-        yield value[1]
-    for part in (*members(value), *(part for _, part in attributes_of(value) if value[0] == tags.OBJECT)):
-        yield from texts_in(part)
+def with_members(value: Encoded, changed: Callable[[Encoded], Encoded]) -> Encoded:
+    """Return a value in which `changed` was applied to each member.
 
-
-def planted_in(values: Iterable[Encoded]) -> set[str]:
-    """Return the names of the exceptions that functions in the values raise, which replace recorded ones."""
-    found = set[str]()
-    for value in values:
-        if value[0] == tags.RAISING:
-            found.add(value[1])
-        parts = (part for _, part in attributes_of(value)) if value[0] == tags.OBJECT else members(value)
-        found |= planted_in(parts)
-    return found
+    An object has no members, and the value that a subclass extends is left as it is.
+    """
+    match value:
+        case [tags.DICTIONARY, pairs]:
+            return [tags.DICTIONARY, [list(map(changed, pair)) for pair in pairs]]
+        case [tags.EXACT, name, parts]:
+            return [tags.EXACT, name, list(map(changed, parts))]
+        case [kind, parts] if kind in tags.CONTAINERS:
+            return [kind, list(map(changed, parts))]
+    return value
 
 
 def as_input(value: Encoded) -> Encoded:
@@ -100,16 +107,10 @@ def as_input(value: Encoded) -> Encoded:
 
     The attributes that `as_example` found to be set stay set.
     """
-    match value[0]:
-        case tags.OBJECT:
-            return [*value[:_PLAIN_OBJECT], *([kept] if (kept := _set_attributes(value)) else [])]
-        case tags.DICTIONARY:
-            return [tags.DICTIONARY, [[as_input(key), as_input(part)] for key, part in value[1]]]
-        case tags.EXACT:
-            return [tags.EXACT, value[1], list(map(as_input, value[2]))]
-        case kind if kind in tags.CONTAINERS:
-            return [kind, list(map(as_input, value[1]))]
-    return value
+    if value[0] != tags.OBJECT:
+        return with_members(value, as_input)
+    kept = _set_attributes(value)
+    return [*value[:_PLAIN_OBJECT], kept] if kept else value[:_PLAIN_OBJECT]
 
 
 def with_attributes(value: Encoded, attributes: Sequence[Sequence[Any]]) -> Encoded:
@@ -128,19 +129,12 @@ def as_example(value: Encoded, described: Callable[[int, Sequence[Any]], Encoded
     `described(call, way)` returns the object at a place in a recorded call, or None if it has no
     description.
     """
-    match value[0]:
-        case tags.OBJECT:
-            known = described(value[1], value[2])
-            own = attributes_of(value)
-            held = dict(attributes_of(known) if known else []) | dict(own)
-            return [*value[:_PLAIN_OBJECT], [[name, part] for name, part in held.items()], own]
-        case tags.DICTIONARY:
-            return [tags.DICTIONARY, [[as_example(part, described) for part in pair] for pair in value[1]]]
-        case tags.EXACT:
-            return [tags.EXACT, value[1], [as_example(part, described) for part in value[2]]]
-        case kind if kind in tags.CONTAINERS:
-            return [kind, [as_example(part, described) for part in value[1]]]
-    return value
+    if value[0] != tags.OBJECT:
+        return with_members(value, lambda part: as_example(part, described))
+    known = described(value[1], value[2])
+    own = attributes_of(value)
+    held = dict(attributes_of(known) if known else []) | dict(own)
+    return [*value[:_PLAIN_OBJECT], list(map(list, held.items())), own]
 
 
 def written(value: Encoded) -> str:
@@ -148,31 +142,21 @@ def written(value: Encoded) -> str:
 
     An object is shown by the name of its class, with the attributes that differ from the recorded ones.
     """
-    kind = value[0]
-    match kind:
-        case tags.NONE:
-            return "None"
-        case tags.BOOLEAN | tags.TEXT:
-            return repr(value[1])
-        case tags.INTEGER | tags.FLOAT:
-            return str(value[1])
-        case tags.BYTES:
-            return repr(bytes.fromhex(value[1]))
-        case tags.DICTIONARY:
-            return "{" + ", ".join(f"{written(key)}: {written(part)}" for key, part in value[1]) + "}"
-        case tags.EXACT:
-            return f"{value[1]}({', '.join(map(written, value[2]))})"
-        case tags.SUBCLASS:
-            return f"<a subclass: {written(value[1])}>"
-        case tags.RAISING:
-            return f"<a function that raises {value[1]}>"
-        case _ if kind in tags.CONTAINERS:
-            return _written_container(kind, value[1])
+    return _NOTATIONS.get(value[0], _written_object)(value)
+
+
+def _written_dictionary(value: Encoded) -> str:
+    pairs = (f"{written(key)}: {written(part)}" for key, part in value[1])
+    return "{" + ", ".join(pairs) + "}"
+
+
+def _written_object(value: Encoded) -> str:
     changed = ", ".join(f"{name}={written(part)}" for name, part in attributes_of(value))
     return f"<{value[3]} of call {value[1] + 1}{' with ' if changed else ''}{changed}>"
 
 
-def _written_container(kind: str, parts: Sequence[Encoded]) -> str:
+def _written_container(value: Encoded) -> str:
+    kind, parts = value
     if not parts and kind in _EMPTY:
         return _EMPTY[kind]
     inside = ", ".join(map(written, parts))
@@ -181,3 +165,19 @@ def _written_container(kind: str, parts: Sequence[Encoded]) -> str:
     comma = "," if kind == tags.TUPLE and len(parts) == 1 else ""
     left, right = _BRACKETS[kind]
     return f"{left}{inside}{comma}{right}"
+
+
+_NOTATIONS: Mapping[str, Callable[[Encoded], str]] = {
+    tags.NONE: lambda value: "None",
+    tags.BOOLEAN: lambda value: repr(value[1]),
+    tags.INTEGER: lambda value: str(value[1]),
+    tags.FLOAT: lambda value: str(value[1]),
+    tags.TEXT: lambda value: repr(value[1]),
+    tags.BYTES: lambda value: repr(bytes.fromhex(value[1])),
+    tags.DICTIONARY: _written_dictionary,
+    tags.EXACT: lambda value: f"{value[1]}({', '.join(map(written, value[2]))})",
+    tags.SUBCLASS: lambda value: f"<a subclass: {written(value[1])}>",
+    tags.RAISING: lambda value: f"<a function that raises {value[1]}>",
+    **dict.fromkeys(tags.CONTAINERS, _written_container),
+}
+"""For each tag of a value other than an object, a function that returns the value in Python's notation."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.nodes import has_any, inside, only
 from gistpoint.core.code.parsing import CodeError, parse
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.equivalence import tags
-from gistpoint.sandbox.equivalence.encoded import Encoded, spread, texts_in
+from gistpoint.sandbox.equivalence.encoded import Encoded, contents_in, spread
 
 _MOST_LITERALS = 60
 _MOST_OF_A_CONSTANT = 20
@@ -49,6 +50,12 @@ _ABSTRACT = {
 """The tags of the built-in types that belong to an abstract class, or to a name for several types."""
 _QUESTIONS = frozenset(("isinstance", "issubclass", "type"))
 """Built-in functions whose answer may be different for an object of a subclass."""
+
+_EXCEPTIONS = frozenset(
+    name
+    for name, found in vars(builtins).items()
+    if isinstance(found, type) and issubclass(found, BaseException)
+)
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -89,12 +96,12 @@ class Hints:
     @property
     def numbers(self) -> list[int]:
         """The whole numbers among the literals."""
-        return [int(value[1]) for value in self.literals if value[0] == tags.INTEGER]
+        return list(map(int, contents_in(self.literals, tags.INTEGER)))
 
     @property
     def texts(self) -> list[str]:
         """The strings among the literals."""
-        return [value[1] for value in self.literals if value[0] == tags.TEXT]
+        return list(contents_in(self.literals, tags.TEXT))
 
     @property
     def lengths(self) -> list[int]:
@@ -112,11 +119,13 @@ def lines_in(examples: Iterable[Iterable[Encoded]]) -> tuple[str, ...]:
     A parser decides by the beginning of a line what it is, so lines are of one kind if they begin alike. The
     result is empty if no text has several lines.
     """
+    texts = contents_in(chain.from_iterable(examples), tags.TEXT)
+    lines = chain.from_iterable(text.split("\n") for text in texts if "\n" in text)
     found: dict[tuple[bool, str], str] = {}
-    texts = (text for example in examples for value in example for text in texts_in(value))
-    for line in (line for text in texts if "\n" in text for line in text.split("\n")):
+    for line in lines:
         kind = line[:1].isspace(), _class_of(line.lstrip()[:1])
-        if len(line) <= _LONGEST_TEXT and len(line) < len(found.get(kind, "a" * (_LONGEST_TEXT + 1))):
+        longest = len(found[kind]) - 1 if kind in found else _LONGEST_TEXT
+        if len(line) <= longest:
             found[kind] = line
     return tuple(found.values())[:_MOST_LINES]
 
@@ -130,34 +139,38 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
 
     A tree without such a function adds none. At most 60 literals are kept.
     """
-    literals: dict[str, Encoded] = {}
-    kinds: set[str] = set()
-    names: set[str] = set()
-    members: dict[str, None] = {}
-    asks = False
-    converts, catches = False, frozenset[str]()
+    found = NO_HINTS
     for number, tree in enumerate(trees):
         try:
             module, function = _parsed(tree, path, qualname)
         except (CodeError, SyntaxError, ValueError, LookupError, RecursionError):
             continue
-        used = {node.id for node in inside(ast.Name, function)}
-        names |= _with_properties(module, _attributes_in(function))
-        kinds |= {_KINDS[name] for name in used if name in _KINDS}
-        kinds |= {tag for name in used | _attributes_in(function) for tag in _ABSTRACT.get(name, "")}
-        members |= dict.fromkeys(_members(module, function))
-        asks = asks or not used.isdisjoint(_QUESTIONS)
+        hints = _hints_in(module, function)
         # Only the original shows that it accepts other types; a repair may convert a value that is always a
         # number.
-        if number == 0:
-            converts, catches = any(map(_converts, ast.walk(function))), _caught(function)
-        for value in (*_literals(function), *_constants(module, used)):
-            # Bounded, because a submission may contain any number of literals.
-            if len(literals) < _MOST_LITERALS:
-                literals.setdefault(repr(value), value)
-    names |= {f"[{value[1]}]" for value in literals.values() if value[0] == tags.TEXT}
-    values = tuple(literals.values())
-    return Hints(values, frozenset(kinds), frozenset(names), asks, catches, converts, tuple(members))
+        if number > 0:
+            hints = replace(hints, converts=False, catches=frozenset())
+        found = found.joined(hints)
+    keys = {f"[{text}]" for text in found.texts}
+    return replace(found, names=found.names | keys)
+
+
+def _hints_in(module: ast.Module, function: _Function) -> Hints:
+    """Return the hints of one version of a function."""
+    used = {node.id for node in inside(ast.Name, function)}
+    attributes = _attributes_in(function)
+    kinds = chain(
+        (_KINDS.get(name, "") for name in used), (_ABSTRACT.get(name, "") for name in used | attributes)
+    )
+    return Hints(
+        tuple(chain(_literals(function), _constants(module, used))),
+        frozenset("".join(kinds)),
+        frozenset(_with_properties(module, attributes)),
+        asks_for_types=not used.isdisjoint(_QUESTIONS),
+        catches=_caught(function),
+        converts=any(map(_converts, ast.walk(function))),
+        members=tuple(_members(module, function)),
+    )
 
 
 def _attributes_in(function: _Function) -> set[str]:
@@ -181,8 +194,12 @@ def _with_properties(module: ast.Module, names: set[str]) -> set[str]:
 
 
 def _makes_property(decorator: ast.expr) -> bool:
-    name = decorator.attr if isinstance(decorator, ast.Attribute) else getattr(decorator, "id", "")
-    return name in _PROPERTIES
+    return _last_name(decorator) in _PROPERTIES
+
+
+def _last_name(node: ast.expr) -> str:
+    """Return a name, or the last name in a chain of attributes; empty for other expressions."""
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 _PROPERTIES = frozenset(("property", "cached_property", "setter", "getter", "deleter"))
@@ -190,23 +207,16 @@ _PROPERTIES = frozenset(("property", "cached_property", "setter", "getter", "del
 
 def _caught(function: _Function) -> frozenset[str]:
     """Return the names of the built-in exceptions in the `except` clauses of a function."""
-    kinds = (node.type for node in inside(ast.ExceptHandler, function) if node.type)
-    names = (part.id for kind in kinds for part in inside(ast.Name, kind))
-    return frozenset(name for name in names if _is_exception(getattr(builtins, name, None)))
-
-
-def _is_exception(found: object) -> bool:
-    return isinstance(found, type) and issubclass(found, BaseException)
+    kinds = filter(None, (node.type for node in inside(ast.ExceptHandler, function)))
+    return _EXCEPTIONS.intersection(part.id for part in inside(ast.Name, *kinds))
 
 
 def _converts(node: ast.AST) -> bool:
     """Whether a node calls a built-in type with a value."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in _KINDS
-        and bool(node.args)
-    )
+    match node:
+        case ast.Call(func=ast.Name(id=name), args=[_, *_]):
+            return name in _KINDS
+    return False
 
 
 def _parsed(tree: SourceTree, path: str, qualname: str) -> tuple[ast.Module, _Function]:
@@ -280,8 +290,7 @@ def _members(module: ast.Module, function: _Function) -> Iterator[str]:
 
 
 def _is_enumeration(base: ast.expr) -> bool:
-    name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
-    return name.endswith(("Enum", "Flag"))
+    return _last_name(base).endswith(("Enum", "Flag"))
 
 
 def _constants(module: ast.Module, used: set[str]) -> Iterator[Encoded]:
@@ -292,8 +301,8 @@ def _constants(module: ast.Module, used: set[str]) -> Iterator[Encoded]:
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         if used.isdisjoint(target.id for target in only(ast.Name, targets)):
             continue
-        found = (node.value for node in inside(ast.Constant, statement.value))
-        values = [value for constant in found for value in _encoded(constant)]
+        constants = (node.value for node in inside(ast.Constant, statement.value))
+        values = list(chain.from_iterable(map(_encoded, constants)))
         yield from spread(values, _MOST_OF_A_CONSTANT)
 
 

@@ -358,20 +358,23 @@ _WITHOUT_IDENTITY = frozenset(
 )
 
 
-def same_plain(before: object, after: object) -> bool:
+def same_plain(before: Any, after: Any) -> bool:
     """Whether a plain value is unchanged; only values without an identity are compared by content."""
     if before is after:
         return True
-    if type(before) is tuple and type(after) is tuple:
+    kind = type(before)
+    if type(after) is not kind:
+        return False
+    if kind is tuple:
         return len(before) == len(after) and all(map(same_plain, before, after))
-    if type(before) is frozenset and type(after) is frozenset:
-        return all(type(part) in _COMPARED for part in (*before, *after)) and before == after
-    is_compared_by_content = type(before) is type(after) and type(before) in _COMPARED
-    if not is_compared_by_content:
+    if kind is frozenset:
+        # Types first: `==` would run the code of a class in the repository.
+        return _COMPARED.issuperset(map(type, (*before, *after))) and bool(before == after)
+    if kind not in _COMPARED:
         return False
     # NaN does not equal itself, but that is no change.
     both_nan = before != before and after != after
-    return before == after or both_nan
+    return bool(before == after or both_nan)
 
 
 _COMPARED = frozenset((type(None), range, int, float, str, bytes, bool, complex, decimal.Decimal, *BY_PARTS))

@@ -39,18 +39,21 @@ def killed_requests(job: JobState, state: AttemptState, events: Sequence[Journal
     turn, which also records the usage, but not the time, of failed requests before it. If the attempt waits
     for the endpoint, gistpoint's own request was not sent.
     """
-    last = [*job.relayed[-1:], *([job.asked] if job.asked is not None else ())]
+    own = [job.asked] if job.asked is not None else []
+    last = [*job.relayed[-1:], *own]
     failed = [one for one in last if one.request or not _is_answered(one, state)]
     unanswered = _unanswered(job, state)
-    seconds = max((one.failed_s for one in last), default=0.0)
-    is_lost = bool(unanswered or seconds or any(one.failed_tokens for one in failed))
-    if not is_lost:
+    failed_s = max((one.failed_s for one in last), default=0.0)
+    # One number of tokens for each failed and each unanswered request, with its cost.
+    tokens = [*(one.failed_tokens for one in failed), *(one.tokens for one in unanswered)]
+    costs = [*(one.failed_usd for one in failed), *(one.cost_usd for one in unanswered)]
+    if not failed_s and not any(tokens):
         return None
     return JobLost(
         job=job.job.key,
-        tokens=sum(one.failed_tokens for one in failed) + sum(one.tokens for one in unanswered),
-        cost_usd=sum_of((*(one.failed_usd for one in failed), *(one.cost_usd for one in unanswered))),
-        seconds=round(seconds + _under_way_ms(unanswered, events) / 1000, 3),
+        tokens=sum(tokens),
+        cost_usd=sum_of(costs),
+        seconds=round(failed_s + _under_way_ms(unanswered, events) / 1000, 3),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,24 +118,28 @@ def read_label_sets(config: Path) -> tuple[LabelSet, ...]:
     tables = values.get("set", [])
     if not isinstance(tables, list):
         raise LabelsError(f"{path}: 'set' must be written as [[set]].")
-    sets = tuple(_set(path, number, table) for number, table in enumerate(tables, 1))
+    sets = tuple(_label_set(path, number, table) for number, table in enumerate(tables, 1))
     names = [found.name for found in sets]
     if len(set(names)) < len(names):
         raise LabelsError(f"{path}: two sets have the same name.")
     return (*sets, *(known for known in BUILT_IN if known.name not in names))
 
 
-def _set(path: Path, number: int, table: Any) -> LabelSet:
+def _label_set(path: Path, number: int, table: Any) -> LabelSet:
+    """Return the set of labels in a table. Raises `LabelsError` if it has none, or two that are alike."""
     where = f"{path}: set {number}"
     if not isinstance(table, dict) or not isinstance(table.get("label"), list) or not table["label"]:
         raise LabelsError(f"{where} has no labels.", hint="Write each as [[set.label]] with an id.")
     labels = tuple(_label(f"{where}, label {place}", item) for place, item in enumerate(table["label"], 1))
-    keys = [label.key for label in labels if label.key]
-    for what, values in (("id", [label.id for label in labels]), ("key", keys)):
-        twice = next((value for value in values if values.count(value) > 1), None)
-        if twice is not None:
-            raise LabelsError(f"{where}: two labels have the {what} {twice!r}.")
+    _require_different(where, "id", [label.id for label in labels])
+    _require_different(where, "key", [label.key for label in labels if label.key])
     return LabelSet(_text(where, table, "name"), labels)
+
+
+def _require_different(where: str, what: str, values: Sequence[str]) -> None:
+    twice = next((value for value in values if values.count(value) > 1), None)
+    if twice is not None:
+        raise LabelsError(f"{where}: two labels have the {what} {twice!r}.")
 
 
 def _label(where: str, item: Any) -> Label:

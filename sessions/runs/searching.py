@@ -169,7 +169,7 @@ class Query:
         for start, end in self._spans(text):
             if before < 0:
                 has_traceback = _TRACEBACK in text
-            first, line, cut = _line(text, start, end)
+            first, line, cut = _line_around(text, start, end)
             again = before >= 0 and text.find("\n", before, start) < 0
             error = _last_line_of_traceback(text, start) if has_traceback else ""
             before = end
@@ -286,24 +286,40 @@ def _longest_word(literals: Iterable[str], apart_from: str = "") -> str:
     return max(left, key=lambda word: (len(word), word), default="")
 
 
-def _line(text: str, start: int, end: int) -> tuple[int, str, tuple[bool, bool]]:
+def _line_around(text: str, start: int, end: int) -> tuple[int, str, tuple[bool, bool]]:
     """Return the line around a match: its offset, its text, and at which of its ends it is cut.
 
     At most `_AROUND` characters are on either side of the match. A line is cut between words if possible.
     """
-    earliest, latest = max(start - _AROUND, 0), end + _AROUND
-    line_start = text.rfind("\n", earliest, start) + 1
-    line_end = text.find("\n", end, latest)
-    is_cut_before = not line_start and earliest > 0 and text[earliest - 1] != "\n"
-    is_cut_after = line_end < 0 and latest < len(text) and text[latest] != "\n"
-    first = line_start or earliest
-    last = line_end if line_end >= 0 else latest
-    if is_cut_before and not text[first - 1].isspace():
-        first = text.find(" ", first, start) + 1 or first
-    if is_cut_after and not text[last].isspace():
-        gap = text.rfind(" ", end, last)
-        last = gap if gap >= 0 else last
+    first, is_cut_before = _line_start(text, start)
+    last, is_cut_after = _line_end(text, end)
     return first, text[first:last], (is_cut_before, is_cut_after)
+
+
+def _line_start(text: str, match_start: int) -> tuple[int, bool]:
+    """Return the offset at which the line before a match begins, and whether it is cut there."""
+    earliest = max(match_start - _AROUND, 0)
+    newline = text.rfind("\n", max(earliest - 1, 0), match_start)
+    if newline >= 0 or earliest == 0:
+        return newline + 1, False
+    if text[earliest - 1].isspace():
+        return earliest, True
+    space = text.find(" ", earliest, match_start)
+    return space + 1 if space >= 0 else earliest, True
+
+
+def _line_end(text: str, match_end: int) -> tuple[int, bool]:
+    """Return the offset at which the line after a match ends, and whether it is cut there."""
+    latest = match_end + _AROUND
+    newline = text.find("\n", match_end, latest + 1)
+    if newline >= 0:
+        return newline, False
+    if latest >= len(text):
+        return len(text), False
+    if text[latest].isspace():
+        return latest, True
+    space = text.rfind(" ", match_end, latest)
+    return space if space >= 0 else latest, True
 
 
 def _last_line_of_traceback(text: str, at: int) -> str:

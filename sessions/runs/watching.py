@@ -257,7 +257,7 @@ class FolderWatch:
         except (UserError, OSError) as error:
             return replace(unread, listed=replace(listed, header=None, problem=str(error)))
         cut = any(map(says_cut, document.warnings))
-        state = _state(header, is_recent=is_recent, is_cut=cut, ends_in_error=ends_in_error)
+        state = _watch_state(header, is_recent=is_recent, is_cut=cut, ends_in_error=ends_in_error)
         warnings = [text for text in document.warnings if not (is_recent and says_cut(text))]
         header = replace(header, task=header.task or listed.header.task)
         return WatchedRun(
@@ -322,7 +322,7 @@ class FolderWatch:
 _NEWS = {WatchState.FAILED: News.FAILED, WatchState.ENDED: News.ENDED, WatchState.QUIET: News.QUIET}
 
 
-def _state(header: Run, *, is_recent: bool, is_cut: bool, ends_in_error: bool) -> WatchState:
+def _watch_state(header: Run, *, is_recent: bool, is_cut: bool, ends_in_error: bool) -> WatchState:
     """Return the status of a run. With an incomplete last record, it has not ended, unless it is quiet."""
     is_inferred = "exit_status" in header.derived
     recorded = header.exit_status if not (is_recent and is_inferred) else ""

@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from gistpoint.core.errors import UserError, did_you_mean, nearest
@@ -107,7 +107,7 @@ class CommandParser(argparse.ArgumentParser):
         self.complete()
         given = args[0] if args else named.get("args")
         words = sys.argv[1:] if given is None else given
-        self._require_known(takewhile(lambda word: word not in self.names, words))
+        self._refuse_mistaken(takewhile(lambda word: word not in self.names, words))
         try:
             found, left = super().parse_known_args(*args, **named)
         except argparse.ArgumentError as error:
@@ -285,27 +285,23 @@ class CommandParser(argparse.ArgumentParser):
             found.setdefault(name.rpartition(" ")[2], []).append(name)
         return found
 
-    def _require_known(self, words: Iterable[str]) -> None:
+    def _refuse_mistaken(self, words: Iterable[str]) -> None:
         """Refuse unknown options, empty values, and options in the place of a value.
 
         Without this, argparse would first report missing arguments. An empty value usually comes from an
         unset variable of the shell.
         """
-        before = ""
-        for word in words:
-            if word == "--":
-                return
-            name, given, value = word.partition("=")
-            is_unset_option = name.startswith("--") and given and not value
+        # The words after `--` are arguments, whatever they look like.
+        for before, word in pairwise(("", *takewhile("--".__ne__, words))):
+            name = word.partition("=")[0]
+            is_unset_option = word.startswith("--") and word == f"{name}="
             if not word or is_unset_option:
                 _require_value(name or before)
-            is_unknown = self._is_unknown(word, name)
-            is_like_option = word[:1] == "-" and word[1:2].isalpha() and " " not in word
-            if is_unknown and not self._needs_value(before):
+            is_unknown, needs_value = self._is_unknown(word, name), self._needs_value(before)
+            if is_unknown and not needs_value:
                 self._refuse([word])
-            if (is_unknown or is_like_option) and self._needs_value(before):
+            if needs_value and (is_unknown or _is_like_option(word)):
                 self.error(f"{before} needs a value; if {word} is it, write {before}={word}")
-            before = word
 
     def _is_unknown(self, word: str, name: str) -> bool:
         """Return whether a word is an unknown option, such as a long option with a single dash."""
@@ -328,6 +324,11 @@ class CommandParser(argparse.ArgumentParser):
         meant = did_you_mean(f"--{names[0].lstrip('-')}", self._option_string_actions)
         place = " before the command" if self.names else ""
         self.error(f"There is no option {names[0]!r}{place}.{meant}")
+
+
+def _is_like_option(word: str) -> bool:
+    """Whether a word looks like an option; a negative number, or a sentence after a dash, does not."""
+    return word[:1] == "-" and word[1:2].isalpha() and " " not in word
 
 
 class TopParser(CommandParser):

@@ -227,7 +227,7 @@ class _Reply:
                 )
                 self.diffs.append((identity, heading + diff))
         if self._has(identity) and not kind.endswith(("_begin", "_request")):
-            result = _reported(identity, Record(report))
+            result = _result_in(identity, Record(report))
             if result is not None:
                 self._result(result)
 
@@ -242,7 +242,7 @@ class _Reply:
             (call for call in self.calls if query and (call.parsed or {}).get("query") == query), None
         )
         if searched is not None:
-            found = _reported(searched.id, record)
+            found = _result_in(searched.id, record)
             self.results += [found] if found else []
             return True
         command = _as_line(record.get("command"))
@@ -311,24 +311,24 @@ _OUTPUT_KEYS = ("aggregated_output", "formatted_output", "content_items", "resul
 _ENDED_BADLY = ("failed", "declined", "errored")
 
 
-def _reported(identity: str, report: Record) -> Result | None:
+def _result_in(identity: str, report: Record) -> Result | None:
     """Return the result in an event or a completed item; None if there is none."""
     output = report.first(*_OUTPUT_KEYS)
     texts = [as_text(output)] if output else report.texts("stdout", "stderr")
+    failures: list[object] = [report.get("status") in _ENDED_BADLY]
     outcome = report.inner("result")
     if outcome:
         # Rust's Result, as its serializer writes it: `Ok` or `Err` around the value.
         error, value = outcome.get("Err"), Record(outcome.first("Ok")) or outcome
         texts.insert(0, as_text(error) if error else value.text("content"))
-        has_failed = error or value.get("isError") or value.get("is_error")
+        failures += [error, value.get("isError"), value.get("is_error")]
     else:
         texts.append(report.text("result"))
-        has_failed = report.get("success") is False or report.get("error")
-    has_failed = has_failed or report.get("status") in _ENDED_BADLY
-    failure, code, spent = error_if(has_failed), report.whole("exit_code"), _seconds(report)
+        failures += [report.get("success") is False, report.get("error")]
     text = joined(dict.fromkeys(texts))
-    is_empty = not text and failure is None and code is None and spent is None
-    return None if is_empty else Result(identity, text, failure, code, spent)
+    facts = error_if(any(failures)), report.whole("exit_code"), _seconds(report)
+    is_empty = not text and facts == (None, None, None)
+    return None if is_empty else Result(identity, text, *facts)
 
 
 def _add_text(texts: list[str], text: str) -> None:

@@ -11,9 +11,10 @@ import pytest
 from small_trees import write_tar
 
 from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.equivalence import tags
 from gistpoint.sandbox.equivalence.boundaries import boundary_inputs
 from gistpoint.sandbox.equivalence.drawing import like
-from gistpoint.sandbox.equivalence.encoded import attributes_of, planted_in, written
+from gistpoint.sandbox.equivalence.encoded import attributes_of, contents_in, written
 from gistpoint.sandbox.equivalence.hints import NO_HINTS, Hints, hints_of, lines_in
 from gistpoint.sandbox.equivalence.simplifying import simpler, size
 from gistpoint.sandbox.equivalence.varying import varied
@@ -394,7 +395,7 @@ def test_a_function_that_may_be_called_is_replaced_with_ones_that_raise(tmp_path
     assert {f"<a function that raises {name}>" for name in names} <= {written(value) for (value,) in inputs}
     raised = set()
     for values in inputs:
-        if planted_in(values):
+        if any(contents_in(values, tags.RAISING)):
             (function,) = RecordedArguments([]).of_input(values)
             try:
                 function(1, key=2)
@@ -411,5 +412,5 @@ def test_functions_that_raise_are_found_inside_containers_and_attributes() -> No
         ["d", [[["s", "a"], planted]]],
         ["o", 0, [0], "m.C", [["a", planted]]],
     ):
-        assert planted_in([["n"], value]) == {"KeyError"}
-    assert planted_in([["o", 0, [0], "m.C"], ["s", "r"]]) == set()
+        assert set(contents_in([["n"], value], tags.RAISING)) == {"KeyError"}
+    assert not set(contents_in([["o", 0, [0], "m.C"], ["s", "r"]], tags.RAISING))

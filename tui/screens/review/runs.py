@@ -313,10 +313,12 @@ class RunsScreen(BaseScreen[None]):
         if len(rows) <= 2:
             return rows
         group = self.table.chosen_group
-        here = self.table.chosen or (group.rows[0] if group is not None else rows[0])
+        first_of_group = group.rows[0] if group is not None else rows[0]
+        here = self.table.chosen or first_of_group
         task = (here if here in rows else rows[0]).header.task
         of_task = [row for row in rows if row.header.task == task]
-        return rows if picked and len(of_task) < 2 else of_task  # picked runs may record no task
+        # Picked runs may record no task; each of them then seems to be of another one.
+        return rows if picked and len(of_task) < 2 else of_task
 
     def action_profile(self) -> None:
         """Show the profiles of the picked runs, or of all displayed ones."""

@@ -529,6 +529,7 @@ def test_comparisons_that_a_class_gets_are_marked(tree: SourceTree) -> None:
         "x = chr(99 ** 9 ** 9)",
         'x = "a"\n' + "\n".join("x = x + x" for _ in range(60)),
         "x = lambda: y\ny = lambda: x\nx()()",
+        "\n".join(["x = y if n else z", "y = z if n else x", "z = x if n else y"] * 8),
         "x = lambda y: x(x, y)\nx(x, lambda z: x(z))",
         f"g({', '.join(['lambda a: a'] * 3_000)}, {', '.join(['n'] * 3_000)})",
     ],
