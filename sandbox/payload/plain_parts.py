@@ -299,7 +299,7 @@ def pattern(text: Any, flags: int) -> re.Pattern[Any]:
 
 
 def all_members(found: Any, sent: Any) -> Any:
-    """Return a new collection; raise `CannotTravelError` if it lacks members because some are equal."""
+    """Return a new collection; raise `CannotTravelError` if equal members became one."""
     # On the other side, they were different when they were added.
     if len(found) != len(sent):
         raise sides.CannotTravelError("a collection has equal members")
