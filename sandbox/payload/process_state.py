@@ -118,7 +118,12 @@ def _threads() -> object:
     """Return the number of threads, as Python knows them and as the system does: it counts those as links."""
     with contextlib.suppress(OSError):
         return threading.active_count(), os.stat("/proc/self/task").st_nlink
-    return threading.active_count()
+    return threading.active_count(), len(sys._current_frames())  # the folder can't be read on Landlock
+
+
+def _has_more(after: Any, before: Any) -> bool:
+    """Whether there are other threads that Python knows, or more of the system's, than before."""
+    return bool(after[:1] != before[:1] or after[1:] > before[1:])
 
 
 def _has_children() -> bool:
@@ -207,11 +212,14 @@ class ProcessState:
         """
         after = self.read(without)
         for _ in range(_MOST_WAITS):
-            # A thread that was waited for may take a moment to end.
-            if before[_THREADS] == after.get(_THREADS, before[_THREADS]):
+            # A thread that was waited for may take a moment to end, in this call or the one before.
+            if _THREADS not in after or not _has_more(after[_THREADS], before[_THREADS]):
                 break
             time.sleep(_WAIT_S)
             after[_THREADS] = _state(_threads)
+        else:
+            return [_THREADS, *self.changed(before, without | {_THREADS})]
+        after.pop(_THREADS, None)
         known = {name for name in after if before[name] is not None or name not in _OF_NUMPY}
         return [name for name in after if name in known and before[name] != after[name]]
 
