@@ -8,12 +8,14 @@ the two with `is` (decision 209).
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator
 
 from gistpoint.core.code.nodes import only
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.code.source_text import python_text
 from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.payload.library_state import OF_LIBRARY
 from gistpoint.sandbox.payload.process_state import OF_VALUE
 
 _ANY = ""
@@ -42,6 +44,21 @@ def unchangeable(tree: SourceTree, words: Collection[str]) -> frozenset[str]:
         if _ANY in changed:
             return frozenset()
     return frozenset(word for word in of_values if word.rpartition(".")[2] not in changed)
+
+
+def unread(tree: SourceTree, tests: Collection[str], words: Collection[str]) -> frozenset[str]:
+    """Return the reports on changed names of modules and classes that no file of the tests names.
+
+    `words` are as for `unchangeable`. A repair may fill a cache of the library.
+    """
+    of_library = [word for word in words if word.startswith(OF_LIBRARY)]
+    if not of_library:
+        return frozenset()
+    named: set[str] = set()
+    for path in tests:
+        if path.endswith(".py"):
+            named.update(re.findall(r"\w+", python_text(tree.read(path))))
+    return frozenset(word for word in of_library if re.split("[:.]", word)[-1] not in named)
 
 
 def _changed_in(source: str) -> Iterator[str]:

@@ -46,6 +46,7 @@ _FILES = {
     "gistpoint_plain.py": "plain_data.py",
     "gistpoint_parts.py": "plain_parts.py",
     "gistpoint_sides.py": "plain_sides.py",
+    "gistpoint_surroundings.py": "surroundings.py",
     "gistpoint_trusted_side.py": "trusted_side.py",
 }
 

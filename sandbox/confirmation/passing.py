@@ -27,7 +27,7 @@ from gistpoint.core.confirmation.showing import (
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.confirmation.changeable import unchangeable
+from gistpoint.sandbox.confirmation.changeable import unchangeable, unread
 from gistpoint.sandbox.confirmation.controls import (
     ConfirmationCase,
     differing_tests,
@@ -46,6 +46,7 @@ from gistpoint.sandbox.confirmation.deviations import (
 from gistpoint.sandbox.confirmation.pair import Asked, PairReport
 from gistpoint.sandbox.confirmation.readable import readable
 from gistpoint.sandbox.confirmation.true_answers import OtherAnswer, TrueAnswers
+from gistpoint.sandbox.payload.library_state import OF_LIBRARY
 
 _COMPARED_TESTS = 3
 """The number of failing tests whose answers are compared with those of the true function."""
@@ -356,6 +357,7 @@ class PassCheck:
         """
         every = frozenset[str]().union(*(report.asked[id].state for id in tests))
         harmless = unchangeable(self.case.original, every)
+        harmless |= unread(self.case.original, self.case.hidden, every)
         suspected = [id for id in tests if report.asked[id].state - harmless]
         if not suspected:
             return None
@@ -365,6 +367,8 @@ class PassCheck:
             return None
         # What a call does to objects of earlier calls can depend on the tests before its own.
         after_all = self._true_run(functions, tests, learned).asked
+        every_state = frozenset[str]().union(*(asked.state for asked in after_all.values()))
+        known |= {word for word in every_state if word.startswith(OF_LIBRARY)}
         for id in suspected:
             others = sorted(report.asked[id].state - known - after_all.get(id, Asked()).state)
             if others:

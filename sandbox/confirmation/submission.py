@@ -53,7 +53,9 @@ FILES = {
     "gistpoint_parts.py": "plain_parts.py",
     "gistpoint_sides.py": "plain_sides.py",
     "gistpoint_functions.py": "raw_functions.py",
+    "gistpoint_library.py": "library_state.py",
     "gistpoint_state.py": "process_state.py",
+    "gistpoint_surroundings.py": "surroundings.py",
 }
 
 

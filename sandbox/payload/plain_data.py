@@ -188,6 +188,7 @@ class Encoder:
             return [name, *self.contents(name, value)]
         base = sides.base_of(kind)
         held_itself = {**self.side.attributes_of_class(kind), **sides.attributes_of(value)}
+        held_itself.update(parts.parts_of(value) if base is BaseException else {})
         attributes = {key: self.value(part, 1) for key, part in held_itself.items()}
         if base is BaseException:
             cause = self.value(value.__cause__, 1)
@@ -237,9 +238,8 @@ class Encoder:
 
     def by_parts(self, value: Any, depth: int) -> Value:
         kind = type(value)
-        arguments = value.__reduce__()[1]
-        name = f"{kind.__module__}.{kind.__qualname__}"
-        return ["x", name, self.value(tuple(arguments), depth), *self.stand_in(value)]
+        arguments = self.value(parts.arguments_of_value(value), depth)
+        return ["x", f"{kind.__module__}.{kind.__qualname__}", arguments, *self.stand_in(value)]
 
 
 def _pattern(encoder: Encoder, value: re.Pattern[Any], depth: int) -> Value:
@@ -252,8 +252,7 @@ def _partial(encoder: Encoder, value: functools.partial[Any], depth: int) -> Val
 
 
 def _view(encoder: Encoder, value: Any, depth: int) -> Value:
-    held: dict[Any, Any] = dict(value.mapping) if hasattr(value, "mapping") else dict.fromkeys(value)
-    return ["v", sides.VIEWS[type(value)], encoder.reference(held) if depth else None]
+    return ["v", sides.VIEWS[type(value)], encoder.reference(parts.viewed(value)) if depth else None]
 
 
 _ENCODERS: dict[type, Callable[[Encoder, Any, int], Value]] = {
@@ -273,7 +272,7 @@ _ENCODERS: dict[type, Callable[[Encoder, Any, int], Value]] = {
     re.Pattern: _pattern,
     functools.partial: _partial,
     logging.Logger: lambda encoder, value, depth: ["l", value.name],
-    types.MappingProxyType: lambda encoder, value, depth: ["mp", encoder.reference(dict(value))],
+    types.MappingProxyType: lambda encoder, value, depth: ["mp", encoder.reference(parts.viewed(value))],
     weakref.ref: lambda encoder, value, depth: ["w", encoder.value(value(), depth)],
     type(...): lambda encoder, value, depth: ["k", "Ellipsis"],
     type(NotImplemented): lambda encoder, value, depth: ["k", "NotImplemented"],
@@ -397,7 +396,7 @@ class Decoder:
             builtin.__init__(made, *given)
         except TypeError:
             made = builtin.__new__(kind)
-        if not parts.names_file(made):
+        if not parts.has_own_arguments(made):
             made.args = given
         return made
 
@@ -414,8 +413,9 @@ class Decoder:
             if node[3] and type(target).__mro__ and not isinstance(target, sides.UNCHANGING):
                 self.fill_base(target, node, changed)
         elif node[0] == "exception":
-            self.fill_attributes(target, number, node[3], changed)
+            self.fill_attributes(target, number, parts.without_parts(type(target), node[3]), changed)
             self.fill_arguments(target, node[2], changed)
+            parts.fill_parts(self, target, node[3], changed)
             parts.fill_cause(self, target, self.value(node[4]), changed)
             parts.fill_context(self, target, node[6] if len(node) > 6 else None, changed)
         elif not changed or self.side.may_write(target, node[0], new=False):
@@ -427,7 +427,7 @@ class Decoder:
 
     def fill_arguments(self, target: Any, arguments: Value, changed: bool) -> None:
         """Give an exception of this side the arguments that it has on the other side."""
-        if not changed or parts.names_file(target):
+        if not changed or parts.has_own_arguments(target):
             return
         given, key = self.value(arguments), f"{sides.type_name(type(target))}.args"
         if not sides.same_plain(target.args, given) and self.side.may_write(target, key, new=False):
@@ -471,7 +471,8 @@ class Decoder:
     ) -> dict[str, Any]:
         """Return the attributes of an object after a message, by name: those of `parts` that are allowed."""
         found = {}
-        for name in dict.fromkeys((*held, *parts)):
+        # In the order of the message, because a method may show all attributes in their order.
+        for name in dict.fromkeys((*parts, *held)):
             same = name in held and name in parts and sides.same_plain(held[name], parts[name])
             key, is_new = f"{sides.type_name(kind)}.{name}", name not in held
             # An attribute can hide a method of the class from all later tests (decision 113).
@@ -582,7 +583,7 @@ _DECODERS: dict[str, Callable[..., Any]] = {
     "c": lambda decoder, real, imaginary: complex(decoder.value(real), decoder.value(imaginary)),
     "b": lambda decoder, text: base64.b64decode(text),
     "t": lambda decoder, parts: tuple(decoder.parts(parts)),
-    "z": lambda decoder, parts: frozenset(decoder.parts(parts)),
+    "z": lambda decoder, values: parts.all_members(frozenset(decoder.parts(values)), values),
     "r": lambda decoder, *parts: range(*map(int, parts)),
     "s": lambda decoder, *parts: slice(*decoder.parts(list(parts))),
     "k": lambda decoder, name: sides.CONSTANTS[name],

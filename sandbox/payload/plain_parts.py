@@ -6,10 +6,13 @@ Runs in the target's interpreter (decision 113).
 from __future__ import annotations
 
 import base64
+import builtins
 import collections
+import gc
 import json
 import math
 import re
+import types
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -30,8 +33,102 @@ def names_file(error: BaseException) -> bool:
 
 
 def arguments_of(error: Any) -> tuple[Any, ...]:
-    """Return the arguments of an exception; an `OSError` keeps the name of a file outside of `args`."""
+    """Return the arguments that make an exception: some are kept outside of `args`.
+
+    These are the file's name of an `OSError`, and the exceptions of a group, whatever its `args` are later.
+    """
+    if _is_group(error):
+        return error.message, tuple(error.exceptions)
     return (*error.args, error.filename) if names_file(error) and len(error.args) == 2 else error.args
+
+
+def has_own_arguments(error: BaseException) -> bool:
+    """Whether an exception's `args` must stay as its class sets them."""
+    return names_file(error) or _is_group(error)
+
+
+def _is_group(error: BaseException) -> bool:
+    return isinstance(error, getattr(builtins, "BaseExceptionGroup", ()))
+
+
+def parts_of(error: BaseException) -> dict[str, object]:
+    """Return what a built-in exception holds, by name, where its arguments imply something else."""
+    names = _places_of(type(error))
+    held = {name: _read(place, error) for name, place in names.items()}
+    usual = _usual(error, names) if held else {}
+    return {name: part for name, part in held.items() if not sides.same_plain(usual[name], part)}
+
+
+def without_parts(kind: type, attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of an exception that it does not hold in the places of a built-in class."""
+    names = _places_of(kind)
+    return {name: part for name, part in attributes.items() if name not in names}
+
+
+def fill_parts(decoder: Any, target: BaseException, attributes: dict[str, Any], changed: bool) -> None:
+    """Give an exception what it holds besides its arguments: `attributes`, or what the arguments imply."""
+    names = _places_of(type(target))
+    for name, usual in _usual(target, names).items() if names else ():
+        wanted = decoder.value(attributes[name]) if name in attributes else usual
+        is_same = sides.same_plain(_read(names[name], target), wanted)
+        if is_same or not _may_write(decoder, target, name, changed):
+            continue
+        try:
+            names[name].__set__(target, wanted)
+        except (AttributeError, TypeError) as error:
+            raise sides.CannotTravelError(f"{name} of an exception can't be set: {error}") from None
+
+
+def _usual(error: BaseException, names: dict[str, Any]) -> dict[str, object]:
+    """Return what an exception with the same arguments holds in these places."""
+    kind: Any = builtin_base(type(error))
+    try:
+        made = kind(*arguments_of(error))
+    except TypeError:
+        made = kind.__new__(kind)
+    return {name: _read(place, made) for name, place in names.items()}
+
+
+def _read(place: Any, error: BaseException) -> object:
+    try:
+        return place.__get__(error)
+    except (AttributeError, TypeError):  # it is unset
+        return None
+
+
+_PLACES: dict[type, dict[str, Any]] = {}
+_SENT_OTHERWISE = frozenset(("name", "path", "obj", "name_from", "message", "exceptions"))
+"""What is sent as an attribute or argument, or is set by Python itself where it raises an exception."""
+
+
+def _places_of(kind: type) -> dict[str, Any]:
+    """Return the descriptors of what built-in exceptions hold besides their arguments, by name."""
+    if kind not in _PLACES:
+        builtin = [part for part in sides.mro_of(kind) if part.__module__ == "builtins"]
+        _PLACES[kind] = {
+            name: place
+            for part in builtin[: builtin.index(BaseException)]
+            for name, place in vars(part).items()
+            if type(place) in _DESCRIPTORS and name not in _SENT_OTHERWISE and name[:2] != "__"
+        }
+    return _PLACES[kind]
+
+
+_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+
+
+def arguments_of_value(value: Any) -> tuple[Any, ...]:
+    """Return the arguments that make a value of the standard library."""
+    # Only this protocol tells which of two equal times it is (`fold`).
+    reduced = value.__reduce_ex__(4) if hasattr(value, "fold") else value.__reduce__()
+    return tuple(reduced[1])
+
+
+def viewed(view: Any) -> Any:
+    """Return the dictionary behind a view or a mapping proxy, or a copy if nobody may fill it."""
+    held: Any = next((part for part in gc.get_referents(view) if isinstance(part, dict)), view)
+    may_be_filled = type(held) in sides.NODE_KINDS and "__module__" not in held
+    return held if may_be_filled else dict(held)
 
 
 _SCALARS = (type(None), bool, int, float, str)
@@ -201,9 +298,18 @@ def pattern(text: Any, flags: int) -> re.Pattern[Any]:
         return re.compile(text, flags & ~re.DEBUG)
 
 
+def all_members(found: Any, sent: Any) -> Any:
+    """Return a new collection; raise `CannotTravelError` if equal members became one."""
+    # On the other side, they were different when they were added.
+    if len(found) != len(sent):
+        raise sides.CannotTravelError("a collection has equal members")
+    return found
+
+
 def _fill_set(decoder: Any, target: Any, contents: Any) -> None:
     set.clear(target)
     set.update(target, decoder.parts(contents))
+    all_members(target, contents)
 
 
 def _fill_deque(decoder: Any, target: Any, contents: Any) -> None:

@@ -384,6 +384,8 @@ def refill_dict(base: Any, target: Any, pairs: list[tuple[Any, Any]]) -> None:
     base.clear(target)
     for key, part in pairs:
         base.__setitem__(target, key, part)
+    if base.__len__(target) != len(pairs):
+        raise CannotTravelError("a dictionary has equal keys")
 
 
 def _fill_nothing(decoder: Any, target: Any, node: list[Any]) -> None:
@@ -403,6 +405,8 @@ def _fill_items(decoder: Any, target: Any, node: list[Any]) -> None:
     target.clear()
     for part in decoder.parts(node[1]):
         (target.add if node[0] == "set" else target.append)(part)
+    if node[0] == "set" and len(target) != len(node[1]):
+        raise CannotTravelError("a set has equal members")
 
 
 def _fill_namespace(decoder: Any, target: types.SimpleNamespace, node: list[Any]) -> None:

@@ -7,7 +7,9 @@ passes in another process, whatever the function does.
 from __future__ import annotations
 
 import _socket
+import atexit
 import builtins
+import contextlib
 import contextvars
 import decimal
 import gc
@@ -18,6 +20,7 @@ import os
 import random
 import sys
 import threading
+import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterable
@@ -40,6 +43,8 @@ _MOST_KEPT = 500_000
 """The maximum number of remembered objects; more than the answers of a run that is repeated contain."""
 _MOST_TRACKED, _MOST_OF_CALL = 200, 50
 _ALL_CALLS, _EACH = 200, 16
+_THREADS = "the threads"
+_MOST_WAITS, _WAIT_S = 20, 0.005
 
 
 def _settings_of_decimal() -> object:
@@ -109,6 +114,28 @@ def _timers() -> object:
     return [any(_SIGNAL.getitimer(timer)) for timer in timers]
 
 
+def _threads() -> object:
+    """Return the number of threads, as Python knows them and as the system does: it counts those as links."""
+    with contextlib.suppress(OSError):
+        return threading.active_count(), os.stat("/proc/self/task").st_nlink
+    return threading.active_count(), len(sys._current_frames())  # the folder can't be read on Landlock
+
+
+def _has_more(after: Any, before: Any) -> bool:
+    """Whether there are other threads that Python knows, or more of the system's, than before."""
+    return bool(after[:1] != before[:1] or after[1:] > before[1:])
+
+
+def _has_children() -> bool:
+    """Return whether the process has children, even ended ones, without waiting for one."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+_SETTINGS = ("tracebacklimit", "dont_write_bytecode", "ps1", "ps2")
 _HOOKS = ("excepthook", "displayhook", "unraisablehook", "breakpointhook")
 _DESCRIPTORS = "/proc/self/fd"
 # The module in C, because the one in Python converts each handler to a member of an enumeration.
@@ -122,7 +149,11 @@ _READ: dict[str, Callable[[], object]] = {
     "the recursion limit": sys.getrecursionlimit,
     "the import path": lambda: list(sys.path),
     "tracing": lambda: (sys.gettrace(), sys.getprofile()),
-    "the threads": threading.active_count,
+    _THREADS: _threads,
+    "the child processes": _has_children,
+    "blocked signals": lambda: _SIGNAL.pthread_sigmask(_SIGNAL.SIG_BLOCK, ()),
+    "the functions at exit": lambda: atexit._ncallbacks(),
+    "settings of the interpreter": lambda: [getattr(sys, name, None) for name in _SETTINGS],
     "the state of random": lambda: random.getstate(),
     "the decimal context": _settings_of_decimal,
     "the locale": lambda: locale.setlocale(locale.LC_ALL),
@@ -130,9 +161,17 @@ _READ: dict[str, Callable[[], object]] = {
     "signals": lambda: list(map(_SIGNAL.getsignal, range(1, _SIGNAL.NSIG))),
     "the standard streams": lambda: [sys.stdin, sys.stdout, sys.stderr],
     "the mode of new files": _umask,
-    "the filters of warnings": lambda: (list(warnings.filters), warnings.showwarning),
+    "the filters of warnings": lambda: (
+        list(warnings.filters),
+        warnings.showwarning,
+        warnings.formatwarning,
+    ),
     "the settings of loggers": _loggers,
-    "the hooks of the interpreter": lambda: [getattr(sys, name, None) for name in _HOOKS],
+    "the hooks of the interpreter": lambda: (
+        [getattr(sys, name, None) for name in _HOOKS],
+        [getattr(threading, name, None) for name in ("excepthook", "_trace_hook", "_profile_hook")],
+        list(gc.callbacks),
+    ),
     "the import hooks": lambda: (list(sys.meta_path), list(sys.path_hooks)),
     "the arguments of the program": lambda: list(sys.argv),
     "the built-in names": lambda: dict(vars(builtins)),
@@ -143,6 +182,8 @@ _READ: dict[str, Callable[[], object]] = {
     "the state of numpy's random numbers": _random_state_of_numpy,
     "the settings of numpy": _settings_of_numpy,
 }
+OF_WORK = frozenset((_THREADS, "the open files", "the child processes"))
+"""What may be different while a call is at work, if it is not when the call ends."""
 _OF_NUMPY = frozenset(("the state of numpy's random numbers", "the settings of numpy"))
 
 
@@ -160,13 +201,25 @@ class ProcessState:
         """Whether no more objects can be remembered."""
         return len(self.answered) >= _MOST_KEPT
 
-    def read(self) -> dict[str, object]:
-        """Return the state of each part of the process, by the part's name."""
-        return {name: _state(read) for name, read in _READ.items()}
+    def read(self, without: frozenset[str] = frozenset()) -> dict[str, object]:
+        """Return the state of each part of the process, by the part's name, without some."""
+        return {name: _state(read) for name, read in _READ.items() if name not in without}
 
-    def changed(self, before: dict[str, object]) -> list[str]:
-        """Return the names of the parts that changed since `before`, except those of a new numpy."""
-        after = self.read()
+    def changed(self, before: dict[str, object], without: frozenset[str] = frozenset()) -> list[str]:
+        """Return the names of the parts that changed since `before`.
+
+        Left out are those in `without`, and those of numpy if it was imported since.
+        """
+        after = self.read(without)
+        for _ in range(_MOST_WAITS):
+            # A thread that was waited for may take a moment to end, in this call or the one before.
+            if _THREADS not in after or not _has_more(after[_THREADS], before[_THREADS]):
+                break
+            time.sleep(_WAIT_S)
+            after[_THREADS] = _state(_threads)
+        else:
+            return [_THREADS, *self.changed(before, without | {_THREADS})]
+        after.pop(_THREADS, None)
         known = {name for name in after if before[name] is not None or name not in _OF_NUMPY}
         return [name for name in after if name in known and before[name] != after[name]]
 
@@ -238,6 +291,24 @@ class EarlierCalls:
         if self.number > _ALL_CALLS and self.number % _EACH:
             return False
         return any(self.is_changed(shared) for number, shared in self.calls.items() if number != call)
+
+
+def has_lost_members(value: Any) -> bool:
+    """Return whether a container no longer finds a member because its hash has changed since it was added.
+
+    A copy of the container, such as the one in the tests' process, would find it.
+    """
+    if not isinstance(value, (dict, set)):
+        return False
+    base: Any = dict if isinstance(value, dict) else set
+    try:
+        members = [part for part in base.__iter__(value) if type(part) not in _SCALARS]
+        return not all(base.__contains__(value, part) for part in members)
+    except Exception:  # the library decides about the hash of its objects
+        return False
+
+
+_SCALARS = frozenset((type(None), bool, int, float, str, bytes))
 
 
 def locked(objects: Iterable[object]) -> set[int]:

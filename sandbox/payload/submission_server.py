@@ -32,8 +32,17 @@ if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.payload import plain_data as plain
     from gistpoint.sandbox.payload import plain_parts as parts
     from gistpoint.sandbox.payload import plain_sides as sides
-    from gistpoint.sandbox.payload.process_state import OF_VALUE, EarlierCalls, ProcessState, locked
+    from gistpoint.sandbox.payload.library_state import LibraryState
+    from gistpoint.sandbox.payload.process_state import (
+        OF_VALUE,
+        OF_WORK,
+        EarlierCalls,
+        ProcessState,
+        has_lost_members,
+        locked,
+    )
     from gistpoint.sandbox.payload.raw_functions import the_function
+    from gistpoint.sandbox.payload.surroundings import Surrounded
 else:
 
     def _sibling(name: str) -> types.ModuleType:
@@ -51,7 +60,9 @@ else:
     the_function = _sibling("gistpoint_functions.py").the_function
     _state = _sibling("gistpoint_state.py")
     EarlierCalls, ProcessState, locked = _state.EarlierCalls, _state.ProcessState, _state.locked
-    OF_VALUE = _state.OF_VALUE
+    LibraryState = _sibling("gistpoint_library.py").LibraryState
+    Surrounded = _sibling("gistpoint_surroundings.py").Surrounded
+    OF_VALUE, OF_WORK, has_lost_members = _state.OF_VALUE, _state.OF_WORK, _state.has_lost_members
 
 _LOWEST = 3
 _ABSENT = frozenset(("pytest", "_pytest", "conftest"))
@@ -60,7 +71,16 @@ _SAME_OBJECT = "an object that it answered with before"
 _GIVEN = "an object that an earlier call was given"
 _CHANGED = "an object of an earlier call"
 _LOCK = "a lock that it was given"
+_OVERRIDES = "methods of a built-in or library class in a local class"
+_STALE = "the hash of a member of a set or dictionary"
 _TOO_MANY = "more objects than can be compared with those of other calls"
+_HARMLESS = frozenset(
+    (
+        *("__new__", "__init__", "__doc__", "__module__", "__slots__", "__dict__", "__weakref__", "__repr__"),
+        *("__annotations__", "__init_subclass__", "__getnewargs__", "__reduce__", "__match_args__"),
+    )
+)
+"""What a class may replace without effect on most tests."""
 _PLAIN_DATA = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset))
 
 
@@ -78,6 +98,7 @@ class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
     def __init__(self, server: SubmissionServer, root: str) -> None:
         super().__init__(-1, root)
         self.server = server
+        self.overriding: dict[type, bool] = {}
 
     def travels(self, kind: type, base: type) -> bool:
         return base is not object or self.visible(kind) or self.known_base(kind) is not None
@@ -117,6 +138,24 @@ class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
             for name, value in type.__dict__["__dict__"].__get__(part).items()
             if not name.startswith("__") and type(value) in _PLAIN_DATA
         }
+
+    def overrides(self, value: object) -> bool:
+        """Whether an object's class is local and replaces methods of the class as which it travels.
+
+        The tests' process has the methods of that class instead, so a test can't see what these do.
+        """
+        kind = type(value)
+        if kind not in self.overriding:
+            self.overriding[kind] = not self.visible(kind) and self._replaces_methods(kind)
+        return self.overriding[kind]
+
+    def _replaces_methods(self, kind: type) -> bool:
+        known = self.known_base(kind) or sides.base_of(kind)
+        own = itertools.takewhile(lambda part: part is not known, sides.mro_of(kind))
+        names = {name for part in own for name in vars(part)} - _HARMLESS
+        return known not in (None, object) and any(
+            sides.class_member(known, name) is not None for name in names
+        )
 
     def category_name(self, category: type[Warning]) -> str:
         """Return the name of the category under which a warning is repeated in the other process."""
@@ -165,11 +204,14 @@ class SubmissionServer:
         self.results = results
         self.shared: dict[int, sides.Shared] = {}
         self.current: list[sides.Shared] = []
+        self.before: list[dict[str, object]] = []
+        """The state of the process before each request that is being answered, innermost last."""
         self.out, self.err = _Captured(), _Captured()
         self.warned: list[list[Any]] = []
         self.logged: list[list[Any]] = []
         self.state = ProcessState()
         self.earlier = EarlierCalls(_is_changed)
+        self.library = LibraryState(self.side.singletons.is_of_tree)
 
     def serve(self) -> None:
         """Answer requests until standard input ends."""
@@ -221,10 +263,22 @@ class SubmissionServer:
             raise sides.CannotTravelError(
                 f"the call's values can't be made: {type(error).__name__}"
             ) from error
-        kind = "value"
         if request["do"] == "call":
             self.function_of(request)  # the changes of an import are not effects of the call
+            self.library.begin()
+        with Surrounded(request.get("around")) as around:
+            answer, changed = self.answered(request, roots, shared)
+        # The surroundings are those of the test, so they are no part of the objects that are compared.
+        changed += [*sorted(around.entered), *self.library.changed()]
+        return {**answer, "state": changed} if changed else answer
+
+    def answered(
+        self, request: dict[str, Any], roots: list[Any], shared: sides.Shared
+    ) -> tuple[dict[str, Any], list[str]]:
+        """Carry out a request, and return the answer, and what else the call did, in words."""
+        kind = "value"
         before, held = self.state.read(), locked(shared.objects.values())
+        self.before.append(before)
         try:
             value = self.carry_out(request, roots)
         except StopIteration as ended:
@@ -235,10 +289,11 @@ class SubmissionServer:
             raise
         except BaseException as error:
             kind, value = "raised", error
+        finally:
+            self.before.pop()
         changed = self.state.changed(before)
         answer = {"re": kind, **plain.Encoder(shared).message([value])}
-        changed += self.changes_of_objects(request["call"], shared, held)
-        return {**answer, "state": changed} if changed else answer
+        return answer, changed + self.changes_of_objects(request["call"], shared, held)
 
     def changes_of_objects(self, call: int, shared: sides.Shared, held: set[int]) -> list[str]:
         """Return what a call did to objects that the tests' process can't see, in words.
@@ -252,6 +307,8 @@ class SubmissionServer:
             _GIVEN: self.earlier.were_given(made, call),
             _CHANGED: self.earlier.are_changed(call),
             _LOCK: locked(shared.objects.values()) != held,
+            _OVERRIDES: any(map(self.side.overrides, made)),
+            _STALE: any(map(has_lost_members, shared.objects.values())),
             _TOO_MANY: not self.earlier.add(call, shared) or self.state.is_full,
         }
         values = sorted(self.state.values | self.earlier.values)
@@ -307,7 +364,10 @@ class SubmissionServer:
         The process ends if standard input does.
         """
         shared = self.current[-1]
-        self.send({"re": "callback", **question, **plain.Encoder(shared).message(roots)})
+        # The function of a test could see what the call changes and sets back before it ends.
+        changed = self.state.changed(self.before[-1], without=OF_WORK)
+        state = {"state": changed} if changed else {}
+        self.send({"re": "callback", **question, **plain.Encoder(shared).message(roots), **state})
         while True:
             line = self.requests.readline()
             if not line:

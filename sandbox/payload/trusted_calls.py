@@ -12,7 +12,6 @@ never seen to make), `of_test` (a function of the test raised, and whether that 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
@@ -42,6 +41,7 @@ if TYPE_CHECKING or "." in __name__:
         opened_channel,
         taken_order,
     )
+    from gistpoint.sandbox.payload.surroundings import Surroundings, shape_of
     from gistpoint.sandbox.payload.trusted_side import Elsewhere, Learned, TestSide
 else:
     from gistpoint_checks import FailedChecks, rewrite_all
@@ -49,9 +49,9 @@ else:
     from gistpoint_plain import Decoder, Encoder
     from gistpoint_results import Registering, Results, close_input, moved_up, opened_channel, taken_order
     from gistpoint_sides import CannotTravelError, Shared, UnseenNameError, type_name
+    from gistpoint_surroundings import Surroundings, shape_of
     from gistpoint_trusted_side import Elsewhere, Learned, TestSide
 
-_VARARGS, _KEYWORDS = 4, 8
 _SHORTEST_TEXT = 3
 _MOST_TEXTS = 2_000
 _MOST_RUNS = 2_000
@@ -94,6 +94,7 @@ class StubCalls:
         """Digests of what was compiled, unpickled and started while the true function answered."""
         self.knows_runs = self.learning or order["runs"] is not None
         self.checks = FailedChecks(self.report_of_test)
+        self.around = Surroundings(self.side.singletons.is_of_tree)
         self.reporting = False
         """Whether pytest is describing a failure; pytest may then compile the test."""
         # Set before pytest imports anything of the tree. A hook can't be removed (PEP 578).
@@ -103,7 +104,7 @@ class StubCalls:
 
     def call(self, function: int, values: dict[str, Any]) -> Any:
         """Return the other process's answer to the call of a stub whose local variables are `values`."""
-        request = {"do": "call", "function": function, **_shape(sys._getframe(1))}
+        request = {"do": "call", "function": function, **shape_of(sys._getframe(1))}
         roots = [values[name] for name in request.pop("names")]
         found = self.start_call(function, request, roots)
         self.report_ended_block(roots, found)
@@ -111,7 +112,7 @@ class StubCalls:
 
     def generate(self, function: int, values: dict[str, Any]) -> Generator[Any, Any, Any]:
         """Yield the items of the generator that the other process makes for a call from `values`."""
-        request = {"do": "call", "function": function, **_shape(sys._getframe(1))}
+        request = {"do": "call", "function": function, **shape_of(sys._getframe(1))}
         roots = [values[name] for name in request.pop("names")]
         found = self.start_call(function, request, roots)
         if not hasattr(type(found), "__next__"):
@@ -141,6 +142,8 @@ class StubCalls:
         # A fork shares both pipes, so its messages would mix with those of this process.
         if os.getpid() != self.own:
             raise CannotTravelError("it is called in a process that the test forked")
+        around = self.around.found()
+        request = {**request, "around": around} if around else request
         with self.lock:
             self.asked.append(function)
             self.shared.append(shared)
@@ -478,20 +481,6 @@ def _call(function: Any, arguments: tuple[Any, ...], keywords: tuple[tuple[str, 
     return function(*arguments, **dict(keywords))
 
 
-def _shape(frame: types.FrameType) -> dict[str, Any]:
-    """Return a stub's `module`, the `names` of its parameters, and the `shape` of its signature.
-
-    The shape has the number of positional parameters, the names of keyword-only ones, and whether there are
-    `*args` and `**kwargs`.
-    """
-    code = frame.f_code
-    varargs, keywords = bool(code.co_flags & _VARARGS), bool(code.co_flags & _KEYWORDS)
-    named = code.co_argcount + code.co_kwonlyargcount
-    names = list(code.co_varnames[: named + varargs + keywords])
-    shape = [code.co_argcount, names[code.co_argcount : named], varargs, keywords]
-    return {"module": frame.f_globals.get("__name__", ""), "shape": shape, "names": names}
-
-
 def _place_of_warning(level: int, stub: str) -> tuple[str, int]:
     """Return the file and line that a warning names, `level` callers above that of a stub, or the stub's."""
     frame: types.FrameType | None = sys._getframe(1)
@@ -519,6 +508,7 @@ class StubbedRun(Results):
         """Let stubs ask from a test's setup to the end of its teardown; then forget kept objects."""
         super().pytest_runtest_protocol(item)
         self.calls.checks.begin()
+        self.calls.around.begin()
         self.calls.in_test = True
         try:
             return (yield)
@@ -595,6 +585,5 @@ def begin() -> Registering:
     stub = types.ModuleType(order["stub"])
     vars(stub).update(call=calls.call, generate=calls.generate)
     sys.modules[order["stub"]] = stub
-    with contextlib.suppress(ImportError):
-        import unittest.mock  # noqa: F401 - `Singletons` only knows imported modules
+    calls.around.watch()
     return RewritingRun(StubbedRun(order, root, put, calls), order["hidden"])

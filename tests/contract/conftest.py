@@ -53,6 +53,7 @@ OF_CONFIRMATION = {
     "test_hidden_faults.py",
     "test_odd_repairs.py",
     "test_other_functions.py",
+    "test_surroundings.py",
     "test_values_again.py",
 }
 """Files whose tests have a separate group on each backend, because in one worker they would end last."""

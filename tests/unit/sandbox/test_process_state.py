@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import collections
 import contextlib
@@ -16,6 +17,7 @@ import os
 import random
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import types
@@ -52,6 +54,13 @@ def _done(change: Callable[[], Any], undo: Callable[[], Any]) -> Iterator[None]:
         yield
     finally:
         undo()
+
+
+@contextlib.contextmanager
+def _child() -> Iterator[None]:
+    child = subprocess.Popen(["true"])
+    yield
+    child.wait()
 
 
 @contextlib.contextmanager
@@ -104,6 +113,13 @@ def _changes() -> dict[str, contextlib.AbstractContextManager[None]]:
         "the import path": _done(lambda: sys.path.append("/x"), lambda: sys.path.remove("/x")),
         "tracing": _done(lambda: sys.setprofile(lambda *_: None), lambda: sys.setprofile(profile)),
         "the threads": _thread(),
+        "the child processes": _child(),
+        "blocked signals": _done(
+            lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2]),
+            lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR2]),
+        ),
+        "the functions at exit": _done(lambda: atexit.register(_child), lambda: atexit.unregister(_child)),
+        "settings of the interpreter": _set(sys, "dont_write_bytecode", not sys.dont_write_bytecode),
         "the state of random": _done(random.random, lambda: random.setstate(state)),
         "the decimal context": _done(
             lambda: setattr(decimal.getcontext(), "prec", 3),
