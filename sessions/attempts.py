@@ -426,8 +426,7 @@ class AttemptStore:
             for part in growing_parts(sorted(names, reverse=True)):
                 kept.prepare_range(part, outlines=outlines)
                 for name in part:
-                    # The state is taken before the journal is read: if the journal grows meanwhile, its row
-                    # is out of date next time.
+                    # Taken before the journal is read: if that grows meanwhile, the row is out of date.
                     state = states.of(name)
                     found = one(name, state, kept, book) if state else None
                     if found is not None:
