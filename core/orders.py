@@ -174,7 +174,7 @@ class WorkerPool(Protocol):
         ...
 
     @property
-    def places(self) -> int:
+    def capacity(self) -> int:
         """The maximum number of jobs that workers may have at once."""
         ...
 

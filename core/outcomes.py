@@ -33,7 +33,7 @@ class RunStatus(StrEnum):
     INFRASTRUCTURE = "infrastructure"
     """The run could not be prepared, which costs no submission."""
     HARNESS_FAILED = "harness_failed"
-    """The harness did not start, or something other than the submission ended it (`formats.md`)."""
+    """The harness did not start, or something other than the submission ended it (decision 121)."""
     CANCELLED = "cancelled"
 
 

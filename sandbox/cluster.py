@@ -217,7 +217,7 @@ class ClusterWorkerPool:
         return frozenset(sent.job.key for sent in self._at_work.values())
 
     @property
-    def places(self) -> int:
+    def capacity(self) -> int:
         """The number of jobs that may be with workers at the same time."""
         ahead = _AHEAD * sum(self._workers[address].threads for address in self._fit())
         return ahead if self.most is None else min(self.most, ahead)
@@ -322,7 +322,7 @@ class ClusterWorkerPool:
 
         A job that no worker can do is passed to `on_outcome` with the reason.
         """
-        while not self.stopping and len(self._at_work) < self.places:
+        while not self.stopping and len(self._at_work) < self.capacity:
             job = self._again.popleft() if self._again else next(todo, None)
             if job is None:
                 return False

@@ -143,7 +143,7 @@ def _newer(first: bytes, event: JournalEvent | None) -> str:
             schema > SCHEMA_VERSION
         ):
             known = f"this version of gistpoint knows version {SCHEMA_VERSION}"
-            return f"Its events are of version {schema}, but {known}."
+            return f"Its events have format version {schema}, but {known}."
     return ""
 
 

@@ -128,7 +128,7 @@ class Outlines:
         self._read: dict[str, tuple[bytes, Outline]] = {}
         self._kept_outlines: dict[str, IndexedRow] = {}
         self._met: set[str] = set()
-        """The keys of the rows that `prepare_range` has read since the last call of `save`."""
+        """The keys of the rows that `prepare_range` has read since the last call to `save`."""
         self._as_listed = msgspec.msgpack.Decoder(decodable(ListedAttempt))
         self._as_outline = msgspec.msgpack.Decoder(decodable(Outline))
         self._changed: dict[str, tuple[IndexedRow, bytes]] = {}

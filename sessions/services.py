@@ -68,11 +68,11 @@ class Consent:
         return self.asker(why_not)
 
 
-class MirrorStanding(Protocol):
+class AttemptMirrorState(Protocol):
     """The state of the mirror of attempts; as a string, it is a few words or empty."""
 
     @property
-    def well(self) -> bool:
+    def is_healthy(self) -> bool:
         """Whether the mirror needs no attention."""
         ...
 
@@ -81,7 +81,7 @@ class AttemptMirror(Protocol):
     """Sends attempts to another store while they are written."""
 
     @property
-    def state(self) -> MirrorStanding:
+    def state(self) -> AttemptMirrorState:
         """The current state of the mirror."""
         ...
 

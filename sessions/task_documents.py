@@ -1,4 +1,4 @@
-"""The contents of tasks' files, kept in an index, so that lists of thousands of tasks need not parse TOML.
+"""Keeps the contents of tasks' files in an index, so that thousands of tasks are listed without parsing TOML.
 
 Only lists take their data from here. A task that is opened, attempted or scored is read from its file, and
 verified (decision 179).
@@ -131,7 +131,7 @@ class TaskDocuments:
             self._kept |= self._index.between(f"{root}/", f"{root}0")  # "0" follows "/"
 
     def read(self, folder: Path, state: bytes) -> Fields:
-        """Return the fields of the task in `folder`; `state` is that of its file now.
+        """Return the fields of the task in `folder`; `state` is the current state of the task's file.
 
         Raises `TaskError` if the file can't be read.
         """

@@ -78,7 +78,7 @@ def phase_name(work: Work | None) -> str:
 def tool_cells(times: RunTimes) -> Iterator[tuple[int | None, Sequence[str]]]:
     """Yield each tool's cells below `TOOL_HEADINGS`, with the step of its longest call, counted from 0.
 
-    The step is None if no call of the tool was timed.
+    The step is None if no call to the tool was timed.
     """
     for name, found in times.tools.items():
         step = found.longest_step

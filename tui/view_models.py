@@ -44,7 +44,7 @@ def used_of(used: int, total: int) -> str:
 
 
 def call_words(call: AttemptCall, submission: Submission | None = None, folded: str = "") -> str:
-    """Return a line for a call: a sign for its result or that of its submission, its number, its request.
+    """Return a line for a call: a sign for its result or its submission's, its number, its request.
 
     `folded` is a line in place of the request and its answer; empty if there is none.
     """

@@ -1,11 +1,11 @@
-"""The confirmatory contrast: the difference of two sides' means, from every attempt of both.
+"""The confirmatory contrast: the difference between the means of two sides, from every attempt of both.
 
 The working model, which `core/study/confirmatory.py` prints, is linear: y = a + b x + u_task + v_person + e.
 x, there called the side, is 1 on the first side; u, v and e are independent, with the variances that
 restricted maximum likelihood chooses from a grid. The difference is b. It is a compromise between two other
-differences: the difference of plain means is distorted if the sides have different tasks or persons, and the
-difference within tasks and persons uses only those with attempts on both sides. Normality is not assumed: the
-interval is the two-way jackknife's, with fixed variances (decision 156).
+differences: the difference between plain means is distorted if the sides have different tasks or persons, and
+the difference within tasks and persons uses only those with attempts on both sides. Normality is not assumed:
+the interval is the two-way jackknife's, with fixed variances (decision 156).
 
 Sources: Laird & Ware, Random-effects models for longitudinal data, Biometrics 38(4), 1982; Patterson &
 Thompson, Recovery of inter-block information, Biometrika 58(3), 1971.

@@ -195,7 +195,7 @@ def add_metric_by_mode(
     for pool in known:
         together[pool.label].append(pool)
     for (label, members), one in product(together.items(), scores):
-        # In one regression with interaction terms, the difference of slopes has an interval and a p value.
+        # One regression with interaction terms gives the difference between slopes an interval and a p value.
         with_metric = (pool.with_metrics([one]) for pool in members)
         usable = [pool for pool in with_metric if too_few(*pool.needs("")) is None]
         if len(usable) < 2:

@@ -1,8 +1,8 @@
 """Paired differences between models on the same tasks, clustered by library.
 
-Both models attempt the same tasks, so the standard error of the difference of their rates is that of the
-differences by task: the more the two models correlate, the smaller it is. Tasks of one library are alike, so
-the libraries are left out in turn rather than the tasks.
+Both models attempt the same tasks, so the standard error of the difference between their rates is computed
+from the differences by task: the more the two models correlate, the smaller this error is. Tasks of one
+library are alike, so the libraries are left out in turn rather than the tasks.
 
 Source: Miller, Adding error bars to evals, arXiv 2411.00640, 2024.
 """

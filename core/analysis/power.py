@@ -54,7 +54,7 @@ class PowerAssumptions(msgspec.Struct, frozen=True, kw_only=True):
     sigma: float = 0.9
     """The standard deviation of ln t for one person and one task."""
     effect: float | None = None
-    """The difference of rates, or the ratio of times, to be detected; None if no power is wanted."""
+    """The difference between rates, or the ratio of times, to be detected; None if no power is wanted."""
 
     def __post_init__(self) -> None:
         if min(self.ability, self.task) < 0 or self.sigma <= 0:
@@ -137,7 +137,7 @@ class PowerFigure(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
     """The attempts of people that the estimate uses; those of models, if only models are compared."""
     half_width: float | None
-    """The mean half-width of the 95% interval: a difference of shares, or a factor of times.
+    """The mean half-width of the 95% interval: a difference between shares, or a factor of times.
 
     None if no draw had an interval.
     """

@@ -59,7 +59,7 @@ def rank_test(one: Sequence[float], other: Sequence[float]) -> RankTest:
 
 
 def cohens_d(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Return the difference of the means over the pooled standard deviation; None if that is undefined.
+    """Return the difference between the means over the pooled standard deviation; None if it is undefined.
 
     Cohen 1988, Statistical Power Analysis for the Behavioral Sciences. Variances are pooled with n1 + n2 - 2
     degrees of freedom.
@@ -125,7 +125,7 @@ def _compared(
         ):
             continue
         # The paper's test treats two overlapping sets of tasks as independent samples, so McNemar's test by
-        # task and the difference of slopes are shown next to it (decision 86).
+        # task and the difference between slopes are shown next to it (decision 86).
         tested = rank_test(*values)
         more, less = discordant(one.rows, other.rows)
         slope = _difference_of_slopes(one, other, scores)

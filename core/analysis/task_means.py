@@ -94,9 +94,9 @@ def difference_within_tasks(
 ) -> Number:
     """Return the mean over shared tasks of the first rows' mean minus the other rows' mean.
 
-    Rows without a value are left out. The result is a difference of shares for `solved`, and of percentages,
-    in points, for any other measure. Below `LEAST_TASKS` shared tasks there is no value, and the note gives
-    the reason.
+    Rows without a value are left out. The result is a difference between shares for `solved`, and between
+    percentages, in points, for any other measure. Below `LEAST_TASKS` shared tasks there is no value, and the
+    note gives the reason.
     """
     sides = [{row.task for row in side if measure(row) is not None} for side in (rows, others)]
     # Only shared tasks are compared, because otherwise the side with the easier tasks would look better.

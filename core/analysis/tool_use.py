@@ -78,7 +78,7 @@ def _point(label: str, x: Number, y: Number) -> Points:
 
 
 def calls_by_tool(data: StudyData) -> Findings:
-    """Return the mean number of calls of each tool in an attempt (Breakpoint, figure 11)."""
+    """Return the mean number of calls to each tool in an attempt (Breakpoint, figure 11)."""
     found = FindingsBuilder()
     groups = _with_calls(data, FOUND)
     for mode, members in by_mode(groups).items():

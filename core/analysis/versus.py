@@ -1,4 +1,4 @@
-"""Compares people and models on the same tasks, by the mean over tasks of the difference of their rates."""
+"""Compares people and models on the same tasks by the mean difference between their rates."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def difference_by_task(
     *,
     interval: bool = True,
 ) -> TaskDifference | Shortfall:
-    """Return the mean difference of two sides over the tasks that both attempted, all weighted equally.
+    """Return the mean difference between two sides over the tasks that both attempted, all weighted equally.
 
     The interval is the two-way jackknife's; `iid` is Wald's. Without `interval`, no refits are made and there
     is no interval. Returns a shortfall if no task was attempted by both.
@@ -96,7 +96,7 @@ def difference_by_task(
 
 
 def independent_interval(middle: float, first: Floats, second: Floats) -> tuple[float, float] | None:
-    """Return the interval of a difference of means that treats attempts as independent.
+    """Return the interval of a difference between means that treats attempts as independent.
 
     None if a side has fewer than two attempts, or if neither side's values vary.
     """

@@ -234,7 +234,7 @@ class Attempt:
         return tool
 
     def price(self, tool: Tool) -> Price:
-        """Return the cost of a call of `tool`."""
+        """Return the cost of a call to `tool`."""
         return self._harness.price(tool, self.state)
 
     def call(

@@ -131,7 +131,7 @@ class FocusMoved(EventData, frozen=True):
 
 
 class CallMade(EventData, frozen=True, kw_only=True):
-    """Records a call of a tool; `thought`, `raw` and `turn` are as in `engine.Attempt.call`."""
+    """Records a call to a tool; `thought`, `raw` and `turn` are as in `engine.Attempt.call`."""
 
     type: ClassVar[str] = "tool_call"
     extra: dict[str, Any] = {}

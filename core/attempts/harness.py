@@ -22,7 +22,7 @@ from gistpoint.core.trees import SourceTree
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The cost of a call of a tool."""
+    """The cost of a call to a tool."""
 
     tool_uses: int
     submissions: int
@@ -134,10 +134,10 @@ class TaskHarness(ABC):
     def to_save(
         self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState
     ) -> CallMade | None:
-        """Return the call, without an id, that must save unsaved typing before a call of `tool`.
+        """Return the call, without an id, that must save unsaved typing before a call to `tool`.
 
         None if there is nothing to save, as in kinds whose submissions contain their text. Raises
-        `AttemptError` if the call of `tool` would then be impossible.
+        `AttemptError` if the call to `tool` would then be impossible.
         """
         return None
 

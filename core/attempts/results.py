@@ -62,7 +62,7 @@ def standing_in(words: str, *, passes: bool) -> Standing | None:
 
 
 def doubts(marks: Collection[str], confirmation: Confirmation | None) -> tuple[str, ...]:
-    """Return the reasons why a pass needs review before it counts (`formats.md`, confirmation).
+    """Return the reasons why a pass needs review before it counts.
 
     The result is empty if there are none. `marks` are the marks in its text. A confirmed pass counts despite
     any marks if all tests that enter the changed functions confirm it: a submission that is correct in only

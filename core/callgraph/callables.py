@@ -32,7 +32,7 @@ _MOST_PARTIALS = 3
 
 
 class Callables:
-    """The calls of functions, methods, classes and instances of the sources."""
+    """The calls to functions, methods, classes and instances of the sources."""
 
     def __init__(self, program: Program, calls: Calls, containers: Containers) -> None:
         self.program = program
@@ -174,7 +174,7 @@ class Callables:
         self.solver.add(call.result, made)
 
     def _opaque(self, call: CallSite, _: Value) -> None:
-        """Run a call of an unknown value: as a decorator, it is assumed to return its argument."""
+        """Run a call to an unknown value: as a decorator, it is assumed to return its argument."""
         if len(call.arguments.positional) == 1:
             self.solver.watch(call.arguments.positional[0], partial(self._returned, call))
         if call.found is not CallEvidence.DECORATOR:

@@ -1,4 +1,4 @@
-"""Calls of the values of a variable, which a runner carries out for each kind of callable value.
+"""Calls to the values of a variable, which a runner carries out for each kind of callable value.
 
 Special methods are looked up on the class of the receiver.
 """
@@ -25,7 +25,7 @@ class Calls:
         self._runners: dict[type[Value], Runner] = {}
 
     def register(self, runner: Runner, *kinds: type[Value]) -> None:
-        """Register the runner for calls of values of these kinds."""
+        """Register the runner for calls to values of these kinds."""
         self._runners.update(dict.fromkeys(kinds, runner))
 
     def run(self, call: CallSite, callee: Variable) -> None:

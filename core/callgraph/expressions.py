@@ -159,7 +159,10 @@ class Targets:
                 self.match(frame, item, subject if len(pattern.patterns) == 1 else NOTHING)
 
     def narrowed(self, frame: NameFrame, pattern: ast.pattern, subject: Variable) -> Variable:
-        """Return the variable of a pattern's values: the subject's and, for a class, its instances."""
+        """Return a variable for the values that a pattern may match.
+
+        These are the values of the subject and, for a class pattern, also instances of the class.
+        """
         if not isinstance(pattern, ast.MatchClass):
             return subject
         made = self.solver.variable()

@@ -140,7 +140,7 @@ _MERGES = {"update", "extend", "union", "copy", "intersection", "difference", "e
 
 
 class BuiltinCalls:
-    """Calls of functions and types that are not in the sources."""
+    """Calls to functions and types that are not in the sources."""
 
     def __init__(
         self, program: Program, calls: Calls, attributes: Attributes, containers: Containers

@@ -27,7 +27,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def bound_names(node: ast.AST) -> tuple[str, ...]:
-    """Return the names that a node itself binds or unbinds, without those of its parts or `*`."""
+    """Return the names that a node itself binds or unbinds, without `*` and the names bound in its parts."""
     if type(node) not in _BINDERS:  # the common case: every node of a library passes here
         return ()
     match node:

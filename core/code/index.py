@@ -54,7 +54,7 @@ class Layout:
     """A position in the header after its last expression, before its colon."""
     body_line: int
     decorators: tuple[tuple[int, int, int, int], ...] = ()
-    """The range of each decorator's expression: the line and column of its start, then those of its end."""
+    """The range of each decorator's expression: the line and column of the start, then of the end."""
     docstring: tuple[int, int, int, int] | None = None
     """The range of the statement that is the docstring, including parentheses; None without a docstring."""
 

@@ -102,7 +102,7 @@ def _body(node: DefinitionNode) -> list[ast.stmt]:
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes annotations and calls of `cast`, which have no effect at run time."""
+    """Removes annotations and calls to `cast`, which have no effect at run time."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         if node.value is None:

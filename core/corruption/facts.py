@@ -88,7 +88,7 @@ class ScopeFacts:
 
     @cached_property
     def identifiers(self) -> Counter[str]:
-        """The names and attributes in the body with their counts, without calls of the function itself."""
+        """The names and attributes in the body with their counts, without calls to the function itself."""
         return identifiers(inside(ast.AST, *self.node.body), self.node.name)
 
     @cached_property
@@ -487,7 +487,7 @@ def _compiled(node: FunctionNode) -> CodeType | None:
 
 
 def same_code(first: CodeType, second: CodeType) -> bool:
-    """Return whether two code objects are equal apart from positions, after constants are folded."""
+    """Return whether two code objects are equal apart from positions. Python has folded their constants."""
     if _without_constants(first) != _without_constants(second):
         return False
     same_number = len(first.co_consts) == len(second.co_consts)

@@ -237,7 +237,7 @@ def _tests_other_value(before: ScopeFacts, after: ScopeFacts) -> bool:
 def _unlike_others(before: ScopeFacts, after: ScopeFacts) -> bool:
     """Return whether a changed statement still has an unchanged twin elsewhere in the function.
 
-    A call that loses a keyword counts too, if another call of the same function still has the keyword.
+    A call that loses a keyword counts too, if another call to the same function still has the keyword.
     """
     if any(after.options[name] for name in before.options - after.options):
         return True

@@ -46,7 +46,7 @@ def _of_one_stem(one: str, two: str) -> bool:
 
 
 def identifiers(nodes: Iterable[ast.AST], function: str = "") -> Counter[str]:
-    """Return the counts of the names and attributes in code, without calls of `function` itself."""
+    """Return the counts of the names and attributes in code, without calls to `function` itself."""
     return Counter(filter(None, (_identifier(node, function) for node in nodes)))
 
 

@@ -76,7 +76,7 @@ class RewriteLoop(ModelLoop):
             what = "were cut off at the limit of their length" if cut else "had no definition"
             end = End.TRUNCATED if cut else End.NO_DEFINITION
             return end, f"{self._empty} replies in a row {what}. {why}".rstrip()
-        # Only the text is repeated: a call of a tool that does not exist would need an answer.
+        # Only the text is repeated: a call to a tool that does not exist would need an answer.
         self._messages.append(replace(reply.message, content=reply.message.content or "...", tool_calls=()))
         text = _CUT_OFF if cut else _AGAIN.format(name=self.function.qualname, why=why)
         self._messages.append(ChatMessage("user", text))

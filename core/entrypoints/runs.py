@@ -318,9 +318,10 @@ class EntrypointRunner(Protocol):
     ) -> GistTrial:
         """Run a gist alone in an empty folder, without the packages `owned`, and return the run.
 
-        `forbidden` are folders of the host with the codebase, for isolation that can't hide them. A run of a
-        test other than the one that `guard` describes does not count. The run is observed for the names in
-        `watched`; its isolation contains the result. With `measure_lines`, the lines that ran are measured.
+        `forbidden` are host folders that contain the codebase, for isolation that can't hide them. A run of a
+        test other than the one that `guard` describes does not count. The run is watched for what `watched`
+        lists; what was observed is in the `isolation` of the trial's `run`. With `measure_lines`, the lines
+        that ran are measured.
         """
         ...
 

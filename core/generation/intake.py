@@ -299,7 +299,7 @@ def with_test_map(intake: Intake, mapper: TestMapper, *, run: RunContext = UNATT
 
 
 def with_test_map_if_it_ends(intake: Intake, mapper: TestMapper, *, run: RunContext = UNATTENDED) -> Intake:
-    """Return the intake with its test map; if the recording fails, report that and return it without one.
+    """Return the intake with its test map; if the recording fails, say so and return the intake without one.
 
     Raises `CancelledError` when stopped.
     """

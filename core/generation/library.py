@@ -166,7 +166,7 @@ class SourceLibrary:
         return Reach(self.edges | self.test_edges, directed=True)
 
     def call_graph(self, *, tests: bool = False) -> CallGraph:
-        """Return the static and observed calls of the library, and with `tests` those of its tests.
+        """Return the static and observed calls of the library, including calls made by tests if `tests` is true.
 
         Calls that only a run showed are marked as observed. Static calls that a run showed too are marked if
         `observed` is known.
@@ -422,7 +422,7 @@ def _library(intake: Intake, calls: _Calls, backend: str) -> SourceLibrary:
 
 
 def own_files(intake: Intake) -> dict[str, bytes]:
-    """Return the Python files of a library by path, without those of its tests."""
+    """Return the Python files of a library by path, without the files of tests."""
     tests = frozenset(intake.test_files)
     return {
         path: data for path, data in intake.repository.tree.read_all(".py") if not is_protected(path, tests)

@@ -209,7 +209,7 @@ class GenerateTasks(Request):
             self.confirmable,
             self.faults,
             self.missing_features,
-            self._pool(tasks_wanted(self.count, choice, groups), is_spread=bool(choice.plane)),
+            self._pool_size(tasks_wanted(self.count, choice, groups), is_spread=bool(choice.plane)),
             classes=classes,
             preset=self.preset or "",
             rewrite=self.model.rewrite,
@@ -223,7 +223,7 @@ class GenerateTasks(Request):
         is_of_paper = self.preset == PAPER and self.mode.in_groups and not rules.sizes
         return replace(rules, sizes=(PAPER_GROUP,)) if is_of_paper else rules
 
-    def _pool(self, count: int, *, is_spread: bool) -> int:
+    def _pool_size(self, count: int, *, is_spread: bool) -> int:
         if self.pool is None:
             is_ranked = self.model.rewrite or self.faults.is_believed or bool(self.blind.reader)
             return POOL_FOR_A_TASK * count if is_ranked and not (self.mode.in_groups or is_spread) else 0

@@ -63,7 +63,7 @@ def place_of_quote(quote: str, passages: Sequence[RunPassage]) -> QuotePlace | N
     is_short = sum(map(str.isalnum, quote)) < LEAST_LETTERS
     # Models copy words faithfully, but not tabs and line ends.
     copied = r"\s++".join(map(re.escape, words))
-    # A quote of all that a step says there can't be longer.
+    # A short quote is accepted only if it is the whole passage, because then there is nothing more to quote.
     pattern = re.compile(rf"\A\s*+({copied})\s*+\Z" if is_short else f"({copied})")
     for passage in passages:
         found = pattern.search(passage.text)

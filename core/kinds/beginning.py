@@ -2,7 +2,7 @@
 
 A reporter announces its start before any code of the tree is imported. Without that announcement, the tree
 given to the solver is run as well: the submission is excused only if the harness does not start there either
-(`formats.md`, `harness_failed`).
+(`harness_failed`; decision 121).
 """
 
 from __future__ import annotations

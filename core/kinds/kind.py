@@ -200,7 +200,7 @@ class TaskKind(ABC, Generic[J]):
 
     @property
     def task_measures(self) -> tuple[Measure, ...]:
-        """Columns of the table of tasks; without any, the metrics of a task are those of its functions."""
+        """Columns of the table of tasks; if there are none, a task has the metrics of its functions."""
         return ()
 
     @property
@@ -431,7 +431,7 @@ class TaskKind(ABC, Generic[J]):
         return tuple(target.name for target in answer.targets)
 
     def metrics(self, answer: Answer) -> Mapping[str, float]:
-        """Return the metrics of a task as a whole; empty if those of its functions are used."""
+        """Return the metrics of a task as a whole; empty if its functions' metrics are used."""
         return {}
 
     def simulated(self, task: Task, answer: Answer) -> Scene:

@@ -35,7 +35,7 @@ class Centrality:
     - `harmonic_in_raw`: sum of 1/d(g, f) over functions that reach f (the paper's section 3.5);
       `harmonic_in`: the same over n-1;
     - `distance_discount`: sum of 0.5 ** d(f, g);
-    - `pagerank`: damping 0.85, callers vote for callees, functions without calls for all alike;
+    - `pagerank`: damping 0.85, callers vote for callees, and functions without calls vote for all alike;
     - `betweenness`: the sum over pairs of the share of their shortest paths through f, not normalised;
     - `in_degree` and `out_degree`: the numbers of other functions that call f, and that f calls; `degree`:
       their sum;

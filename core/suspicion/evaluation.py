@@ -40,7 +40,7 @@ _PLAIN = (
 
 
 def annotations_of(function: _FUNCTIONS) -> list[ast.expr]:
-    """Return the annotations of a function's parameters, then that of its result."""
+    """Return the annotations of a function's parameters, then the annotation of its result."""
     return [*filter(None, [*_annotations_of_parameters(function.args), function.returns])]
 
 

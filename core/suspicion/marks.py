@@ -331,7 +331,7 @@ class _Piece:
             yield from self._method(node, node.func, paths)
 
     def _makes_class(self, node: ast.Call, paths: frozenset[str]) -> bool:
-        """Return whether a call of `type`, or of a value's class, creates or might create a class."""
+        """Return whether a call to `type`, or of a value's class, creates or might create a class."""
         is_unclear = _has_star(node)
         only_asks = len(node.args) == 1 and not node.keywords and not is_unclear
         if "builtins.type" in paths and not only_asks:

@@ -3,7 +3,7 @@
 Pure names are always allowed: the functions, classes and constants of the standard library that open no file,
 run no string as code and get no attribute by a computed name. Any other name is a reason, unless the original
 or the corrupted function uses it too, which excuses it; for most modules, the library's own use excuses it as
-well. `marks.py` applies these lists. It also checks the calls of `getattr`, `attrgetter`, `methodcaller` and
+well. `marks.py` applies these lists. It also checks the calls to `getattr`, `attrgetter`, `methodcaller` and
 `format`, which are pure only if the name in them is written out (decision 115).
 """
 

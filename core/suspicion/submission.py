@@ -298,7 +298,7 @@ def _evaluated_parts(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
-    """Return the blocks of a compound statement, with those of its handlers and cases."""
+    """Return the blocks of a compound statement, including its handlers and cases."""
     parts: list[ast.AST] = [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
     blocks = (getattr(part, name, []) for part in parts for name in ("body", "orelse", "finalbody"))
     return list(filter(None, blocks))

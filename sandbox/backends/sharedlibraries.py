@@ -118,7 +118,7 @@ def _read_once(path: Path, _changed: int, _size: int) -> Binary | None:
 
 
 def _require_resources(error: OSError) -> None:
-    """Raise an error again if it says nothing about the file.
+    """Re-raise an error that is due to exhausted resources, not to the file.
 
     Otherwise, libraries would be missing from the view of a run, which is cached.
     """

@@ -99,7 +99,7 @@ class PairReport:
     seconds: float
     output: str = ""
     has_written: bool = False
-    """Whether the other process wrote to its output past `sys.stdout` and `sys.stderr`."""
+    """Whether the other process wrote to its output without using `sys.stdout` or `sys.stderr`."""
 
     @property
     def is_late(self) -> bool:

@@ -340,7 +340,7 @@ class PassCheck:
         true = self._true_run(functions, tests, learned)
         if any(asked.has_unkept_calls for asked in true.asked.values()):
             return None
-        detail = f"Calls of {suspected[0]} are too large to be repeated."
+        detail = f"Calls to {suspected[0]} are too large to repeat."
         return unconfirmed(Unconfirmable.TOO_MANY_CALLS, detail, (_LARGER,))
 
     def _changing_process(

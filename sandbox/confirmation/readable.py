@@ -73,7 +73,7 @@ def _name_of(node: ast.AST) -> str:
 
 
 def _names_attribute(call: ast.Call) -> bool:
-    """Whether a call of a function in `_BY_NAME` has literal names."""
+    """Whether a call to a function in `_BY_NAME` has literal names."""
     place = _BY_NAME.get(_name_of(call.func))
     if place is None or call.keywords or len(call.args) <= place:
         return False

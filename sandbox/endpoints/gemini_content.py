@@ -127,7 +127,8 @@ class GeminiModel(NativeModel):
             http_options=self._types.HttpOptions(
                 base_url=self.settings.base_url,
                 timeout=max(1, round(self.settings.longest_s(streamed=exchange.streamed) * 1000)),
-                # Without `retry_options`, nothing is retried: `RetryingModel` does that (decision 34).
+                # `retry_options` is left unset, so that the client doesn't retry: `RetryingModel` does
+                # (decision 34).
                 httpx_client=http,
                 # Unused, but without them the package reads the certificates twice for each request.
                 httpx_async_client=httpx2.AsyncClient(verify=certificates),

@@ -103,7 +103,7 @@ class MessageStream(NativeStream):
         match value.get("type"):
             case "message_start":
                 message = table_of(value.get("message"))
-                # The last event has the count of the whole reply; this one has that of its first token.
+                # The last event has the count of the whole reply; this event counts only the first token.
                 self._usage |= {**table_of(message.get("usage")), "output_tokens": None}
                 self._top |= self._kept({**message, "content": [], "usage": {}})
             case "content_block_start":

@@ -324,7 +324,7 @@ class OpenAICompatibleModel:
 
 
 def _call_row(call: ToolRequest, extra: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a call as it is sent; `extra` are its other members, with those of its function."""
+    """Return a call as it is sent; `extra` are the other members of the call and of its function."""
     function = {**extra.get("function", {}), "name": call.name, "arguments": call.arguments}
     return {**extra, "id": call.id, "type": "function", "function": function}
 

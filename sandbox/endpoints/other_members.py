@@ -43,7 +43,7 @@ class OtherMembers:
         return self._kept(message, _READ | _OF_REPLIES)
 
     def of_call(self, call: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the other members of a call; those of its function are under `function`."""
+        """Return the other members of a call; the function's are under `function`."""
         function = call.get("function")
         if not isinstance(function, dict):
             return self._kept(call, _READ_IN_CALL | _READ_IN_FUNCTION)

@@ -133,7 +133,7 @@ class ThrottledModel:
             refusal = self._wait_for_gate(cancel) or self._wait_for_host(cancel)
             if refusal is not None:
                 return refusal
-            with gate.admitted(self._tokens(messages, tools), cancel, self.sleep) as charge:
+            with gate.admitted(self._estimated_tokens(messages, tools), cancel, self.sleep) as charge:
                 # Checked again after the wait, because another request may have closed the gate.
                 if gate.wait_s() > 0 or self._host_is_at_work:
                     gate.window.withdraw(charge)
@@ -183,7 +183,7 @@ class ThrottledModel:
                 self.sleep(_LOOK_S, cancel)
         return None
 
-    def _tokens(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> int:
+    def _estimated_tokens(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> int:
         """Return an upper estimate of the tokens in a request and its reply; 0 if they are not limited."""
         if not self.gate.window.limits.tokens:
             return 0

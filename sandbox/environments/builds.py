@@ -325,7 +325,7 @@ def _open_to_all(folder: Path) -> None:
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = Path(place, name)
-            # A link's mode would be that of its target, which may lie elsewhere.
+            # Changing the mode of a link would change its target, which may lie elsewhere.
             if path.is_symlink():
                 continue
             is_open = path.is_dir() or path.stat().st_mode & 0o100

@@ -1,4 +1,4 @@
-"""Records the calls of functions while a suite runs, and repeats calls, both in isolation."""
+"""Records the calls to functions while a suite runs, and repeats calls, both in isolation."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _OF_REPLAYER = {
     "gistpoint_tracers.py": "tracers.py",
 }
 MOST_CALLS = 500
-"""The maximum number of different calls of a function that are recorded."""
+"""The maximum number of different calls to a function that are recorded."""
 CALL_LIMIT_S = 2.0
 """The time limit of one repeated call."""
 
@@ -65,7 +65,7 @@ class FunctionSpan:
 
 @dataclass(slots=True)
 class RecordedCalls:
-    """The calls of one function while a suite ran."""
+    """The calls to one function while a suite ran."""
 
     module: str = ""
     shape: list[Any] = field(default_factory=list)
@@ -140,7 +140,7 @@ class _CallRecord(msgspec.Struct, tag_field="e", tag="call"):
 
 
 class _CallerRecord(_CallRecord, tag_field="e", tag="caller"):
-    """The call of a function through which a test reached a target."""
+    """The call to a function through which a test reached a target."""
 
     path: str
     first: int
@@ -211,7 +211,7 @@ class CallRunner:
         timeout_s: float,
         run: RunContext,
     ) -> list[RecordedCalls]:
-        """Run `tests` (all if empty), beginning with those in `first`, and return the calls of each function.
+        """Run `tests` (all if empty), beginning with those in `first`, and return the calls to each function.
 
         Functions in `test_files` are no callers.
 
@@ -379,7 +379,7 @@ class CallRunner:
 
 
 def _target_of(found: Sequence[RecordedCalls], record: _CallRecord) -> RecordedCalls:
-    """Return the calls of a record's target. Raises `InfrastructureError` if there is no such target."""
+    """Return the calls to a record's target. Raises `InfrastructureError` if there is no such target."""
     if not 0 <= record.target < len(found):
         raise InfrastructureError(f"The run that records calls names an unknown target: {record.target}.")
     return found[record.target]

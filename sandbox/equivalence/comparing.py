@@ -50,7 +50,7 @@ from gistpoint.sandbox.testruns import EnvironmentSource
 VARIED = 600
 """The maximum number of varied inputs for each function."""
 _OF_CALLER = 100
-"""The maximum number of recorded calls of a caller that are repeated."""
+"""The maximum number of recorded calls to a caller that are repeated."""
 _OF_REPAIR = 150
 """The maximum number of further inputs that only the repair's source suggests."""
 _SLOWER = 4
@@ -62,9 +62,9 @@ _SEEDS = 12
 _LATE = 5
 """The number of late calls that are repeated first."""
 _QUICK_S = 0.1
-"""The minimum time limit of a varied call of the original."""
+"""The minimum time limit of a varied call to the original."""
 _USUAL = 10
-"""The multiple of the slowest recorded call's time that a varied call of the original may take."""
+"""The multiple of the slowest recorded call's time that a varied call to the original may take."""
 _BUDGET_S = 5.0
 """The seconds after which no further varied input is tried on the original."""
 _LEAST_S = 60.0
@@ -219,7 +219,7 @@ class _FunctionComparison:
     described: dict[int, list[Encoded]] = field(default_factory=dict)
     passed_over: int = 0
     quick_s: float = CALL_LIMIT_S
-    """The time limit of a varied call of the original."""
+    """The time limit of a varied call to the original."""
     tried: set[str] = field(default_factory=set)
     """The varied inputs that the original was called with, also those that it did not answer."""
     began: float = field(default_factory=monotonic)
@@ -270,7 +270,7 @@ class _FunctionComparison:
         )
 
     def _can_be_varied(self, recorded: Sequence[_Pair]) -> bool:
-        # If no recorded call of a caller can be compared, such as one that returns a live object, its varied
+        # If no recorded call to a caller can be compared, such as one that returns a live object, its varied
         # calls hardly can, and another caller is tried.
         return bool(recorded) or self.span == self.target
 

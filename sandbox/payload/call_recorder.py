@@ -4,7 +4,7 @@ Runs in the target's interpreter. The order has the `ids` of the tests to run, t
 `targets` (path, name, first and last line), `most`, the number of different calls to keep for each target,
 and the paths of the `test_files`. The records over the pipe are `call` (the number of the target, the module,
 the pickled arguments in the order of the signature, the shape of the signature, and the number of objects in
-the arguments that could not be pickled), `caller` (the same for the call of a function through which a test
+the arguments that could not be pickled), `caller` (the same for the call to a function through which a test
 reached the target, with the path and the first line of that function), `passed_over` (calls whose arguments
 could not be kept) and `finish`.
 """
@@ -32,7 +32,7 @@ else:
 _LARGEST = 200_000
 """The limit on the pickled arguments of one call, in bytes."""
 _MOST_BYTES = 4_000_000
-"""The limit on the pickled arguments of all calls of a function, in bytes."""
+"""The limit on the pickled arguments of all calls to a function, in bytes."""
 _VARARGS, _KEYWORDS, _NESTED = 4, 8, 16
 _MOST_CALLERS = 4
 """The maximum number of functions that are recorded as callers of a target."""
@@ -41,7 +41,7 @@ _PLAIN = (str, bytes, int, float, list, tuple, dict, set, frozenset)
 
 
 class CallWatch:
-    """A recorder of the calls of the targets while the tests run."""
+    """A recorder of the calls to the targets while the tests run."""
 
     def __init__(self, order: dict[str, Any], root: str, put: Callable[..., None]) -> None:
         self.put = put
@@ -54,7 +54,7 @@ class CallWatch:
         self.callers: list[dict[CodeType, set[bytes]]] = [{} for _ in order["targets"]]
         """The recorded arguments of the callers of each target."""
         self.tried = Counter[CodeType]()
-        """The number of calls of each caller that were pickled, or could not be."""
+        """The number of calls to each caller that were pickled, or could not be."""
         self.targets = order["targets"]
         self.most = order["most"]
         self.known: dict[tuple[str, CodeType], int] = {}
@@ -79,7 +79,7 @@ class CallWatch:
         return found
 
     def called(self, frame: FrameType, event: str, _argument: object) -> None:
-        """Record the call of a target, as a trace function; the lines of functions are not traced."""
+        """Record the call to a target, as a trace function; the lines of functions are not traced."""
         code = frame.f_code
         number = self.known.get((code.co_filename, code), -2)
         if number == -1:
@@ -102,7 +102,7 @@ class CallWatch:
             install(self.called)
 
     def take(self, number: int, frame: FrameType) -> None:
-        """Record the call of a target, and of the function through which the test reached it."""
+        """Record the call to a target, and to the function through which the test reached it."""
         try:
             data, fields = _taken(frame)
             self.size[number] += len(data)

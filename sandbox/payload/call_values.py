@@ -101,7 +101,7 @@ def _can_be_pickled(value: Any) -> bool:
         _reduce(value)
     except Exception:
         return False
-    # Built-in classes without a name, such as iterators of lists, are reduced to calls of others.
+    # Built-in classes without a name, such as iterators of lists, are reduced to calls to others.
     return not type(value).__flags__ & _HEAP_TYPE or _is_found(type(value))
 
 

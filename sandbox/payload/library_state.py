@@ -83,7 +83,7 @@ class LibraryState:
     def changed(self) -> list[str]:
         """Return reports on the names that a call has changed.
 
-        What containers and objects contain is examined in each call of a small library, and in fewer of a
+        What containers and objects contain is examined in each call to a small library, and in fewer of a
         large one; after 50 calls, this holds for names too, and for contents in every 16th of these calls.
         """
         self.calls += 1

@@ -132,8 +132,8 @@ class Passing(ast.NodeTransformer):
         """Change a node and its children, and return the changed node."""
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return self._function(node)
-        is_case = node.__class__.__name__ == "match_case"
         # Compared by name, because Python before 3.10 has no `ast.match_case`.
+        is_case = node.__class__.__name__ == "match_case"
         if is_case or not self._inside:
             return self._plain(node)
         found = self._decided(node)

@@ -146,7 +146,7 @@ class Operands:
         return list(self._codes.values())
 
     def start(self) -> None:
-        """Give observing code to every existing function that has such code."""
+        """Replace the code of every existing function for which observing code was made."""
         # The collector lists no frozen objects, and another part of the run may have frozen them.
         gc.unfreeze()
         for found in gc.get_objects():
@@ -154,7 +154,7 @@ class Operands:
                 self.observe(found)
 
     def observe(self, function: object) -> None:
-        """Give a function its observing code, if it has any."""
+        """Replace the code of a function if observing code was made for it."""
         if type(function) is FunctionType and id(function.__code__) not in self._observing_ids:
             code = self._codes.get(function.__code__)
             # Python refuses code with another number of free variables, with an error inside the tested run.
@@ -179,19 +179,19 @@ class Operands:
             example.source = ast.unparse(ast.fix_missing_locations(changed)) + "\n"
 
     def begin(self, function: object, names: dict[str, Any]) -> None:
-        """Prepare for a call of the test `function`, which has these globals, and record what is replaced."""
+        """Prepare for a call to the test `function`, which has these globals, and record what is replaced."""
         self._begun.clear()
         self._used.clear()
         self._record_replaced(function, names)
 
     def end(self, function: object, names: dict[str, Any]) -> None:
-        """Record what was replaced during the call of a test."""
+        """Record what was replaced during the call to a test."""
         self._record_replaced(function, names)
         for kind in list(self._used.values()):
             self._note_replaced_methods(kind)
 
     def require_called(self, function: object, name: str) -> None:
-        """Record that a test passed without a call of its function, if it has observing code."""
+        """Record that a test passed without a call to its function, if it has observing code."""
         code = getattr(function, "__code__", None)
         is_observed = code is not None and id(code) in self._observing_ids
         if is_observed and code.co_firstlineno not in self._begun:  # type: ignore[union-attr]

@@ -187,7 +187,7 @@ class _Elsewhere:
 
 
 def _exception_elsewhere(base: str) -> BaseException:
-    """Return an exception of the built-in class `base` as a substitute for one of the tests' process."""
+    """Return an exception of the built-in class `base` that stands for one in the tests' process."""
     found: Any = getattr(builtins, base)
     made: BaseException = found.__new__(type("Elsewhere", (found,), {}))
     return made
@@ -443,7 +443,7 @@ _ACTIONS: dict[str, Callable[[Any, list[Any]], Any]] = {
 
 
 def _level_of(file: str, line: int) -> int:
-    """Return which caller a warning names: 0 for that of the submitted function, 1 for the caller of that.
+    """Return which caller a warning names: 0 for the submitted function's caller, 1 for the caller above it.
 
     Returns -1 for the function itself, what it calls, and a place that is none of these.
     """

@@ -22,7 +22,7 @@ ENTERED = "a function that the test has replaced: "
 """The beginning of a report on a function that is entered while a test has replaced it; its name follows."""
 _SCALARS = frozenset((type(None), bool, int, float, str))
 _MOST_VALUES = 500
-_SETTINGS = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
+_DECIMAL_SETTINGS = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
 _OF_PYTEST = b"PYTEST_"
 _ABSENT = object()
 _VARARGS, _KEYWORDS = 4, 8
@@ -52,7 +52,7 @@ def shape_of(frame: types.FrameType) -> dict[str, Any]:
 def _decimal_settings() -> list[Any]:
     context = decimal.getcontext()
     traps = sorted(trap.__name__ for trap, is_set in context.traps.items() if is_set)
-    return [*(getattr(context, name) for name in _SETTINGS), traps]
+    return [*(getattr(context, name) for name in _DECIMAL_SETTINGS), traps]
 
 
 class Surroundings:
@@ -227,5 +227,5 @@ def _set_variable(name: str, value: str | None) -> None:
 
 
 def _decimal_context(*settings: Any) -> decimal.Context:
-    given = dict(zip(_SETTINGS, settings))  # noqa: B905 - Python 3.9
+    given = dict(zip(_DECIMAL_SETTINGS, settings))  # noqa: B905 - Python 3.9
     return decimal.Context(**given, traps=[getattr(decimal, name) for name in settings[-1]])

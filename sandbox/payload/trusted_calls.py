@@ -59,7 +59,7 @@ _LONGEST_TEXT = 300
 
 
 class StubCalls:
-    """The calls of the stubs in one run."""
+    """The calls to the stubs in one run."""
 
     def __init__(
         self, order: dict[str, Any], root: str, put: Callable[..., None], answers: io.BufferedReader
@@ -103,7 +103,7 @@ class StubCalls:
     # Called by stubs
 
     def call(self, function: int, values: dict[str, Any]) -> Any:
-        """Return the other process's answer to the call of a stub whose local variables are `values`."""
+        """Return the other process's answer to a call to the stub whose local variables are `values`."""
         request = {"do": "call", "function": function, **shape_of(sys._getframe(1))}
         roots = [values[name] for name in request.pop("names")]
         found = self.start_call(function, request, roots)
@@ -203,7 +203,7 @@ class StubCalls:
                 self.put("note", kind="of_test", what=what, swallowed=swallowed)
 
     def report_unmade_change(self, learned: Learned) -> None:
-        """Report if an answer contained a change that the true function was never seen to make."""
+        """Write a note if an answer contained a change that the true function was never seen to make."""
         if learned.has_unmade_change:
             learned.has_unmade_change = False
             self.put("note", kind="unmade")

@@ -115,7 +115,7 @@ class Confined:
         shown = [Path(sys.base_prefix), *self.shown]
         for folder in shown:
             yield from ("--ro-bind", str(folder), str(folder))
-        # Mounted after the folders that may contain gistpoint's package, which has the demo's answers.
+        # Hides gistpoint's package, which contains the demo's answers: a mount hides what was mounted before.
         for own in _own_folders():
             if any(own.is_relative_to(folder) for folder in [Path("/usr"), *shown]):
                 yield from ("--tmpfs", str(own))

@@ -1,7 +1,7 @@
 """mini-swe-agent as a scaffold: its loop, with gistpoint as its model and its shell.
 
 It runs in a separate environment, which `uv` makes in the cache, because its packages conflict with
-gistpoint's. The model is asked as in gistpoint's own loop, and each command is a call of the task's tools
+gistpoint's. The model is asked as in gistpoint's own loop, and each command is a call to the task's tools
 (decision 153).
 """
 
@@ -242,7 +242,7 @@ class _Conversation:
     def _charged(self, turn: ModelTurn) -> str:
         """Charge the call that makes mini-swe-agent refuse a reply; return the refusal (empty if none).
 
-        It carries out none of a reply's calls if one of them is not a call of `bash`.
+        It carries out none of a reply's calls if one of them is not a call to `bash`.
         """
         for call in turn.tool_calls:
             if not _is_command(ToolRequest(call.id, call.name, call.arguments)):

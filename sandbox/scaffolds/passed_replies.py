@@ -160,7 +160,7 @@ def _length(request: Table) -> int:
 
 
 def _items(body: bytes) -> Iterator[Any]:
-    """Yield the JSON values in a body: those of its events, the items of its list, or the only one."""
+    """Yield the JSON values in a body: the data of its events, the items of its list, or the whole body."""
     text = body.decode("utf-8", "replace")
     if text.lstrip().startswith(("{", "[")):
         try:

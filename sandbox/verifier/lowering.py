@@ -125,7 +125,7 @@ class _Lowering(ast.NodeTransformer):
         subject, kind = ast.Name(name, ast.Load()), pattern.cls
         conditions = [_call("isinstance", subject, kind)]
         if pattern.patterns:
-            # The only positional pattern of `str`, `int` and the like is for the object itself.
+            # In patterns such as `str(x)` and `int(x)`, the one positional pattern matches the object itself.
             is_builtin = isinstance(kind, ast.Name) and kind.id.islower()
             if len(pattern.patterns) > 1 or not is_builtin:
                 raise LoweringError(f"Line {pattern.lineno} matches a class by position.")

@@ -129,7 +129,7 @@ class AgentRun:
 
     @property
     def name(self) -> str:
-        """The name of the run, which is that of its folder."""
+        """The name of the run, which is also the name of its folder."""
         return self.folder.name
 
     @property

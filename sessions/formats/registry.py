@@ -362,7 +362,7 @@ _KINDS = (
         lambda probe: _is_recorded_calls(probe, "client.beta.sessions."),
     ),
     Foreign(
-        "a log of calls of an API",
+        "a log of calls to an API",
         "Save the messages of the last request, and its reply.",
         _is_recorded_calls,
     ),

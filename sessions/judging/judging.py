@@ -69,7 +69,7 @@ class JudgingPlan:
 
 @dataclass(slots=True)
 class Judging:
-    """The result of one call of `RunJudge.judge`."""
+    """The result of one call to `RunJudge.judge`."""
 
     result: JudgeResult
     planned: int

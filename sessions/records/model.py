@@ -42,7 +42,7 @@ class StepKind(StrEnum):
     TEST = "test"
     SUBMIT = "submit"
     TOOL = "tool"
-    """A call of another tool."""
+    """A call to another tool."""
     DELEGATE = "delegate"
     CONTEXT = "context"
     """The context was condensed, summarised or copied."""
@@ -150,7 +150,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class RunCall:
-    """One call of a tool: `arguments` as recorded, `parsed` if they are a JSON object."""
+    """One call to a tool: `arguments` as recorded, `parsed` if they are a JSON object."""
 
     id: str
     tool: str

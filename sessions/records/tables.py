@@ -133,7 +133,7 @@ class Places:
         return known
 
     def add(self, known: dict[str, tuple[int, int, int]], id: str, row: Row) -> None:
-        """Add a row to those of its file, unless it is damaged.
+        """Add a row to the rows of its file, unless the row is damaged.
 
         The latest row stays decoded, because listed rows are opened in turn.
         """

@@ -63,7 +63,10 @@ def counted_apart(
 def _with_thoughts(
     completion: int | None, reasoning: int | None, prompt: int | None, whole: int | None
 ) -> int | None:
-    """Return the completion tokens, adding those of thoughts if only that sum gives the whole."""
+    """Return the completion tokens.
+
+    They include the reasoning tokens if the recorded total can be reached only with them.
+    """
     if not reasoning or prompt is None or whole is None:
         return completion
     spoken = (completion or 0) + reasoning

@@ -119,7 +119,7 @@ class RunDigest(msgspec.Struct, frozen=True, array_like=True):
     """The number of calls that ran tests."""
     submissions: int = 0
     tools: dict[str, int] = {}
-    """The number of calls of each tool; of more than `MOST_TOOLS` tools, of the most frequent ones."""
+    """The number of calls to each tool; of more than `MOST_TOOLS` tools, of the most frequent ones."""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cost: float | None = None

@@ -125,7 +125,7 @@ def _tools(row: AskedRun, key: str) -> Iterable[str]:
 
 
 def _calls_of_tool(row: AskedRun, key: str) -> list[float]:
-    """Return the number of calls of the tools whose names contain a string; empty if the run was not read."""
+    """Return the number of calls to the tools whose names contain a string; empty if the run was not read."""
     if row.kept is None:
         return []
     tools, wanted = row.kept.digest.tools, folded(key)

@@ -137,7 +137,7 @@ class Query:
         """Return the encodings of a string that every match in blobs contains; None if they are unknown."""
         if self._forms == self._all_forms:
             return self._forms
-        # Few files have any such escape, and each form takes as long as reading the file.
+        # Searching for one form takes as long as reading the file, and few files contain such an escape.
         escaped = (next(search_bytes(blob, _SIGN_ESCAPES, lower=False), None) for blob in blobs)
         return self._forms if all(place is None for place in escaped) else self._all_forms
 

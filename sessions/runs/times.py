@@ -59,7 +59,7 @@ class StepTime(NamedTuple):
 
 @dataclass(slots=True)
 class TimeSum:
-    """The number of calls of a tool, or of replies, and the seconds of those with a known time."""
+    """The number of calls to a tool, or of replies, and the seconds of those with a known time."""
 
     count: int = 0
     timed: int = 0

@@ -111,7 +111,7 @@ class PowerOfStudy(Request):
     people: Count | None = None
     """The number of people; None to try several typical numbers."""
     effect: float | None = None
-    """The difference of rates, or the ratio of times, that the study should detect."""
+    """The difference between rates, or the ratio of times, that the study should detect."""
     rate: float = 0.5
     """The share of solved tasks; at 0.5, intervals are widest."""
     ability: float = 0.8

@@ -188,7 +188,7 @@ def _free_texts(study: Study, data: EventData) -> Iterator[str]:
 
 
 def _files(out: Path) -> Iterator[tuple[str, str]]:
-    """Yield the names and contents of all files; for an archive, also its comment and those of its members.
+    """Yield the names and contents of all files; for an archive, also its comments, and those on its members.
 
     The compressed bytes themselves are not searched, because a short code occurs in them by chance.
     """

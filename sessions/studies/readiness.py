@@ -37,7 +37,7 @@ def readiness(study: StudyFolder) -> Iterator[CheckFinding]:
         return
     yield _portable(study)
     yield _consent(study.study)
-    yield _limits(study)
+    yield _time_limits(study)
     if fault := times_without_people(study.study):
         yield CheckFinding("primary contrast", False, f"{fault} {CORRECT_CONTRAST}")
     if len(study.study.conditions_of_people) > 1:
@@ -87,7 +87,7 @@ def _consent(study: Study) -> CheckFinding:
     return CheckFinding("consent", True, detail, reduced=bool(names))
 
 
-def _limits(study: StudyFolder) -> CheckFinding:
+def _time_limits(study: StudyFolder) -> CheckFinding:
     counted = _counted(study)
     without = {
         condition.id: [task for task in counted if not _limit_of(condition, task)]

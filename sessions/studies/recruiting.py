@@ -94,11 +94,11 @@ def _require_distinct(path: Path, found: list[Recruit]) -> None:
 
 
 def require_no_identity(code: str) -> None:
-    """Raise `StudyError` if a code looks like a person's identifier elsewhere."""
+    """Raise `StudyError` if a code looks like an identifier that a person has in another system."""
     for what, pattern in _IDENTITIES.items():
         if pattern.fullmatch(code):
             raise StudyError(
-                f"{code[:60]!r} looks like {what}, and codes are in names of files.",
+                f"{code[:60]!r} looks like {what}, and codes appear in the names of files.",
                 hint="Put it into the column `external` of a table, for `gistpoint study enrol DIR --from`.",
             )
 

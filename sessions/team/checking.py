@@ -113,7 +113,7 @@ def check(
 
 
 def _studies(store: TeamStore, locations: Locations, clock: TimeSource) -> Iterator[StoreDifference]:
-    """Yield the differences of studies fetched from the store, or the reason why they can't be compared.
+    """Yield how studies fetched from the store differ from it, or the reason why they can't be compared.
 
     `gistpoint study audit` compares any study.
     """

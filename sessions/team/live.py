@@ -42,7 +42,7 @@ class LiveAnnotations:
     """Shares one person's annotations of one kind with a team while the program runs."""
 
     def __init__(self, locations: Locations, clock: TimeSource, folder: str, reviewer: str) -> None:
-        """`folder` is `reviews` or `validations`; the first call of `reading` starts the thread."""
+        """`folder` is `reviews` or `validations`; the first call to `reading` starts the thread."""
         self.state = LiveState()
         self._locations, self._clock, self._folder, self._reviewer = locations, clock, folder, reviewer
         self._subject = ""

@@ -71,7 +71,7 @@ class MirrorState:
     """A sentence for each conflict."""
 
     @property
-    def well(self) -> bool:
+    def is_healthy(self) -> bool:
         """Whether the mirror needs no attention."""
         return self.phase not in (MirrorPhase.AWAY, MirrorPhase.STOPPED) and not self.conflicts
 

@@ -391,7 +391,7 @@ def opened_in(connection: Connection, study: str) -> set[str]:
 
 
 def _indexed(line: StoreLine, one: StudyOperation) -> StoreLine:
-    """Return a line with the indexed members of its operation."""
+    """Return a line with its indexed members set from its operation, `one`."""
     assignment = one.text("assignment") if one.kind == StudyOperationKind.BEGUN else ""
     return replace(
         line,

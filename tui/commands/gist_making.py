@@ -268,7 +268,7 @@ _REFERENCE = OptionTable(
     },
     title="the reference gist, which shows that a task has a solution",
 )
-_GISTS = OptionTable(
+_GIST_OPTIONS = OptionTable(
     {
         "entrypoints": option(
             "'pytest path::test', 'python -m package ARGUMENTS', 'python file.py', 'python -c CODE' or a"
@@ -309,7 +309,7 @@ NEW = CliCommand(
         "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
         "command": argument("-- COMMAND", "an entrypoint, after a source or the image's options"),
         "origin": _IMAGE,
-        "gists": _GISTS,
+        "gists": _GIST_OPTIONS,
         "suite": _SUITE,
         "json": JSON,
         "isolation": ISOLATION,

@@ -147,7 +147,10 @@ class EditingPane(Vertical):
         return state_words(self.editor.state, self.editor.line_number_start)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer what is possible; the external editor if it is allowed and there is a terminal for it."""
+        """Offer the external editor and the diff only while something is being edited.
+
+        The external editor is offered only if it is allowed and there is a terminal.
+        """
         if action in ("external_editor", "diff") and self.is_mounted and not self.buffer:
             return False
         return action != "external_editor" or (self.may_use_external_editor() and not self.app.is_web)

@@ -265,7 +265,7 @@ class HomeScreen(BaseScreen[None]):
         if services.enrolment.participant:
             fields.append(HeaderField("participant", services.enrolment.participant))
         if services.mirror is not None and (words := str(services.mirror.state)):
-            style = "bold" if services.mirror.state.well else "$text-warning"
+            style = "bold" if services.mirror.state.is_healthy else "$text-warning"
             fields.append(HeaderField("store", words, style))
         return fields
 

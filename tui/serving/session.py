@@ -183,7 +183,7 @@ class ParticipantSession(AppService):
                     self._repeat_focus(payload)
 
     def _repeat_focus(self, payload: bytes) -> None:
-        """Report the focus again at the first frame, since the driver resets it after it starts to listen."""
+        """Send the focus again at the first frame, because the driver forgets it when it starts to listen."""
         if not self._drawn and len(payload) > _MODE_BYTES:
             self._drawn = True
             if self._focused:

@@ -79,7 +79,7 @@ class LineCounts:
     def unlike_elsewhere(self, change: Change) -> float:
         """Return how much more often the replaced lines occur elsewhere in the library than the new ones.
 
-        It is the difference of log2(1 + occurrences) between the most frequent line of each side.
+        It is log2(1 + occurrences) for the most frequent replaced line, minus the same for the new lines.
         """
         own = Counter(lines_of(change.before.tokens).values())
         old, new = self._usual(change.before, change.gone, own), self._usual(change.after, change.new, own)

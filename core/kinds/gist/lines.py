@@ -202,7 +202,7 @@ def _parts(statement: ast.stmt) -> Iterator[ast.stmt | ast.ExceptHandler | ast.m
 
 
 def children(statement: ast.stmt) -> Iterator[ast.stmt]:
-    """Yield the statements directly within `statement`, including those of its handlers and cases."""
+    """Yield the statements directly within `statement`, including the ones in its handlers and cases."""
     for part in _parts(statement):
         if isinstance(part, ast.stmt):
             yield part

@@ -203,7 +203,7 @@ class Repair(TaskKind["RepairJudge"]):
         return f"{count} were corrupted: find and repair them."
 
     def title(self, task: Task, name: str) -> str:
-        """Return a title with the name and the number of failing tests (`formats.md`, titles)."""
+        """Return a title with the name and the number of failing tests."""
         return f"Repair {name} · {fails(len(task.brief.failing))}"
 
     def subject(self, task: Task) -> str:

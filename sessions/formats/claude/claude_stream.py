@@ -462,7 +462,7 @@ class ClaudeStream(Format):
         return 0.95 if any(map(_is_streamed, probe.records())) else 0.0
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """Yield the run of the main thread, then those of its side agents."""
+        """Yield the run of the main thread, then the runs of its side agents."""
         yield RunEntry("", _Reader(probe).header())
         for agent in _agents_in(probe.blob):
             yield RunEntry(agent, _Reader(probe, agent).header())

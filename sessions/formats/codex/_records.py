@@ -52,7 +52,7 @@ def call_id(payload: dict[str, Json]) -> str:
 
 
 def is_call(kind: str) -> bool:
-    """Return whether an item is a call of a tool."""
+    """Return whether an item is a call to a tool."""
     return kind.endswith("_call")
 
 

@@ -99,7 +99,7 @@ def shown_diff(display: Json) -> tuple[str, tuple[FileEdit, ...]]:
 
 
 def google_tokens(usage: dict[str, Json], *, thoughts_within: bool = False) -> Tokens:
-    """Return the tokens of a reply; its completion tokens include those of its thoughts.
+    """Return the tokens of a reply; its completion tokens include the tokens of thoughts.
 
     `thoughts_within` says whether the program counts thoughts among the candidates' tokens; a recorded sum of
     all tokens takes precedence.

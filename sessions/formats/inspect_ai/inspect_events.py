@@ -1,6 +1,6 @@
 """Groups Inspect's events into turns, makes steps of them, and finds the messages that no event contains.
 
-Each call of a model repeats the preceding conversation. `Inputs` finds those messages of the conversation
+Each call to a model repeats the preceding conversation. `Inputs` finds those messages of the conversation
 that are not replies or results with their own events: a system prompt, a user's message between turns, or a
 prompt that a solver rewrote.
 """

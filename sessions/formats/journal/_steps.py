@@ -544,7 +544,7 @@ def _state_of_call(stored: dict[str, Record], replacement: Record) -> dict[str, 
 
 
 def _edits(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
-    """Return the change that a call of a gist's tools makes to the gist; otherwise those in its arguments."""
+    """Return the change that a call to a gist's tools makes to the gist; otherwise those in its arguments."""
     arguments = calls[0].parsed or {}
     tool = declared(calls[0].tool)
     if tool is None or not tool.writes_gist:

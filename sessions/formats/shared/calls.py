@@ -391,7 +391,7 @@ _ARGUMENTS_OF_HOSTED_TOOLS = ("code", "queries")
 
 
 def shell_call(command: str, identity: str = "", tool: str = "bash") -> RunCall:
-    """Return the call of a shell with one command."""
+    """Return the call to a shell with one command."""
     return RunCall(identity, tool, command, {"command": command})
 
 

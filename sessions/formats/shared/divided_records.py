@@ -66,11 +66,11 @@ class DividedReader(RunReader):
         return record._replace(fields=None, damage="is nested too deeply")
 
     def owner(self, name: dict[str, Json], step_count: int) -> int:
-        """Return the step that a part belongs to; `step_count` begins a new one."""
+        """Return the index of the step that a part belongs to; `step_count` stands for a new step."""
         return step_count
 
     def place(self, fields: Json, step_count: int) -> int:
-        """Return the step of the next part."""
+        """Assign the next part to a step, and return the index of the step."""
         name = as_dict(fields)
         step = self.owner(name, step_count)
         self._parts.setdefault(step, []).append(name)

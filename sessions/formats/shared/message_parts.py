@@ -85,7 +85,7 @@ def merged(several: Iterable[Parts]) -> Parts:
 
 
 def is_call(kind: str) -> bool:
-    """Return whether a part of this type is a call of a tool, the user's or the provider's."""
+    """Return whether a part of this type is a call to a tool, the user's or the provider's."""
     return kind.endswith("tool_use") or kind in CALL_ITEMS or kind == "tool-call"
 
 

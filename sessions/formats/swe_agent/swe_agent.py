@@ -230,9 +230,10 @@ _SHELL = Shell(_recorded_action)
 
 
 class SweAgent(SingleRun):
-    """Recognised by a `trajectory`, `attempts` with one, or a history whose messages name an agent or a type.
+    """Recognised by a `trajectory`, or by `attempts` of which the first contains one.
 
-    If there were several attempts, the run is the chosen one; each attempt is also listed, as `#attempt-N`.
+    A file with only a `history` is recognised if its messages name an agent or a type. If there were several
+    attempts, the run is the chosen one; each attempt is also listed, as `#attempt-N`.
     """
 
     name = "swe-agent"

@@ -1,6 +1,6 @@
 """Traces of observability tools: spans of models, tools and agents, in a different form for each exporter.
 
-Each call of a model repeats the preceding conversation: messages that were not sent or received earlier
+Each call to a model repeats the preceding conversation: messages that were not sent or received earlier
 become separate steps before the step of the reply. A tool's span is part of the step of its call.
 """
 
@@ -222,7 +222,7 @@ class TraceReader(DividedReader):
                 yield {**head, "part": "message", "number": number}
 
     def _call_run_by(self, call: RunCall) -> str:
-        """Return the id of the call that a tool's span runs: its own id, or that of an open call of the tool.
+        """Return the id of the call that a tool's span runs: its own id, or that of an open call to the tool.
 
         Of several open calls, the first counts. The id is empty if no reply made such a call.
         """
@@ -458,7 +458,7 @@ class TraceFormat(Format):
         return self.reader(probe, trace)
 
     def _traces(self, probe: FileProbe) -> dict[str, str]:
-        """Return the traces of a file by the ids of their runs; a long trace id is cut in that of its run."""
+        """Return a file's trace ids by run id; the run id of a long trace id is a shortened form of it."""
         names = RunNames()
         found = guarded(self.spans(probe), probe.blob, [])
         traces = traces_in(probe.blob, probe.start, found, self.trace_of)

@@ -161,7 +161,7 @@ class Langfuse(SingleRun):
     words_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(
-            ("input",), "the messages that each call of a model repeats; a new message is a separate step"
+            ("input",), "the messages that each call to a model repeats; a new message is a separate step"
         ),
         NotShown(
             (

@@ -255,7 +255,7 @@ class LangSmith(TraceFormat):
     words_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(
-            ("inputs",), "the messages that each call of a model repeats; a new message is a separate step"
+            ("inputs",), "the messages that each call to a model repeats; a new message is a separate step"
         ),
         NotShown(
             ("events", "outputs.generations", "outputs.llm_output"),

@@ -318,7 +318,7 @@ _MODEL_PATHS = (
 
 
 def _messages_in(attributes: Record) -> tuple[list[dict[str, Json]], list[dict[str, Json]]]:
-    """Return the messages sent to a model, and those of its reply, from the attributes of its span."""
+    """Return the messages sent to a model, and the messages of its reply, from a span's attributes."""
     asked = [_inferred(item.inner("message").members) for item in attributes.objects("llm", "input_messages")]
     replied = [
         _inferred(item.inner("message").members) for item in attributes.objects("llm", "output_messages")
@@ -485,7 +485,7 @@ class Otel(TraceFormat):
                 "attributes.input",
                 "attributes.llm.prompts",
             ),
-            "the messages that each call of a model repeats; a new message is a separate step",
+            "the messages that each call to a model repeats; a new message is a separate step",
         ),
         NotShown(
             ("attributes.output", "attributes.ai.response", "attributes.gen_ai.completion"),

@@ -48,7 +48,7 @@ JSON = st.recursive(
 
 TEXT = st.text(st.characters(), max_size=8)
 OBJECT = st.dictionaries(TEXT, JSON, max_size=3)
-NEWER = "Its events are of version 2"
+NEWER = "Its events have format version 2"
 SUSPECT = SuspectMarked("a.py::f")
 
 

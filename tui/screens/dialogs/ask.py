@@ -59,7 +59,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
     """The widgets that show the subject of the question."""
 
     def __init__(self, title: str, *, asked: str = "", drafts: DraftPlace | None = None) -> None:
-        """`asked` identifies the question among those of its screen; by default, the title does.
+        """`asked` identifies the question among the questions of a screen; by default, the title does.
 
         Unsent text is saved in `drafts`, by default those of the screen below.
         """

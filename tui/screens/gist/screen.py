@@ -484,7 +484,7 @@ def _last_score(state: AttemptState) -> tuple[str, Mapping[str, Any]] | None:
 
 
 def _writes(name: str) -> bool:
-    """Return whether calls of a tool change the gist's text."""
+    """Return whether calls to a tool change the gist's text."""
     tool = declared(name)
     return tool is not None and tool.writes_gist
 

@@ -287,7 +287,7 @@ class CompareScreen(BaseScreen[None]):
             self._go(by, self._both.comparison.different.__contains__, "difference")
 
     def _go(self, by: int, is_wanted: Callable[[int], bool], name: str) -> None:
-        """Move the cursor in the direction of `by` to the nearest wanted row; report if there is none."""
+        """Move the cursor in direction `by` to the nearest wanted row; show a message if there is none."""
         count, here = self.rows.count, self.rows.cursor
         places = range(here + 1, count) if by > 0 else range(here - 1, -1, -1)
         place = next(filter(is_wanted, places), None)

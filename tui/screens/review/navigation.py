@@ -299,7 +299,7 @@ class Navigation:
     # Playing and following
 
     def play(self) -> None:
-        """Play or pause, and report which."""
+        """Play or pause, and show which."""
         self.player.toggle()
         self._show_playing()
 

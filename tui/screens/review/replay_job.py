@@ -63,14 +63,14 @@ class ReplayJob(ViewJob):
 
     def _show_phase(self, words: str) -> None:
         if self._job is not None and not self._job.cancel.cancelled:
-            self._view.show_message(f"Repeating the calls: {self.counts()}; {words}. a stops it.")
+            self._view.show_message(f"Repeating the calls: {self.counts()}; {words}. Press a to stop.")
 
     def _add_results(self, replayed: ReplayedCall, files: Mapping[str, bytes | None]) -> None:
         view, loader, step = self._view, self._run.loader, replayed.call.step - 1
         self._results.setdefault(step, []).append(replayed)
         view.steps.badges = {**view.steps.badges, step: self._badge(step)}
         view.steps.refresh()
-        view.show_message(f"Repeating the calls: {self.counts()}. a stops it.")
+        view.show_message(f"Repeating the calls: {self.counts()}. Press a to stop.")
         loader.do(lambda: loader.history.put(step, files))
         if self._run.step is not None and step == self._run.step.index:
             view.show_step()
@@ -102,7 +102,7 @@ class ReplayJob(ViewJob):
         return f"made again: {', '.join(found)}" if found else ""
 
     def text(self, step: int) -> str:
-        """Return the replay of a step in full: each call, its outcome, and the differences of its results."""
+        """Return the replay of a step in full: each call, its outcome, and how its results differ."""
         from gistpoint.core.kinds.commandline import spelled
 
         parts = []

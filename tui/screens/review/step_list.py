@@ -229,7 +229,7 @@ class StepList(RecordList):
         return f"Hidden: {hidden or 'nothing here'}" + ("; o lists them all" if hidden else "")
 
     def action_list(self, listing: str) -> None:
-        """List only the steps of a choice, and move the cursor to one of them; report if there is none."""
+        """List only the chosen steps, and move to one of them; show a message if there are none."""
         self._seen_before = frozenset(self.seen) if listing == "unseen" else ()
         found = self._chosen(listing)
         if found is not None and not found and listing != ALL:

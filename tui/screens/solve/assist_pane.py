@@ -67,7 +67,7 @@ class AssistPane(StatePane):
 
     @property
     def _drafts(self) -> DraftPlace:
-        """The store of a question that was typed but not sent."""
+        """The place where a question is kept that was typed but not sent."""
         return cast("BaseScreen[object]", self.screen).draft("assist")
 
     @on(Input.Changed, "#assist-line")

@@ -306,7 +306,7 @@ class SolvingKind:
         self.editor.app.notify(notice, severity="warning")
 
     def is_unobtrusive(self, tool: Tool) -> bool:
-        """Return whether calls of a tool run in the background, with no progress line and no questions."""
+        """Return whether calls to a tool run in the background, with no progress line and no questions."""
         return False
 
 

@@ -143,7 +143,7 @@ class CodePage(TaskPage, Vertical):
             self.app.bell()
 
     def action_outline(self) -> None:
-        """Choose among the functions of the file; report if the file can't be parsed."""
+        """Let the user choose a function of the file; show a warning if the file can't be parsed."""
         place, dossier = self._place, self._dossier
         if place is None or dossier is None:
             return

@@ -33,7 +33,7 @@ def asked_by_name(
 ) -> Iterator[tuple[ast.expr, str]]:
     """Yield the expressions that look up modules by name, each with its replacement in a flat file.
 
-    These are calls of `import_module`, entries of `sys.modules`, and the targets of `monkeypatch.setattr` and
+    These are calls to `import_module`, entries of `sys.modules`, and the targets of `monkeypatch.setattr` and
     `mock.patch`. `flat_name` returns the name of a definition in the flat file, an empty string for a module
     of the codebase, and None for everything else; `itself` is the flat file's own module.
     """

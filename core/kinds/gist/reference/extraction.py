@@ -213,7 +213,7 @@ class Extractor:
         return name in self.modules or name.partition(".")[0] in self.owned
 
     def _imported_from(self, source: str, alias: ast.alias, statement: ast.ImportFrom) -> Entity | None:
-        """Return the entity of a name that is imported from the module `source`; None if it is unknown."""
+        """Return what a name imported from the module `source` refers to; None if that is unknown."""
         if source in self.modules:
             submodule = f"{source}.{alias.name}"
             found = self.resolve(source, alias.name)
@@ -225,7 +225,7 @@ class Extractor:
         return Entity(EXTERNAL, "", ast.unparse(ast.ImportFrom(statement.module, [alias], 0)))
 
     def _imported_module(self, target: str, alias: ast.alias) -> Entity | None:
-        """Return the entity of the module `target`, which an `import` binds; None if it is unknown."""
+        """Return the entity of the module `target`, which an `import` binds; None for an unknown module."""
         if target in self.modules:
             return Entity(MODULE, target, "")
         if self.owns(target):

@@ -85,7 +85,7 @@ def _changed_names(tree: ast.Module) -> set[str]:
     """
     found: set[str] = set()
     for statement in tree.body:
-        # `T = TypeVar("T")` and `__all__ = ["LIMIT"]` change nothing.
+        # `T = TypeVar("T")` and `__all__ = ["LIMIT"]` contain names as strings, but change nothing.
         own = _only_target(statement)
         names = {name for node in ast.walk(statement) for name in _names_changed_by(node)}
         found |= set() if own == "__all__" else names - {own}

@@ -66,7 +66,7 @@ def rendered(plot: Plot, look: Look, format: str) -> bytes:
         if look.simulated:
             _mark_simulated(figure, look, size[1])
         target = io.BytesIO()
-        # `savefig` would draw everything twice, the first time only to find the size.
+        # `savefig` is not used, because it would draw everything twice: first only to find the size.
         if format == "pdf":
             from matplotlib.backends.backend_pdf import FigureCanvasPdf  # slow to load, and pages need none
 

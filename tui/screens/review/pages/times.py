@@ -170,7 +170,7 @@ class TimesPage(RunPage[TimesContent], RecordList):
 
     @on(RecordList.Chosen)
     def chosen(self, message: RecordList.Chosen) -> None:
-        """Go to the step of the row, or to the longest call of the tool."""
+        """Go to the step of the row, or to the longest call to the tool."""
         message.stop()
         step = self._step_at(message.index)
         if step is not None:
