@@ -100,7 +100,7 @@ def ask_all(
 
 
 def _over_the_cap(result: JudgeResult, dearest: float, max_cost_usd: float | None) -> str:
-    """Return why the cap allows no request that costs as much as the most expensive one; empty if it does."""
+    """Return why the cap allows no request as expensive as the dearest so far; empty if it allows one."""
     if max_cost_usd is None or not result.asked:
         return ""
     spent = result.usage.cost_usd

@@ -198,7 +198,7 @@ class ChatFailure:
     problem: ChatProblem
     message: str
     retry_after_s: float | None = None
-    """The number of seconds that the endpoint asks clients to wait; None if it gives no number."""
+    """The number of seconds that the endpoint asks clients to wait; None if the endpoint gives no number."""
     usage: Usage = field(default_factory=Usage)
     """The usage of all attempts."""
     retried: tuple[ChatProblem, ...] = ()

@@ -117,7 +117,7 @@ class KeptQueries:
     faults: Mapping[str, str] = field(default_factory=dict)
     """The reasons why queries can't be used, as sentences, by name."""
     unreadable: str = ""
-    """The reason why no query could be read, as a sentence; empty if they could be read."""
+    """The reason why no query could be read, as a sentence; empty if queries could be read."""
 
 
 @dataclass(frozen=True, slots=True)

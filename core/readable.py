@@ -49,7 +49,7 @@ def stamp(utc_ms: int) -> str:
 
 
 def moment(utc_ms: int, *, now_ms: int | None = None) -> str:
-    """Return a date and time in local time, without the year if it is that of `now_ms`; empty for 0."""
+    """Return a date and time in local time, without the year if `now_ms` is in the same year; empty for 0."""
     if not utc_ms:
         return ""
     at = _local(utc_ms)

@@ -202,7 +202,7 @@ class Diagnosis:
     name: str
     probe: BackendProbe
     record: BackendRecord | None
-    """The backend's description for results; None if it does not work."""
+    """The backend's description for results; None if the backend does not work."""
     enforced: Mapping[str, str]
     plugin: bool = False
 

@@ -104,7 +104,7 @@ def attempt_rows(summaries: Sequence[AttemptSummary]) -> dict[str, Any]:
 
 
 def standings(summaries: Iterable[AttemptSummary]) -> list[Standing | None]:
-    """Return the standing of each attempt's pass; None if it has no pass or its journal is damaged."""
+    """Return the standing of each attempt's pass; None without a pass or with a damaged journal."""
     return [None if summary.problem else standing(summary.state) for summary in summaries]
 
 

@@ -162,7 +162,7 @@ class ListedAttempt(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Whether it has ended with an outcome that is shown."""
     result: AttemptResult
     standing: Standing | None
-    """The standing of its pass; None if it has none or its journal is damaged."""
+    """The standing of the attempt's pass; None if there is no pass or the journal is damaged."""
     own_id: str = ""
     """The id in its journal, which is also its folder's name unless the folder was copied or renamed."""
     study: str = ""
@@ -177,7 +177,7 @@ class ListedAttempt(msgspec.Struct, frozen=True, array_like=True, gc=False):
     last_score: ListedScore | None = None
     best_score: ListedScore | None = None
     end: str = ""
-    """The reason of its end; empty if it has not ended."""
+    """The reason why the attempt ended; empty if it has not ended."""
     problem: str = ""
     """The fault of its journal, as a sentence; empty if there is none."""
     paused: bool = False

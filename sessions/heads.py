@@ -105,7 +105,7 @@ def remove_head(folder: Path) -> None:
 
 
 def move_head(folder: Path, to: Path) -> None:
-    """Rename the head of an attempt and its copy, after its folder was renamed to that of a branch."""
+    """Rename the head of an attempt and its copy, after its folder was renamed to a branch's."""
     for path, target in zip(_head_paths(folder), _head_paths(to), strict=True):
         if path.exists():
             path.rename(target)

@@ -336,7 +336,7 @@ def is_open(folder: Path) -> bool:
 
 
 def first_event(path: Path) -> JournalEvent | None:
-    """Return the first event of a journal; None if it is missing or can't be read."""
+    """Return the first event of a journal; None if the event is missing or can't be read."""
     with suppress(OSError), opened_regular(path) as file:
         return decoded(file.readline(LARGEST_RECORDS))
     return None

@@ -266,7 +266,7 @@ class StatesOnDisk:
             os.close(folder)
 
     def of(self, name: str) -> bytes:
-        """Return the state of the journal and head of an attempt; empty if it has no journal."""
+        """Return the state of the journal and head of an attempt; empty if the attempt has no journal."""
         try:
             journal = os.stat(f"{name}/{JOURNAL}", dir_fd=self._root)
         except OSError:

@@ -141,7 +141,7 @@ class TaskDocuments:
         return read_document(folder / TASK_FILE)
 
     def listed(self, folder: str, state: bytes) -> ListedTask | None:
-        """Return the listed form of the task in a folder; None if it is unknown, or its file has changed."""
+        """Return the listed form of the task in a folder; None for an unknown task or a changed file."""
         row = self._row(folder, state)
         if row:
             with suppress(msgspec.MsgspecError, RecursionError):

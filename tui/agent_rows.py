@@ -235,7 +235,7 @@ _STYLES: Mapping[str, str] = {
 
 
 def state_style(row: JobRow) -> str:
-    """Return the style of a job's state, which depends on its first sign; empty if it has none."""
+    """Return the style of a job's state, which depends on its first sign; empty if there is no sign."""
     return _STYLES.get(state_words(row)[:1], "")
 
 

@@ -78,7 +78,7 @@ class GistpointApp(BaseApp):
         self._alone = alone
         self._held: OpenAttempt | None = None
         self._not_found: UserError | None = None
-        """Why the requested task or attempt could not be found; None if it was."""
+        """Why the requested task or attempt could not be found; None if it was found."""
         self._opening: Opening | None = None
         """The opening under way; None if there is none."""
 

@@ -56,7 +56,7 @@ class ConnectionBounds:
     first_s: float = 10.0
     """The time for the TLS handshake, and then for the head of the first request."""
     answer_s: float = 60.0
-    """The time from the head of a request to that of the next: the answer and the pause after it."""
+    """The time from one request's head to the next request's head: the answer and the pause after it."""
 
 
 def within_files(bounds: ConnectionBounds) -> ConnectionBounds:

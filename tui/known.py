@@ -61,7 +61,7 @@ def last_source(state: AttemptState) -> ShownSource | None:
 
 
 def shown_file(state: AttemptState, path: str) -> ShownSource | None:
-    """Return a file as it was shown last; None if it was not read in full."""
+    """Return a file as it was shown last; None if the file was not read in full."""
     call = call_of(state, state.knowledge.files.get(path, ""))
     return shown_sources(call) if call is not None else None
 

@@ -272,7 +272,7 @@ def _is_key_to_cancel(event: UserInput, wait: _Wait, top: Screen[Any] | None) ->
 
 
 def _action_of(event: UserInput, screen: Screen[Any] | None) -> str:
-    """Return the action of a key on a screen; empty if it has none."""
+    """Return the action of a key on a screen; empty if the key has none."""
     if screen is None or not isinstance(event, events.Key):
         return ""
     bound = screen.active_bindings.get(event.key)

@@ -104,7 +104,7 @@ class AnnouncedRequest:
     turn: int
     """The number of the turn that the reply will have; 0 if it is unknown."""
     usage: Usage
-    """The estimated usage of the request alone, without its reply; empty if it is over."""
+    """The estimated usage of the request alone, without its reply; empty if the request is over."""
     failed: Usage = field(default_factory=Usage)
     """The usage of failed requests: those for the same reply, or all of a scaffold's program."""
     failed_s: float = 0.0

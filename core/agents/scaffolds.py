@@ -63,7 +63,7 @@ class ScaffoldIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
     client_tools: str = NO_TOOLS
     """The kinds of its built-in tools that can't be switched off, such as `shell`; their use is free."""
     prompt_sha256: str = ""
-    """The hash of the text that explains the task's tools to the scaffold; empty if it needs none."""
+    """The hash of the text that explains the task's tools to the scaffold; empty if none is needed."""
     relayed: bool = False
     """Whether it sends its requests itself, through a proxy, and so decides their sampling."""
 
@@ -96,7 +96,7 @@ class StartsProgram(Protocol):
 
 
 def command_of(scaffold: Scaffold) -> tuple[str, ...]:
-    """Return the command that a scaffold starts for each attempt; empty if it starts none."""
+    """Return the command that a scaffold starts for each attempt; empty if the scaffold starts none."""
     return tuple(scaffold.command) if isinstance(scaffold, StartsProgram) else ()
 
 
@@ -392,7 +392,7 @@ class Seat:
         self._answered.notify_all()
 
     def _end(self, request: RelayedRequest, *, turn: int = 0, failed: bool) -> None:
-        """End a request; `turn` is the number of its reply, 0 if it got none."""
+        """End a request; `turn` is the number of its reply, 0 if there was none."""
         self._under_way.remove(request)
         self._spans.add(request.began_ms, self._thinking_ms(), failed=failed)
         first_ms = min((one.began_ms for one in self._under_way), default=self._thinking_ms())

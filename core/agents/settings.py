@@ -87,9 +87,9 @@ class TokenPrice(msgspec.Struct, frozen=True):
     input: float
     output: float
     cached: float | None = None
-    """The price of cached input tokens; None if it equals that of other input."""
+    """The price of cached input tokens; None if it equals the price of other input."""
     written: float | UnsetType = UNSET
-    """The price of input tokens that are written to a cache; unset if it equals that of other input."""
+    """The price of input tokens that are written to a cache; unset if it equals the price of other input."""
 
     def cost(self, usage: Usage) -> float:
         """Return the cost of `usage` in US dollars; reasoning counts as output."""
@@ -180,7 +180,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sent_limit(self) -> int | None:
-        """The limit on a reply's tokens that requests contain; None if they contain none."""
+        """The limit on a reply's tokens that requests contain; None if requests contain no limit."""
         return (
             self.sampling.reply_limit() if self.chat_api == "anthropic" else self.sampling.max_output_tokens
         )

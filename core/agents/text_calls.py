@@ -145,7 +145,7 @@ def _malformed(text: str) -> ToolRequest:
 class _Object:
     value: Mapping[str, Any]
     members: int
-    """The number of members as written, which exceeds that of `value` if one is repeated."""
+    """The number of members as written, which exceeds the number in `value` if one is repeated."""
 
     @property
     def is_call(self) -> bool:

@@ -181,7 +181,7 @@ def _solved(matrices: Floats, right: Floats) -> Floats:
 
 
 def _inverses(matrices: Floats) -> Floats:
-    """Return the inverses of matrices; that of a singular matrix is NaN."""
+    """Return the inverses of matrices; NaN for a singular matrix."""
     regular = np.isfinite(np.linalg.slogdet(matrices)[1])
     found = np.full_like(matrices, np.nan)
     found[regular] = np.linalg.inv(matrices[regular])

@@ -246,7 +246,7 @@ class _Design:
         self.pairs = (self.front[:, :, None] * self.front[:, None, :]).reshape(len(rows.y), -1)
 
     def dense(self) -> Floats:
-        """Return the columns, without that of 1 / sigma, and the indicators of the side that remains."""
+        """Return the columns, except the one for 1 / sigma, and the indicators of the side that remains."""
         return np.hstack([self.front[:, : self.columns], self.left.of_rows(np.eye(self.left.count))])
 
 
@@ -543,7 +543,7 @@ def _solved(matrices: Floats, right: Floats) -> Floats:
 
 
 def _inverted(matrices: Floats) -> Floats:
-    """Return the inverses of matrices; that of a singular matrix is NaN."""
+    """Return the inverses of matrices; NaN for a singular matrix."""
     try:
         return np.asarray(np.linalg.inv(matrices), dtype=float)
     except np.linalg.LinAlgError:

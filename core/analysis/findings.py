@@ -40,7 +40,7 @@ def or_nan(value: float | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """An estimate that could not be made because a number, such as that of persons, is too small."""
+    """An estimate that could not be made because a number, such as the number of persons, is too small."""
 
     what: str
     short: str

@@ -221,7 +221,7 @@ class Timed:
         return np.ones(len(self.rows), dtype=bool)
 
     def fit(self, penalty: float = PENALTY) -> HorizonFit | None:
-        """Return the fit of all runs; None if it has no single finite maximum."""
+        """Return the fit of all runs; None if there is no single finite maximum."""
         return fit_horizon(self.minutes, self.scores, self.weights, penalty) if self.rows else None
 
     def logs(self, times: Integers | Kept, penalty: float = PENALTY) -> Floats:
@@ -424,7 +424,7 @@ def _with_iid_within(number: Number, words: Callable[[float], str]) -> Number:
 
 
 def _side_of_range(minutes: float, shortest: float, longest: float) -> str:
-    """Return on which side of the tasks' range minutes lie, in words; empty if they lie within it."""
+    """Return on which side of the tasks' range minutes lie, in words; empty if they lie within the range."""
     if minutes < shortest:
         return f"below {value_words(shortest)} minutes, the shortest task"
     return f"above {value_words(longest)} minutes, the longest task" if minutes > longest else ""

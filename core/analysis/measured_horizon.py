@@ -71,7 +71,7 @@ class HumanMinutes:
     units: Units
     """The persons and tasks of the attempts, numbered from 0 without gaps."""
     nodes: Floats
-    """The values of log2 minutes, as (fits, tasks, nodes); the first fit is that of all attempts."""
+    """The values of log2 minutes, as (fits, tasks, nodes); the first fit is of all attempts."""
     weights: Floats
     """The probability of each value; their sum is 1 for each fit and task."""
     changes: Floats

@@ -217,7 +217,7 @@ PRIMARY_MINUTES = "minutes on the primary clock"
 
 
 def primary_minutes(row: AttemptRow) -> float:
-    """Return the primary time of an attempt in minutes; 0 if it has none."""
+    """Return the primary time of an attempt in minutes; 0 if the attempt has none."""
     return (row.primary_s or 0.0) / 60
 
 

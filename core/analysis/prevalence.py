@@ -205,7 +205,7 @@ def _squared_correlation(total: Floats, added: float) -> float:
 
 
 def _too_few(counts: Floats, value: float, low: float) -> str:
-    """Return the reason why the labels do not suffice for an interval, in words; empty if they do."""
+    """Return the reason why the labels do not suffice for an interval, in words; empty if they suffice."""
     labels = counts[:, LABELLED].sum()
     if not labels:
         return "no labels"

@@ -16,7 +16,7 @@ _MOST = 4
 
 
 def seen_in(plot: Plot) -> str:
-    """Return a sentence on what a plot, or each of its panels, shows; empty if it has no values."""
+    """Return a sentence on what a plot, or each of its panels, shows; empty if the plot has no values."""
     if plot.panels:
         return " ".join(filter(None, map(_of_panel, plot.panels)))
     for sentence in (_of_matrix, _of_hexagons, _of_bars, _of_curves, _of_violins, _of_points):

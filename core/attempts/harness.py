@@ -43,7 +43,7 @@ class Judged(Protocol):
 
     @property
     def reason(self) -> str:
-        """The reason why the run did not finish, in a sentence; empty if it did."""
+        """The reason why the run did not finish, in a sentence; empty if the run finished."""
         ...
 
 
@@ -161,7 +161,7 @@ class TaskHarness(ABC):
         return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
 
     def ending(self, state: AttemptState) -> EndReason | None:
-        """Return why the attempt is over: solved, or a budget used up; None if it is not."""
+        """Return why the attempt is over: solved, or a budget used up; None if it is not over."""
         if state.solved:
             return EndReason.SOLVED
         if state.remaining.submissions == 0:

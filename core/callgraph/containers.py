@@ -191,7 +191,7 @@ class Containers:
         return result
 
     def slice(self, scope: AnalysisScope, base: Variable, start: int | None) -> Variable:
-        """Return the variable of `base[start:…]`; `start` is None if it is not a constant."""
+        """Return the variable of `base[start:…]`; `start` is None unless the slice starts at a constant."""
         result = self.solver.variable()
         made = self.program.container("list")
         call = CallSite(scope, "__getitem__", Arguments([NOTHING]), result, CallEvidence.PROTOCOL)

@@ -54,7 +54,7 @@ FORMATTED: dict[type, str] = {str: "__str__", bytes: "__bytes__"}
 
 
 def first_place(node: ast.Slice) -> int | None:
-    """Return the place at which a slice starts; None if it is not constant."""
+    """Return the place at which a slice starts; None if that place is not constant."""
     match node.lower:
         case None:
             return 0

@@ -48,7 +48,7 @@ def parse(source: str | bytes) -> ast.Module:
 
 
 def parsed_or_empty(source: str | bytes) -> ast.Module:
-    """Return the syntax tree of a module as `parse` does, or that of an empty module if it does not parse."""
+    """Return the syntax tree of a module as `parse` does, or an empty module's tree if it does not parse."""
     try:
         return parse(source)
     except (SyntaxError, ValueError):

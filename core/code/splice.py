@@ -31,7 +31,7 @@ def file_unit(definitions: Sequence[Definition]) -> str:
 
 
 def _unit_of(definition: Definition) -> str:
-    """Return the whitespace that indents a definition's body; empty if it is on the header's line."""
+    """Return the whitespace that indents a definition's body; empty if the body is on the header's line."""
     layout, margin = definition.layout, definition.indentation
     body = leading_space(definition.document.line(layout.body_line))
     below = layout.body_line > layout.header[0] and body.startswith(margin)

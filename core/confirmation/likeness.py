@@ -197,7 +197,7 @@ def _tag(value: Any) -> str:
 
 
 def _as_plain(node: Sequence[Any]) -> Sequence[Any]:
-    """Return an object's node as that of the built-in class that its class extends; other nodes unchanged."""
+    """Return an object's node as a node of the built-in class that its class extends; others unchanged."""
     return [node[3], node[4]] if node[0] == "object" and node[3] else node
 
 

@@ -72,7 +72,7 @@ Otherwise, an experiment that gives solvers another tool would also change the c
 """
 
 Gate = Callable[[Target], str]
-"""Returns a sentence on why a corruption must be dropped before any test runs; empty if it is kept."""
+"""Returns a sentence on why a corruption must be dropped before any test runs; empty to keep it."""
 OnRound = Callable[[Round], None]
 
 
@@ -80,7 +80,7 @@ class Meter(Protocol):
     """Counts requests for the set of tasks that a conversation belongs to."""
 
     def before(self, estimate: Usage) -> str:
-        """Return why a request of about this size must not be sent; empty if it can be sent."""
+        """Return why a request of about this size must not be sent; empty if one may be sent."""
         ...
 
     def after(self, usage: Usage) -> None:
@@ -312,7 +312,7 @@ class ModelLoop:
         return replaced_target(self.context.tree, self.function, code)
 
     def _earlier_round(self, text: str, done: Round) -> Round | None:
-        """Return the round with the earlier result of the same text; None if it is new."""
+        """Return the round with the earlier result of the same text; None if the text is new."""
         earlier = self._sent.get(text)
         if earlier is None:
             return None

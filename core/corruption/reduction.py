@@ -93,7 +93,7 @@ def missing_feature(current: str, earlier_file: str, tests: Iterable[str], error
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the names, keywords, parameters and strings in code; empty if it can't be parsed."""
+    """Return the names, keywords, parameters and strings in code; empty if the code can't be parsed."""
     try:
         tree = parse(text)
     except (CodeError, SyntaxError, ValueError):

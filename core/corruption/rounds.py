@@ -166,14 +166,14 @@ class Round:
     call: int
     """The number of its tool call, counted from 1."""
     code: str
-    """The code as the model sent it; empty if it was too long."""
+    """The code as the model sent it; empty if the code was too long."""
     verdict: SubmissionVerdict
     detail: str = ""
     target: Target | None = None
     trial: ModelTrial | None = None
     appearance: Appearance = field(default_factory=Appearance)
     again: int | None = None
-    """The number of an earlier submission with the same text, which is not run again; None if it is new."""
+    """The number of an earlier submission with the same text, which is not run again; None for a new text."""
 
     @property
     def accepted(self) -> bool:

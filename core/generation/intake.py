@@ -203,7 +203,7 @@ def _agrees(report: SuiteReport, others: list[SuiteReport]) -> bool:
 
 
 def _outcome(report: SuiteReport, id: str) -> Outcome | None:
-    """Return the outcome of a test in a run; None if it has none there."""
+    """Return the outcome of a test in a run; None if the test has none there."""
     return report.results[id].outcome if id in report.results else None
 
 

@@ -166,7 +166,7 @@ class SourceLibrary:
         return Reach(self.edges | self.test_edges, directed=True)
 
     def call_graph(self, *, tests: bool = False) -> CallGraph:
-        """Return the static and observed calls of the library, including calls made by tests if `tests` is true.
+        """Return the static and observed calls of the library, and those made by tests if `tests` is true.
 
         Calls that only a run showed are marked as observed. Static calls that a run showed too are marked if
         `observed` is known.

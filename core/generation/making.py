@@ -58,7 +58,7 @@ from gistpoint.core.trees import SourceTree, write_tar
 from gistpoint.core.unfinished import made_in
 
 ControlsOf = Callable[[Task, Answer], Controls | None]
-"""Returns the controls of a task whose folder is being written; None if they are not made."""
+"""Returns the controls of a task whose folder is being written; None if no controls are made."""
 
 
 def write_proven(

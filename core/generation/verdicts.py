@@ -165,7 +165,7 @@ READER = "reader"
 
 
 def reader_record(verdict: CandidateVerdict) -> Mapping[str, Any] | None:
-    """Return the results of a blind reader's readings of a corruption; None if it was not read."""
+    """Return the results of a blind reader's readings of a corruption; None if there are none."""
     return None if verdict.kept is None else verdict.kept.provenance.get(READER)
 
 

@@ -45,7 +45,7 @@ class TrialSubject(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScoredText:
-    """Code whose lines were scored; a rate is None if it was not judged."""
+    """Code whose lines were scored; a rate that was not judged is None."""
 
     text: str
     execution: float | None = None
@@ -71,7 +71,7 @@ class Trial:
     """The reasons why somebody must read a passing fix."""
     seconds: float = 0.0
     reason: str = ""
-    """The reason why the run did not finish; empty if it did."""
+    """The reason why the run did not finish; empty if the run finished."""
     fix: Mapping[str, str] = field(default_factory=dict)
     """The code of a person's fix, by `path::qualname`."""
     scored: ScoredText | None = None
@@ -334,7 +334,7 @@ class TaskKind(ABC, Generic[J]):
     """The rule of a score, in one or two sentences."""
 
     def about(self, task: Task) -> str:
-        """Return the subject of a task for those who know its answer; empty if it is a function."""
+        """Return the subject of a task for those who know its answer; empty if the subject is a function."""
         return ""
 
     @classmethod

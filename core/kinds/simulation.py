@@ -141,7 +141,7 @@ class Scene:
 
     @property
     def suite(self) -> Baseline:
-        """The baseline of the suite: by default that of the answer."""
+        """The baseline of the suite; by default, the answer's baseline."""
         return self.answer.baselines[0]
 
     @cached_property

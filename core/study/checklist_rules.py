@@ -38,7 +38,7 @@ class Case:
     answer: str
     evidence: str
     when: str = ""
-    """The figure that must be neither 0 nor empty for the case to apply; empty if it always applies."""
+    """The figure that must be neither 0 nor empty for the case to apply; empty if the case always applies."""
 
 
 Rule = Callable[[ChecklistEvidence], EvidencedAnswer | None]
@@ -186,7 +186,7 @@ def _estimated_kinds(evidence: ChecklistEvidence) -> str:
 
 
 def _chats(evidence: ChecklistEvidence) -> dict[str, str]:
-    """Return, for each condition with a chat, the name of its model; empty if it is not declared."""
+    """Return, for each condition with a chat, the name of its model; empty if no name is declared."""
     chats = (one for one in evidence.data.study.condition if one.assistance is Assistance.CHAT)
     return {one.id: one.chat.model for one in chats}
 

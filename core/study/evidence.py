@@ -83,13 +83,13 @@ class AttemptEvidence:
 
     @cached_property
     def protocol_sha256(self) -> str:
-        """The hash of the protocol that the header names; empty if it names none."""
+        """The hash of the protocol that the header names; empty if the header names none."""
         value = self.header.written().get("protocol_sha256")
         return value if isinstance(value, str) else ""
 
     @property
     def started_ms(self) -> int:
-        """The start of the attempt, in milliseconds of UTC; 0 if it has no events."""
+        """The start of the attempt, in milliseconds of UTC; 0 if the attempt has no events."""
         if self.recorded.events:
             return self.recorded.events[0].utc_ms
         return 0
@@ -113,7 +113,7 @@ class AttemptEvidence:
 
     @property
     def condition(self) -> str:
-        """The id of the attempt's condition; empty if it is not recorded."""
+        """The id of the attempt's condition; empty if the condition is not recorded."""
         if self.solver is not None:
             return self.solver.condition
         return self.header.condition or (self.assignment.condition if self.assignment else "")

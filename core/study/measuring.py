@@ -176,7 +176,7 @@ def reviewers_exclude(decisions: Iterable[ReviewerDecision], rule: DisputeRule) 
 
 
 def _by_design(evidence: AttemptEvidence) -> str:
-    """Return why an attempt does not count by the design; empty if it does."""
+    """Return why an attempt does not count by the design; empty if the attempt counts."""
     state = evidence.state
     header = evidence.header
     if not state.ended:

@@ -342,7 +342,7 @@ def task_named(name: str, tasks: Mapping[str, StudyTask]) -> str | None:
 
 
 def times_without_people(study: Study) -> str:
-    """Return why a primary contrast of times can't be estimated, in a sentence; empty if it can."""
+    """Return why a primary contrast of times can't be estimated, in a sentence; empty if it can be."""
     of_times = study.protocol.primary in (PrimaryOutcome.TIME_TO_SOLVE, PrimaryOutcome.TIME_RATIO)
     known = {condition.id for condition in study.conditions_of_people}
     others = [name for name in study.protocol.primary_contrast if name not in known]

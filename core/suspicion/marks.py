@@ -563,7 +563,7 @@ def _known_length(path: str, is_known: Callable[[str], bool]) -> int:
 
 
 def _argument(node: ast.Call, place: int) -> ast.expr | None:
-    """Return a positional argument of a call; None if it has none there, or unpacks arguments."""
+    """Return a positional argument of a call; None if the call has none there, or unpacks arguments."""
     is_clear = 0 <= place < len(node.args) and not _has_star(node)
     return node.args[place] if is_clear else None
 

@@ -22,7 +22,7 @@ class Protection:
 
     writable: Writable | None
     reason: str = ""
-    """The reason why the protection can't be enforced; empty if it can."""
+    """The reason why the protection can't be enforced; empty if it can be."""
 
     @property
     def words(self) -> str:

@@ -141,7 +141,7 @@ class Ended:
     output: str
     seconds: float
     reason: str = ""
-    """The isolation's explanation of its own failure, in one or two sentences; empty if it has none."""
+    """The isolation's explanation of its own failure, in one or two sentences; empty if there is none."""
     altered: tuple[str, ...] = ()
     """The paths of the tree that the command changed although they were not writable.
 
@@ -150,7 +150,7 @@ class Ended:
     writes: Writable | None = None
     """The command's changes to its tree if `Command.watch` is set, otherwise None."""
     waited: float = 0.0
-    """The part of `seconds` in which the command waited for a processor; 0 if it has no `patience`."""
+    """The part of `seconds` in which the command waited for a processor; 0 without `patience`."""
 
 
 @dataclass(frozen=True, slots=True)

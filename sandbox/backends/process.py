@@ -98,7 +98,7 @@ class ResultPipe:
     _open: bool = True
 
     def close_writing(self) -> None:
-        """Close the writing end, but only once, because its number may soon be that of another file."""
+        """Close the writing end, but only once, because another file may soon get its number."""
         if self._open:
             self._open = False
             os.close(self.writing)

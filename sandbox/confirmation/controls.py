@@ -170,7 +170,7 @@ class ControlRuns:
         return found
 
     def _unusable(self, true: PairReport) -> Controls | None:
-        """Return controls with the reason why the true function's run is unusable; None if it is usable."""
+        """Return controls with the reason why the true function's run is unusable; None for a usable run."""
         if true.conclusion.status is not RunStatus.FINISHED:
             return self._not_confirmable(Unconfirmable.SANDBOX, true.conclusion.reason, true)
         # A library that executes strings as code would run the submission's code in the process of the tests.

@@ -239,7 +239,7 @@ class Pair:
         self._submission = SubmissionProcess(self._place, tree, self._order.functions)
 
     def _end_submission(self) -> Ended | None:
-        """End the process, if there is one, and return how it ended before that; None if it had not."""
+        """End the process, if there is one, and return how it had ended by itself; None if it had not."""
         if self._submission is None:
             return None
         self._submission.close()

@@ -102,7 +102,7 @@ class MinuteWindow:
         return (charge.at or 0.0) + WINDOW_S
 
     def _until_free(self, charge: Charge, now: float) -> float:
-        """Return the seconds until a charge fits; 0 if it fits now."""
+        """Return the seconds until a charge fits; 0 if the charge fits now."""
         most_requests, most_tokens = self.limits.requests, self.limits.tokens
         requests = len(self._sent) + 1
         tokens = sum(sent.tokens for sent in self._sent) + charge.tokens

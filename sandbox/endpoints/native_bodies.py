@@ -44,7 +44,7 @@ def _is_sound(value: object) -> bool:
 
 
 def blocks_of(value: object) -> list[Block]:
-    """Return the parts of a list that are JSON objects; empty if it is not a list."""
+    """Return the items of a list that are JSON objects; empty if the value is not a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 

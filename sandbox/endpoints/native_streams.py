@@ -59,7 +59,7 @@ class NativeStream(ABC):
         self._add(value)
 
     def body(self) -> Block:
-        """Return the body of the reply, or that of an error."""
+        """Return the body of the reply or of an error."""
         return self._built() if self._error is None else self._error
 
     @property

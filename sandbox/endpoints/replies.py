@@ -252,7 +252,7 @@ def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> 
 
 
 def _dollars(cost: object) -> float | None:
-    """Return the cost that an endpoint claims, in US dollars; None if it can't be that of a request."""
+    """Return the cost that an endpoint claims, in US dollars; None if no request can have this cost."""
     if isinstance(cost, bool) or not isinstance(cost, int | float):
         return None
     return float(cost) if 0 <= cost < _MOST_USD else None

@@ -195,5 +195,5 @@ def chunk_in(data: bytes) -> dict[str, Any]:
 
 
 def _tables(value: object) -> list[dict[str, Any]]:
-    """Return the JSON objects in a list; empty if it is not a list."""
+    """Return the JSON objects in a list; empty if the value is not a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

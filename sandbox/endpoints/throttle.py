@@ -184,7 +184,7 @@ class ThrottledModel:
         return None
 
     def _estimated_tokens(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> int:
-        """Return an upper estimate of the tokens in a request and its reply; 0 if they are not limited."""
+        """Return an upper estimate of the tokens in a request and its reply; 0 if tokens are not limited."""
         if not self.gate.window.limits.tokens:
             return 0
         written = sum(len(message.content) + len(message.reasoning) for message in messages)

@@ -161,7 +161,7 @@ def _reason_in(log: str) -> str:
 
 
 def culprit_of(log: str, lock: tuple[str, ...]) -> str:
-    """Return the requirement that uv's log blames; empty if it blames none."""
+    """Return the requirement that uv's log blames; empty if the log blames none."""
     names = {line.partition("==")[0].strip().lower(): line.split(" ")[0] for line in lock}
     for match in _NAMED.finditer(log):
         text: str = match.group(1)

@@ -242,7 +242,7 @@ def odd_note(notes: Notes) -> str:
 
 
 def raised_in(note: Mapping[str, object]) -> Raised | None:
-    """Return the exception that a note reports; None if it reports none, or in an invalid form."""
+    """Return the exception that a note reports; None if there is none in a valid form."""
     match note.get("raised"):
         case [str(kind), str(message)]:
             return Raised(kind, message)
@@ -320,7 +320,7 @@ def trace_of(notes: Notes) -> Mapping[str, Any] | None:
 
 
 def _joined(notes: Notes, kind: str) -> Any:
-    """Return the value of a note that may have arrived in parts; None if it is missing or not JSON."""
+    """Return the value of a note that may have arrived in parts; None if the value is missing or not JSON."""
     text = "".join(str(note.get("part", "")) for note in notes if note.get("kind") == kind)
     try:
         return json.loads(text) if text else None

@@ -157,7 +157,7 @@ class CallWatch:
         return found
 
     def path_of(self, code: CodeType) -> str:
-        """Return the path of a code object's file in the tree; empty if it is not in the tree."""
+        """Return the path of a code object's file in the tree; empty if the file is not in the tree."""
         name = code.co_filename
         if name not in self.paths:
             file = os.path.realpath(name)

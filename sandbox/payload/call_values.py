@@ -118,7 +118,7 @@ _modules_seen = 0
 
 
 def _name_in_module(value: Any) -> tuple[str, str] | None:
-    """Return a module and the name that an object has in it; None if it has none."""
+    """Return a module and the name that an object has in it; None if the object has no such name."""
     global _modules_seen
     if len(sys.modules) != _modules_seen:
         _modules_seen = len(sys.modules)

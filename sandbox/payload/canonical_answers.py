@@ -234,7 +234,7 @@ def _built_in_value(value: Any, depth: int, above: tuple[int, ...]) -> str:
 
 
 def _extended(value: Any, kinds: tuple[Any, ...]) -> Any:
-    """Return the first of these types whose instance an object is; None if it is one of none."""
+    """Return the first of these types that the object is an instance of; None if there is none."""
     return next((kind for kind in kinds if isinstance(value, kind)), None)
 
 

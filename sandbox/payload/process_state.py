@@ -77,14 +77,14 @@ _UNSET_LOGGER = [0, False, True, [], []]
 
 
 def _random_state_of_numpy() -> object:
-    """Return the state of numpy's global random numbers; None if they are not imported yet."""
+    """Return the state of numpy's global random numbers; None if `numpy.random` is not imported yet."""
     found: Any = sys.modules.get("numpy.random")
     state = () if found is None else found.get_state()
     return [part.tobytes() if hasattr(part, "tobytes") else part for part in state] or None
 
 
 def _settings_of_numpy() -> object:
-    """Return how numpy reports errors and prints arrays; None if it is not imported yet."""
+    """Return how numpy reports errors and prints arrays; None if numpy is not imported yet."""
     found: Any = sys.modules.get("numpy")
     return None if found is None else (found.geterr(), found.get_printoptions())
 

@@ -158,7 +158,7 @@ class RunWatch:
         return found
 
     def _described(self, event: str, arguments: tuple[Any, ...]) -> str:
-        """Return a description of the submission's action in an event; empty if it does not count."""
+        """Return a description of the submission's action in an event; empty if the action does not count."""
         if event in _FILES:
             return self._of_file(event, arguments)
         if event == "object.__getattr__":

@@ -155,7 +155,7 @@ class _Conversation:
     """The ids of the calls so far."""
 
     def conduct(self) -> bool:
-        """Answer the driver until it is done; return False if it ended early."""
+        """Answer the driver until it is done; return False if the driver ended early."""
         self._send({**self._beginning(), "trajectory": f"{WORK}/{TRAJECTORY}"})
         for request in self._requests():
             if "exit" in request:

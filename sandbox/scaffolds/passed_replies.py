@@ -413,7 +413,7 @@ class _Api:
     usage_in: Callable[[Table, None, int, int], Usage]
     """Returns usage in the common terms, estimated from lengths where it is not reported."""
     problem: Callable[[int, object], ChatProblem]
-    """Returns the meaning of an error with a status, which is 0 if it has none."""
+    """Returns the meaning of an error with a status, which is 0 for an error without one."""
     limits: tuple[str, ...]
     """The names of the limit on a reply's tokens."""
     replies: tuple[str, ...] = ()

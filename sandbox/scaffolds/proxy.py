@@ -253,7 +253,7 @@ class _Handler(BaseHTTPRequestHandler):
         return {**kept, "Authorization": f"Bearer {key}"}
 
     def _json(self, body: bytes) -> object:
-        """Return the JSON value in a body, without the key; None if it is not JSON."""
+        """Return the JSON value in a body, without the key; None if the body is not JSON."""
         try:
             return self.server.endpoint.withheld.removed_from(json.loads(body))
         except (ValueError, RecursionError):

@@ -33,7 +33,7 @@ class JournalFollower:
         self.state = AttemptState()
         self.times = EndpointTimes()
         self.problem = ""
-        """The reason why the attempt can't be followed any further, as a sentence; empty if it can."""
+        """The reason why the attempt can't be followed any further, as a sentence; empty if it can be."""
 
     @property
     def live(self) -> bool:

@@ -79,7 +79,7 @@ class JobAsked(_Operation, frozen=True, tag="asked", kw_only=True):
     failed_s: float = 0.0
     """The duration of all requests of this process that failed, in seconds."""
     sent_ms: int = 0
-    """The monotonic time when it was sent, in milliseconds, as in the journal; 0 if it is over or unknown."""
+    """The monotonic time when the request was sent, in ms as in the journal; 0 if it is over or unknown."""
 
 
 class JobLost(_Operation, frozen=True, tag="lost", kw_only=True):
@@ -124,7 +124,7 @@ class JobPlace(_Operation, frozen=True, tag="place", kw_only=True):
 
     worker: str
     clock_ms: int = 0
-    """The worker's clock minus that of the run's machine, when the worker connected; 0 if they agreed."""
+    """The worker's clock minus the clock of the run's machine, when the worker connected; 0 if equal."""
 
 
 JobOperation = (

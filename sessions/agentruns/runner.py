@@ -428,7 +428,7 @@ class AgentRunner:
             self._conclude(job, attempt.state, end, failed=asked.failed())
 
     def _work_on(self, work: ModelWork) -> WorkEnd:
-        """Let the model work on an attempt in gistpoint's own loop, or in that of a scaffold."""
+        """Let the model work on an attempt in gistpoint's own loop, or in a scaffold's."""
         ports = self._ports
         if ports.scaffold is None:
             return work.done()
@@ -554,7 +554,7 @@ class _Requests:
         self.runner.note(asked)
 
     def _sent_at_ms(self, request: AnnouncedRequest) -> int:
-        """Return when a request was sent; 0 if it is over without a reply."""
+        """Return when a request was sent; 0 if the request is over without a reply."""
         now = self.runner.clock.mono_ms()
         if not request.usage.tokens:
             self._sent_ms.pop(request.number, None)

@@ -70,7 +70,7 @@ class SeatServed:
         client: Mapping[str, Any],
         run: RunContext,
     ) -> Answered:
-        """Make a call and return its answer; the run's own context replaces that of the connection."""
+        """Make a call and return its answer; the run's own context replaces the connection's."""
         self.seat.work.attempt.view(Pane.MODEL)
         answer = self.seat.call(name, arguments, raw=raw)
         return self._answered(answer.text, refused=answer.refused)

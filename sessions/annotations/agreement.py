@@ -101,7 +101,7 @@ def _reviewed_by_both(book: ReviewBook, first: str, second: str) -> list[tuple[R
 
 
 def _labelled(review: Review, label: str) -> set[StepKey | None]:
-    """Return the steps to which a review gives a label, and None if it gives it to the whole run."""
+    """Return the steps to which a review gives a label, and None if the label is on the whole run."""
     return {given.step for given in review.labels if given.label == label}
 
 

@@ -68,7 +68,7 @@ class ReadingData(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether the version is corrupted and the line is a changed line or close enough to one."""
     words: str = ""
     limit_s: float = 0.0
-    """The seconds after which the code was hidden; 0 if it was not."""
+    """The seconds after which the code was hidden; 0 if it was not hidden."""
     looked_ms: Count = 0
     cost_usd: float | None = None
     """The cost of a model's answer in US dollars; None if it is unknown."""

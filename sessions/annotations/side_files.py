@@ -414,7 +414,7 @@ class SideFileStore(Generic[Op, BookT]):
 
 
 def _unread_kinds(name: str, operations: Iterable[Operation], kinds: Collection[str]) -> tuple[str, ...]:
-    """Return one problem that names the kinds that this version does not read; empty if it reads all."""
+    """Return one problem that names the kinds that this version does not read; empty if there are none."""
     unread = Counter(operation.kind for operation in operations if kinds and operation.kind not in kinds)
     if not unread:
         return ()

@@ -88,7 +88,7 @@ class EventTurns:
         return step_count
 
     def _cause_of(self, event: dict[str, Json]) -> int | None:
-        """Return the step of the action that caused an observation; None if it is unknown."""
+        """Return the step of the action that caused an observation; None if the step is unknown."""
         cause = as_str(event.get("cause"))
         if cause:
             return self._by_id.get(cause)

@@ -32,7 +32,7 @@ class RunText:
     passages: tuple[RunPassage, ...]
 
     def quoted(self, place: QuotePlace) -> str:
-        """Return the text at a place; empty if it is not in the run."""
+        """Return the text at a place; empty if the place is not in the run."""
         for passage in self.passages:
             if (passage.step, passage.scope, passage.part) == (place.step, place.scope, place.part):
                 return passage.text[place.start : place.end]

@@ -34,7 +34,7 @@ _BYTE_ORDER_MARKS = (
 
 @dataclass(frozen=True, slots=True)
 class ArchiveMember:
-    """A file in an archive; `refused` is the reason why it can't be opened, empty if it can."""
+    """A file in an archive; `refused` is the reason why it can't be opened, empty if it can be."""
 
     name: str
     size: int

@@ -45,7 +45,7 @@ class RunReader(ABC):
     arrays: tuple[str, ...] = ()
     """The keys of the top object below which the records are, if the file is one object."""
     light: LightKeys | None = None
-    """The keys that `place` needs of a record in an array; None if it needs the whole record."""
+    """The keys that `place` needs of a record in an array; None if `place` needs the whole record."""
     divided = False
     """Whether a record can make several steps.
 

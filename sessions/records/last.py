@@ -44,7 +44,7 @@ def last_records(blob: Blob, first: tuple[int, int]) -> list[RawRecord]:
 
 
 def _last_indented(text: bytes, indent: bytes, opening: bytes) -> list[tuple[int, int]]:
-    """Return the positions of an array's last records, in the text at its end; empty if they are in doubt."""
+    """Return the positions of an array's last records, in the text at its end; empty if in doubt."""
     over = re.search(rb"\n(?!" + indent + rb")[ \t]*+[\]\"]", text)
     if over is None or text[over.end() - 1 : over.end()] != b"]":
         return []

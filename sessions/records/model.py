@@ -139,7 +139,7 @@ class Tokens:
         return any(value is not None for value in self._counts)
 
     def __add__(self, more: Tokens) -> Tokens:
-        """Add each count to the other's; a count is None if it is None in both."""
+        """Add each count to the other's; a count that is None in both stays None."""
         pairs = zip(self._counts, more._counts, strict=True)
         return Tokens(*(one if other is None else (one or 0) + other for one, other in pairs))
 

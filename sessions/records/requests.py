@@ -74,7 +74,7 @@ def request_in(texts: Iterable[str]) -> str:
 
 
 def _without_harness_texts(text: str) -> str:
-    """Return a user's message without the harness's text before it; empty if it contains nothing else."""
+    """Return a user's message without the harness's text before it; empty if nothing else is left."""
     text = text[:_READ].lstrip()
     while (found := _HARNESS_BLOCK.match(text) or _AROUND.match(text) or _OF_SENDER.match(text)) is not None:
         text = text[found.end() :].lstrip()

@@ -78,7 +78,7 @@ def plain_path(path: str) -> str:
 
 
 def arguments_of(call: RunCall) -> Mapping[str, Json]:
-    """Return the arguments of a call by name; empty if they are not a JSON object."""
+    """Return the arguments of a call by name; empty if the arguments are not a JSON object."""
     return call.parsed or {}
 
 

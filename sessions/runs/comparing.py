@@ -248,7 +248,7 @@ def read_side(
 
 @dataclass(frozen=True, slots=True)
 class MilestoneRow:
-    """A milestone, and the step at which each run reached it; None if it did not."""
+    """A milestone, and the step at which each run reached it; None for a run that did not."""
 
     milestone: Milestone
     left: Reached | None
@@ -304,7 +304,7 @@ def _row_differs(row: AlignedRow, left: Side, right: Side) -> bool:
 
 
 def _hash_of_calls(step: Step) -> str:
-    """Return a hash of a step's calls and results; empty if it calls nothing."""
+    """Return a hash of a step's calls and results; empty if the step calls nothing."""
     if not step.calls:
         return ""
     calls = [(call.tool, call_text(call)) for call in step.calls]

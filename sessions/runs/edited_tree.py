@@ -39,7 +39,7 @@ class EditedTree:
     """The files of a repository, by path from its root; unrecorded content is never guessed."""
 
     def __init__(self, tree: SourceTree | None) -> None:
-        """`tree` contains the files at the start of the run; None if they are unknown."""
+        """`tree` contains the files at the start of the run; None if those files are unknown."""
         self._tree = tree
         self._files: dict[str, bytes | None] = {}
         self._before: dict[str, list[bytes | None]] = {}

@@ -520,7 +520,7 @@ class Waste:
             self._views[name] = [(view, at) for view, at in views if not is_among(view.path, changed)]
 
     def _reverted(self, step: Step, changes: tuple[Change, ...]) -> int | None:
-        """Return the first step that a step's changes undo; None if they undo none."""
+        """Return the first step that a step's changes undo; None if the changes undo none."""
         found = [self._undone(step.index, change) for change in changes]
         if step.diff_so_far is not None:
             digest = sha256_of_text(step.diff_so_far.strip())

@@ -198,7 +198,7 @@ class _ShownTexts:
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
         self._reached = 0
-        """The offset at which the next search begins, which is that of the last text found."""
+        """The offset at which the next search begins, which is the offset of the last text found."""
 
     @cached_property
     def _joined(self) -> str:

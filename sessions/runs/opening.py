@@ -72,7 +72,7 @@ class ListedRun:
     is_verdict: bool = False
     """Whether `problem` is not a failed read: the file is not a known run, is hidden, or was left out."""
     format: Format | None = None
-    """The format of the file; None if it is not a run."""
+    """The format of the file; None if the file is not a run."""
 
 
 class KnownListings(Protocol):
@@ -190,7 +190,7 @@ def _as_shown(listed: ListedRun) -> ListedRun:
 
 
 def _hiding_study(header: Run, path: Path) -> str | None:
-    """Return the study because of which a run hides its outcome; None if it does not."""
+    """Return the study because of which a run hides its outcome; None if there is none."""
     study, rule = header.extra.get("study"), Blinding.of_process
     if header.format != OWN_FORMAT or not isinstance(study, str) or rule is None:
         return None

@@ -141,7 +141,7 @@ class Profile:
     shares: Mapping[Work, WorkShare]
     """The kinds of work that occur, in the order of `WORKS`."""
     reached: tuple[GoalReached, ...]
-    """An item for each broken function; empty if they are unknown."""
+    """An item for each broken function; empty if the functions are unknown."""
     first_edit: int | None
     submissions: Counted
     failing: Counted

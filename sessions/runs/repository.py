@@ -203,7 +203,7 @@ class RepositoryHistory:
         return tuple(found)
 
     def _take_recorded(self, index: int, text: str) -> bool:
-        """Apply a recorded cumulative diff; return False if it is unreadable."""
+        """Apply a recorded cumulative diff; return False if the diff is unreadable."""
         is_unchanged = text == self._recorded and self._badge is Badge.RECORDED
         if is_unchanged:
             return True

@@ -134,7 +134,7 @@ class Query:
                 yield from self._in_text(run, step, scope, part, text, 0)
 
     def forms_in(self, blobs: Iterable[Blob]) -> tuple[bytes, ...] | None:
-        """Return the encodings of a string that every match in blobs contains; None if they are unknown."""
+        """Return the encodings of a string that every match in blobs contains; None if there is none."""
         if self._forms == self._all_forms:
             return self._forms
         # Searching for one form takes as long as reading the file, and few files contain such an escape.

@@ -363,13 +363,13 @@ def _of_calls(step: Step, replied: float | None) -> tuple[float | None, float]:
 
 
 def _recorded_durations(step: Step) -> list[float]:
-    """Return the known durations of results; empty if they were inferred from other times."""
+    """Return the known durations of results; empty if durations were inferred from other times."""
     found = [sound_seconds(result.duration_s) for result in step.results]
     return [] if _INFERRED in step.derived else [seconds for seconds in found if seconds is not None]
 
 
 def _recorded(step: Step, call: RunCall) -> float | None:
-    """Return the recorded seconds of a call; None if they are unknown."""
+    """Return the recorded seconds of a call; None if there are none."""
     result = step.result_of(call)
     if result is None or _INFERRED in step.derived:
         return None

@@ -32,7 +32,7 @@ _WORK_OF = {
 
 
 def work_of(step: Step) -> Work | None:
-    """Return the kind of work that a step of the solver does; None if it calls nothing."""
+    """Return the kind of work that a step of the solver does; None if the step calls nothing."""
     work = _WORK_OF.get(step.kind)
     if work is None and step.calls:
         return Work.RUN  # either the call failed, or its tool is unknown

@@ -169,7 +169,7 @@ class _Links:
 
 
 def _link_of(line: bytes) -> str:
-    """Return the link of a line; empty if it has none, or can't be read."""
+    """Return the link of a line; empty if the line has none, or can't be read."""
     try:
         members = json.loads(line)
     except (ValueError, RecursionError):

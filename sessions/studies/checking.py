@@ -258,7 +258,7 @@ def _readable(study: StudyFolder) -> Iterator[Task]:
 
 
 def _unproven(task: Task) -> str:
-    """Return the missing parts of a task's stored evidence, in words; empty if it is complete."""
+    """Return the missing parts of a task's stored evidence, in words; empty if the evidence is complete."""
     answer = read_answer(task)
     kind = kind_of(task)
     if kind.suite and not answer.baselines:

@@ -94,7 +94,7 @@ def _verdicts_have_to_go(file: Path, study: str, has_to_go: HasToGo) -> bool:
 
 
 def _provenance_in(line: Any) -> Mapping[str, Any]:
-    """Return the provenance in a line of a campaign's file; empty if it has none."""
+    """Return the provenance in a line of a campaign's file; empty if the line has none."""
     kept = line.get("kept") if isinstance(line, dict) else None
     found = kept.get("provenance") if isinstance(kept, dict) else None
     return found if isinstance(found, dict) else {}

@@ -96,7 +96,7 @@ def _is_there(journal: Path) -> bool:
 
 
 def read_note(place: Path) -> PublishedNote | None:
-    """Return the note of a published journal; None if it is missing or can't be read."""
+    """Return the note of a published journal; None if the note is missing or can't be read."""
     try:
         note = msgspec.json.decode(
             read_regular(place / PUBLISHED, links=False), type=decodable(PublishedNote)

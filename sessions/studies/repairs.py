@@ -66,7 +66,7 @@ def passing_attempts(journals: Iterable[Path]) -> Iterator[PassingAttempt]:
 
 
 def state_of(events: tuple[JournalEvent, ...]) -> AttemptState | None:
-    """Return the state after the events of a journal; None if they are not a valid journal."""
+    """Return the state after the events of a journal; None if the events are not a valid journal."""
     first = events[0].data if events else None
     if not isinstance(first, AttemptStarted):
         return None

@@ -377,7 +377,7 @@ def _own_task(document: RunDocument, path: str) -> str:
 
 
 def _listed_task(path: str) -> str:
-    """Return the task that `list_runs` finds for a file; empty if it finds none."""
+    """Return the task that `list_runs` finds for a file; empty if there is none."""
     for listed in list_runs([path]):
         if listed.header is not None:
             return listed.header.task

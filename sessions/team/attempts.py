@@ -123,7 +123,7 @@ class PushResult:
     position: Position = START
     """The end of the part that the store contains."""
     fence: int = 0
-    """The fence of this machine's lease; 0 if it has none."""
+    """The fence of this machine's lease; 0 if the machine has none."""
     added: int = 0
     """The number of lines that were added."""
     conflict: Conflict | None = None

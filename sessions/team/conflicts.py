@@ -14,7 +14,7 @@ class Conflict:
     seq: int = 0
     """The line of an attempt's journal; 0 for other items."""
     here: str = ""
-    """The SHA-256 of this machine's copy; empty if it is damaged."""
+    """The SHA-256 of this machine's copy; empty if the copy is damaged."""
     there: str = ""
     """The SHA-256 of the store's copy."""
     words: str = ""

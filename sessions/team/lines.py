@@ -144,7 +144,7 @@ def head_kept(folder: Path) -> Head | None:
 
 
 def cut_at(lines: Sequence[JournalLine], kept: Head | None) -> int:
-    """Return the number of the line at which a journal contradicts its head; 0 if it does not."""
+    """Return the number of the line at which a journal contradicts its head; 0 if there is none."""
     if kept is None or not kept.seq:
         return 0
     has_line = len(lines) >= kept.seq

@@ -39,7 +39,7 @@ class Waiting:
     operations: int = 0
 
     def __str__(self) -> str:
-        """Return the counts in words, except that of attempts."""
+        """Return the counts in words, except the number of attempts."""
         counts = {"tasks": self.tasks, "lines of journals": self.lines, "annotations": self.operations}
         return ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "nothing"
 

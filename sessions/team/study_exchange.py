@@ -457,7 +457,7 @@ def _is_person(name: str, people: Collection[str]) -> bool:
 
 
 def lines_in(path: Path) -> list[bytes]:
-    """Return the whole lines of a file, without newlines; empty if it is missing."""
+    """Return the whole lines of a file, without newlines; empty if the file is missing."""
     with suppress(FileNotFoundError):
         return read_regular(path, links=False).split(b"\n")[:-1]
     return []

@@ -314,7 +314,7 @@ class CommandParser(argparse.ArgumentParser):
         return action is not None and action.nargs is None
 
     def _is_prefix(self, name: str) -> bool:
-        """Return whether a name is that of an option, or the beginning of one."""
+        """Return whether a name is an option's, or the beginning of one."""
         return any(known.startswith(name) for known in self._option_string_actions)
 
     def _refuse(self, words: Sequence[str], hint: str = "") -> NoReturn:

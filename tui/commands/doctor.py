@@ -248,7 +248,7 @@ _BY_NAME = frozenset(f"gistpoint.{name}" for name in ("backends", "exporters", "
 
 
 def _why_not(plugin: EntryPoint) -> str:
-    """Return why a plugin can't be loaded; empty if it can."""
+    """Return why a plugin can't be loaded; empty if it can be."""
     from gistpoint.core.corruption.registry import fault_of_operator
     from gistpoint.core.kinds.registry import fault_among_others
     from gistpoint.sessions.records.format import Format

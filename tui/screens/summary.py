@@ -174,7 +174,7 @@ def _outcome(task: Task, state: AttemptState, accepted: bool | None) -> Rows:
 
 
 def _best(state: AttemptState) -> Rows:
-    """Return the row for the best submission; empty unless its score is higher than that of the last one."""
+    """Return the row for the best submission; empty unless it scored higher than the last one."""
     best, last = state.best, state.last
     if best is None or last is None or (best.score or 0) <= (last.score or 0):
         return []

@@ -134,7 +134,7 @@ class FunctionEditor(WritingArea):
             return self.editor
 
     check: Callable[[str], Fault | None] = staticmethod(fault_of)
-    """Returns why Python can't parse code; None if it can. Called in a thread."""
+    """Returns why Python can't parse code; None if Python can. Called in a thread."""
     start: str | None = None
     """The text that the displayed one is compared with; None for no comparison."""
 

@@ -273,7 +273,7 @@ class ScoredGist(Vertical):
     legend = query_one("#scored-legend", Plain)
 
     def __init__(self, tree: SourceTree | None = None, *, id: str | None = None) -> None:
-        """`tree` contains the originals; None if it is not available."""
+        """`tree` contains the originals; None if no tree is available."""
         super().__init__(id=id)
         self._tree = tree
         self._shown: tuple[str, Marks] | None = None

@@ -445,7 +445,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return Strip([Segment(text, style)]).extend_cell_length(width, style)
 
     def row_style(self, index: int) -> str:
-        """Return the background style of a row; empty if it has none."""
+        """Return the background style of a row; empty if the row has none."""
         return super().row_style(index) or ("on $foreground 3%" if self.STRIPED and index % 2 == 0 else "")
 
     def row(self, index: int, width: int) -> list[Piece]:

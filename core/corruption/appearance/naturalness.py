@@ -221,6 +221,6 @@ class FunctionModel:
 
 
 def mean_bits(bits: Mapping[int, tuple[float, ...]], lines: Iterable[int]) -> float:
-    """Return the mean surprisal per token of these lines, in bits; 0 if they have no tokens."""
+    """Return the mean surprisal per token of these lines, in bits; 0 if the lines have no tokens."""
     values = [value for line in lines for value in bits.get(line, ())]
     return sum(values) / len(values) if values else 0.0

@@ -108,7 +108,7 @@ def _are_in_order(subject: CorruptionTarget, one: ast.expr, two: ast.expr) -> bo
 
 
 def _kind_of(subject: CorruptionTarget, value: ast.expr) -> type | None:
-    """Return the known type of an expression's value; None if it is unknown."""
+    """Return the type of an expression's value; None if the type is unknown."""
     match value:
         case ast.Constant(value=bool() | int()):
             return int

@@ -111,7 +111,7 @@ def _entries(subject: CorruptionTarget, node: ast.expr) -> list[tuple[int, int]]
 
 
 def _pairs(subject: CorruptionTarget, node: ast.Dict) -> list[tuple[int, int]]:
-    """Return the offsets of a dict's keys with their values; empty if it unpacks another dict."""
+    """Return the offsets of a dict's keys with their values; empty if the dict unpacks another one."""
     spans: list[tuple[int, int]] = []
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
@@ -133,7 +133,7 @@ def lost_argument(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
 
 
 def _required(subject: CorruptionTarget, node: ast.Call) -> int | None:
-    """Return the number of positional arguments that a called function requires; None if it is unknown."""
+    """Return the number of positional arguments that a called function requires; None if unknown."""
     match node.func:
         case ast.Name(id=name):
             return subject.scope.functions.get(name)

@@ -230,7 +230,7 @@ def _can_be_joined(test: ast.expr) -> bool:
 
 
 def _reindented(subject: CorruptionTarget, block: Sequence[ast.stmt], space: str) -> str:
-    """Return the lines of a short block with a different indentation; empty if they can't be moved."""
+    """Return the lines of a short block with a different indentation; empty if the lines can't be moved."""
     text = relaid(subject, block, space)
     return text if text is not None and text.count("\n") < _MOST_MOVED else ""
 

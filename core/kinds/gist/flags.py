@@ -43,7 +43,7 @@ class Flags:
     """Facts that a reader of the score must know."""
 
     mocked: str = ""
-    """The substitute that the gist uses for the codebase, in a few words; empty if it uses none."""
+    """The substitute that the gist uses for the codebase, in a few words; empty if there is none."""
     equal_to_all: str = ""
     """Up to three objects in the gist that equal anything, or a line that names one; empty without any."""
     invented_operand: str = ""

@@ -351,7 +351,7 @@ def _test_files(run: TestsRun | CommandRun, files: Iterable[str]) -> set[str]:
 
 
 def _reasons_of(run: OriginalRun) -> list[str]:
-    """Return why a run did not finish; empty if it finished, or reports no reason."""
+    """Return why a run did not finish; empty if the run finished, or gives no reason."""
     if run.run.status is RunStatus.FINISHED:
         return []
     if isinstance(run.run, TestsRun) and run.run.collection_error is not None:

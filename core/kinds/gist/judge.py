@@ -222,7 +222,7 @@ def _report(run: RunContext, step: str, done: int = 0) -> None:
 
 
 def named_instance(task: Task) -> str:
-    """Return the instance that the brief of a gist task names, without its file; empty if it names all."""
+    """Return the instance that the brief of a gist task names, without its file; empty if all are named."""
     part = gist_task(task)
     if not part.settings.parameter:
         return ""

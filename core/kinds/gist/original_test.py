@@ -156,7 +156,7 @@ def _defines(tree: ast.Module, test: GistTest) -> bool:
 
 
 def blocks_of_tests(text: str, test: GistTest) -> frozenset[str]:
-    """Return the names of the blocks with tests, except doctests, in code; empty if it does not parse."""
+    """Return the names of the blocks with tests, except doctests, in code; empty for invalid code."""
     try:
         tree = parse(text)
     except (SyntaxError, ValueError):

@@ -279,7 +279,7 @@ def line_existence(gist: str, originals: Originals, *, test: str = "") -> Existe
 
 
 def existence_of(text: str, originals: Originals, test: str) -> ExistenceReport | None:
-    """Return which lines of a gist exist; None if it does not parse."""
+    """Return which lines of a gist exist; None if the gist does not parse."""
     try:
         return line_existence(text, originals, test=test)
     except (SyntaxError, ValueError):

@@ -186,7 +186,7 @@ class LineEvidence:
     last: int
     """The last physical line; `first` and `last` are lines of the gist, 1-based and inclusive."""
     ran: bool | None
-    """Whether it ran; None if it is not executable, or if the gist did not run."""
+    """Whether the line ran; None if the line is not executable, or if the gist did not run."""
     existence: ExistenceReason
     original: OriginalLine | None = None
     """The line that it was matched with, or the block that was searched for it."""
@@ -330,7 +330,7 @@ def score_record(score: GistScore) -> dict[str, Any]:
 
 
 def _instance_record(score: GistScore) -> dict[str, Any]:
-    """Return the outcome of the instance that the brief named; empty if it named all."""
+    """Return the outcome of the instance that the brief named; empty if the brief named all."""
     if not score.instance:
         return {}
     return {"instance": {"name": score.instance, "fidelity": score.instance_fidelity}}

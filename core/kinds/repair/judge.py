@@ -65,7 +65,7 @@ class Judgement:
 
     @property
     def reason(self) -> str:
-        """The reason why the run did not finish; empty if it did."""
+        """The reason why the run did not finish; empty if the run finished."""
         return self.report.reason
 
     @property

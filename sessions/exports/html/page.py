@@ -411,7 +411,7 @@ def _as_code(language: str) -> Callable[[str], list[str]]:
 
 
 def _suffix(path: str) -> str:
-    """Return the suffix of a file's name in lower case, with its dot; empty if it has none."""
+    """Return the suffix of a file's name in lower case, with its dot; empty if there is none."""
     found = PurePosixPath(path).suffix
     return found.lower() if found[1:].isalnum() and len(found) <= 12 else ""
 

@@ -42,7 +42,7 @@ class ExportTasks(Request):
     base: str = ""
 
     def settings(self) -> TaskExportSettings:
-        """Return the settings of the export. Raises `UserError` if the address is not that of a server."""
+        """Return the settings of the export. Raises `UserError` if the address is not a server's."""
         by_mcp = self.tools == "mcp"
         if by_mcp and not _is_server(self.mcp_url):
             shown = visible_line(self.mcp_url)[:200]

@@ -43,7 +43,7 @@ class Copies:
         self._is_copy = False
 
     def step_of(self, record: dict[str, Json]) -> int | None:
-        """Return the step of the record of which `record` is a copy; None if it is not a copy."""
+        """Return the step of the record of which `record` is a copy; None if `record` is not a copy."""
         key = _identity(record)
         known = self._steps.get(hash(key)) if key else None
         self._is_copy = known is not None

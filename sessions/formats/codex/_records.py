@@ -47,7 +47,7 @@ def unwrapped(value: Json) -> tuple[str, str, dict[str, Json]]:
 
 
 def call_id(payload: dict[str, Json]) -> str:
-    """Return the id of the call that a record makes, answers or reports; empty if it refers to none."""
+    """Return the id of the call that a record makes, answers or reports; empty if there is none."""
     return as_str(first(payload, "call_id", "callId"))
 
 

@@ -421,7 +421,7 @@ class _Chunks:
         return self._starts[-1] + len(self._records(len(self.blobs) - 1)) if self.blobs else 0
 
     def at(self, number: int) -> tuple[int, RawRecord]:
-        """Return the index of an item's chunk, and the item's record, which is empty if it is missing."""
+        """Return the index of an item's chunk, and the item's record; a missing record is empty."""
         chunk = max(0, bisect_right(self._starts, number) - 1)
         records = self._records(chunk)
         within = number - self._starts[chunk]

@@ -171,5 +171,5 @@ def _result(block: dict[str, Json], identity: str, content: Json) -> Result:
 
 
 def call_answered(part: dict[str, Json]) -> str:
-    """Return the id of the call that a part answers; empty if it names none."""
+    """Return the id of the call that a part answers; empty if the part names none."""
     return as_str(first(part, "tool_use_id", "toolCallId", "call_id", "approval_request_id"))

@@ -101,7 +101,7 @@ def actor_of(role: str) -> Actor:
 
 
 def role_of(message: dict[str, Json]) -> str:
-    """Return the role of a message, inferred if the provider omits it; empty if it can't be inferred."""
+    """Return the role of a message, inferred if the provider omits it; empty if no role can be inferred."""
     plain = message.get("role")
     if isinstance(plain, str) and plain and "type" not in message:
         return "tool" if plain == "function" else plain

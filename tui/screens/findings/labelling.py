@@ -252,7 +252,7 @@ class LabellingScreen(BaseScreen[None]):
         self.run_text.parts = parts
 
     def _lines_of(self, place: QuotePlace) -> list[tuple[int, int, int]]:
-        """Return the lines of a quote with its columns in each; empty if it is not in the run."""
+        """Return the lines of a quote with its columns in each; empty if the quote is not in the run."""
         first = self._starts.get((place.step, place.scope, place.part))
         if first is None:
             return []

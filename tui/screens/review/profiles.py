@@ -45,7 +45,7 @@ class KnownProfiles:
         self._known: OrderedDict[str, tuple[_Stamp, Run, Profile]] = OrderedDict()
 
     def find(self, name: str) -> tuple[Run, Profile] | None:
-        """Return the header and profile of a run; None if it is unknown or its file has changed."""
+        """Return the header and profile of a run; None if the run is unknown or its file has changed."""
         known = self._known.get(name)
         return known[1:] if known is not None and known[0] == stamp_of(name) else None
 

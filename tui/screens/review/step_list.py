@@ -252,7 +252,7 @@ class StepList(RecordList):
         )
 
     def _chosen(self, listing: str) -> list[int] | None:
-        """Return the steps of a choice; None if it contains all steps or if nothing is known about them."""
+        """Return the chosen steps; None if all steps are chosen or if nothing is known about them."""
         survey = self.survey
         if survey is None or listing == EVERY or (listing == ALL and not self._hidden_counts()):
             return None

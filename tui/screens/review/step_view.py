@@ -87,7 +87,7 @@ class StepText(NamedTuple):
         return any(part.folded for part in self.parts)
 
     def offset_of(self, scope: TextScope, number: int, start: int) -> int | None:
-        """Return the offset, in the composed text, of a character of a part; None if it isn't displayed."""
+        """Return the offset, in the composed text, of a character of a part; None if it isn't shown."""
         for part in (*self.parts, *self.repeated):
             if part.scope is scope and part.number == number and start - part.skipped < part.length:
                 return part.offset + max(0, start - part.skipped)

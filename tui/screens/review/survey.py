@@ -85,7 +85,7 @@ class Survey:
         """1 for each step with an error."""
         self._counts: Counter[StepMark] = Counter()
         self.seconds = array("f")
-        """The seconds of each step, with the time before it; 0 if they are unknown."""
+        """The seconds of each step, with the time before it; 0 if the time is unknown."""
         self.tokens = array("f")
         self.costs = array("f")
         self.calls_left = array("f")
@@ -124,7 +124,7 @@ class Survey:
         self._counts.update(marked.marks)
 
     def kind(self, index: int) -> StepKind | None:
-        """Return the kind of a step; None if it has not been read yet."""
+        """Return the kind of a step; None if the step has not been read yet."""
         return KINDS[self.kinds[index]] if index < len(self) else None
 
     def marks(self, index: int) -> list[StepMark]:

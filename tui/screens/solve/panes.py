@@ -105,7 +105,7 @@ class StatePane(Vertical):
     """A pane that shows a part of the attempt's state."""
 
     width_needed = 0
-    """The width in cells that the content needs, with the frame; 0 if it adapts to any width."""
+    """The width in cells that the content needs, with the frame; 0 if the content adapts to any width."""
 
     def set_room(self, width: int) -> None:
         """Arrange the parts for a width in cells, before they are drawn."""
@@ -334,7 +334,7 @@ class PaneArea(Splits):
 
 
 def pane_key(pane: str) -> str:
-    """Return the default key of a pane in readable form; empty if it has none."""
+    """Return the default key of a pane in readable form; empty if the pane has none."""
     return next((shown_key(key.keys.split(",")[0]) for key in KEYS if key.id == f"pane.{pane}"), "")
 
 

@@ -24,7 +24,7 @@ class ValidatingKind:
         return overview(known, width)
 
     def missing(self, dossier: Dossier) -> str:
-        """Return why the task itself can't be run; empty if it can."""
+        """Return why the task itself can't be run; empty if it can be."""
         return ""
 
     def own(self, dossier: Dossier, texts: Mapping[str, str]) -> Mapping[str, str]:

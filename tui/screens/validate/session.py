@@ -209,7 +209,7 @@ class ValidationSession:
         return self._scored.get(task.id, {})
 
     def known_graph(self, task: Task) -> CallGraph | None:
-        """Return the call graph of a task's library; None if it has not been built."""
+        """Return the call graph of a task's library; None if the graph has not been built."""
         study = self._studies.get(_library(task))
         return study.graph if study is not None else None
 
@@ -263,7 +263,7 @@ def _library(task: Task) -> tuple[str, str, str]:
 
 
 def advice_on(given: TaskVerdict, validation: Validation) -> str:
-    """Return advice on what a verdict still needs; empty if it needs nothing."""
+    """Return advice on what a verdict still needs; empty if the verdict needs nothing."""
     if given is not TaskVerdict.ACCEPT:
         return "" if validation.comments else "  c says why."
     has_evidence = validation.check is not None or bool(validation.trials)

@@ -222,7 +222,7 @@ def _finite(value: float | None) -> bool:
 
 
 def _bar(mark: Bars, label: str) -> tuple[Bars, float, Any] | None:
-    """Return a series, its value at a label, and the whiskers; None if it has no value there."""
+    """Return a series, its value at a label, and the whiskers; None if the series has no value there."""
     if label not in mark.labels:
         return None
     index = mark.labels.index(label)

@@ -40,7 +40,7 @@ class StudyReport:
 
     @property
     def confirmatory(self) -> tuple[RanAnalysis, ...]:
-        """The primary analysis; empty if it did not run."""
+        """The primary analysis; empty if the analysis did not run."""
         return tuple(one for one in self.ran if one.analysis.id == PRIMARY)
 
     @property

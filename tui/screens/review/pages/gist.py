@@ -86,7 +86,7 @@ class StepGistPage(RunPage[GistContent], ScoredGist):
 
 
 def score_of(step: int, data: object) -> StepScore | None:
-    """Return the score of a gist that a step recorded; None if it recorded none."""
+    """Return the score of a gist that a step recorded; None if the step recorded none."""
     score = data.get("gist") if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(score, dict) or not score:
         return None
