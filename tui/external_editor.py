@@ -77,7 +77,7 @@ def edited_externally(
         return edited
     finally:
         if is_taken or not _is_changed(path, begun):
-            # The file has nothing that could be lost, so it does no harm if it can't be deleted.
+            # The file has nothing that could be lost, so a failure to delete it does no harm.
             with suppress(OSError):
                 path.unlink()
 

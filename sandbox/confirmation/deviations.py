@@ -527,7 +527,7 @@ def _as_object(node: Any) -> Sequence[Any] | None:
 
 
 def _first_nodes(exchanges: Sequence[Exchange]) -> dict[str, Any]:
-    """Return the nodes that a test passed in a call, each as it was when it was first passed."""
+    """Return the nodes that a test passed in a call, each in its state when first passed."""
     given: dict[str, Any] = {}
     for exchange in exchanges:
         for number, node in exchange.request.get("heap", {}).items():

@@ -131,7 +131,7 @@ def _loaded(spec: ModuleSpec | None) -> Any:
 
 
 def watch_of(order: Mapping[str, Any], root: str) -> Any:
-    """Start a watch over a run and return it; its builtins and its functions of paths are its own."""
+    """Start and return a watch over a run, which has its own builtins and its own functions of paths."""
     path = _private(os.path)
     path.os = SimpleNamespace(**vars(os))
     return _control_file("run_watch.py").started(order, root, path)

@@ -40,7 +40,7 @@ def said(role: str, text: str) -> dict[str, Any]:
 
 
 def call(identity: str, command: list[str]) -> dict[str, Any]:
-    """Return a shell call of a Codex session."""
+    """Return a shell call in a Codex session."""
     return {
         "type": "function_call",
         "name": "shell",

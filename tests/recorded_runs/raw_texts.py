@@ -42,7 +42,7 @@ class Layout:
     said_of_run: tuple[str, ...] = ()
     """The same as `said`, for strings outside of the records."""
     repeated: tuple[str, ...] = ("\0",)
-    """The paths of strings that every call of a model repeats, so their number does not count."""
+    """The paths of strings that every call to a model repeats, so their number does not count."""
     runs: Callable[[Path], list[Any]] | None = None
     """Splits a file into runs: lists of records, or objects with an array. None if the split is obvious."""
 

@@ -44,7 +44,7 @@ def of_plain_means(values: Floats, side: Kept, units: Units) -> Callable[[Kept],
 
 
 def over_shared_tasks(values: Floats, side: Kept, units: Units) -> Callable[[Kept], float]:
-    """Return the estimator that averages the differences of tasks with both conditions; NaN without any."""
+    """Return the estimator that averages the differences on tasks with both conditions; NaN without any."""
 
     def estimate(kept: Kept) -> float:
         found = []

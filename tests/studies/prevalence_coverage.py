@@ -185,7 +185,7 @@ def cells(chosen: tuple[str, ...] = ()) -> Iterator[Cell]:
 
 
 def compared_with_ppi_py(draws: int, seed: int = 2) -> float | None:
-    """Return the largest difference of the estimates from those of ppi-python; None without it."""
+    """Return the largest difference between the estimates and ppi-python's; None without ppi-python."""
     try:
         from ppi_py import ppi_mean_pointestimate
     except ImportError:

@@ -161,7 +161,7 @@ def reference_of(judge: GistJudge, maker: Callable[[GistJudge], ReferenceMaker])
 
 
 def _is_written(test: GistTest, qualname: str) -> bool:
-    """Return whether the command's test is a function that its own file defines with its name."""
+    """Return whether the command's test is a function that the test's file defines under that name."""
     return test.qualname == qualname and not test.defined_as and not test.doctest
 
 

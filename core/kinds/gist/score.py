@@ -189,7 +189,7 @@ class LineEvidence:
     """Whether the line ran; None if the line is not executable, or if the gist did not run."""
     existence: ExistenceReason
     original: OriginalLine | None = None
-    """The line that it was matched with, or the block that was searched for it."""
+    """The line that this line was matched with, or the block in which it was searched for."""
 
     @property
     def exists(self) -> bool:

@@ -61,7 +61,7 @@ class _Run:
 
 @dataclass
 class _Runs:
-    """Answers calls of `price`, and records the runs."""
+    """Answers calls to `price`, and records the runs."""
 
     repair: Answer
     traced: Answer
