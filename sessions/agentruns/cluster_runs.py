@@ -208,7 +208,7 @@ class ClusterRunner:
         if order.most_usd is not None and self._purse.most_usd is not None:
             self._purse.may_ask(order.job.key, 0.0)
             left = max(0.0, self._purse.most_usd - self._purse.total_usd)
-            share = left / max(1, self._workers.places - len(self._workers.sent))
+            share = left / max(1, self._workers.capacity - len(self._workers.sent))
             self._purse.may_ask(order.job.key, share * 0.999)  # so that rounding never exceeds the limit
             order = msgspec.structs.replace(order, most_usd=order.most_usd + share)
         return msgspec.json.encode(AttemptToMake(tools=self._tools, order=order))
