@@ -159,10 +159,7 @@ class Targets:
                 self.match(frame, item, subject if len(pattern.patterns) == 1 else NOTHING)
 
     def narrowed(self, frame: NameFrame, pattern: ast.pattern, subject: Variable) -> Variable:
-        """Return a variable for the values that a pattern may match.
-
-        These are the values of the subject and, for a class pattern, also instances of the class.
-        """
+        """Return a variable for what a pattern may match: `subject` or, if it names a class, an instance."""
         if not isinstance(pattern, ast.MatchClass):
             return subject
         made = self.solver.variable()
