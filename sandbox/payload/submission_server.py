@@ -187,7 +187,7 @@ class _Elsewhere:
 
 
 def _exception_elsewhere(base: str) -> BaseException:
-    """Return an exception of the built-in class `base` that stands for one in the tests' process."""
+    """Return an exception of the built-in class `base` that represents one in the tests' process."""
     found: Any = getattr(builtins, base)
     made: BaseException = found.__new__(type("Elsewhere", (found,), {}))
     return made

@@ -66,7 +66,7 @@ class DividedReader(RunReader):
         return record._replace(fields=None, damage="is nested too deeply")
 
     def owner(self, name: dict[str, Json], step_count: int) -> int:
-        """Return the index of the step that a part belongs to; `step_count` stands for a new step."""
+        """Return the index of the step that a part belongs to; `step_count` means a new step."""
         return step_count
 
     def place(self, fields: Json, step_count: int) -> int:
