@@ -6,6 +6,7 @@ import sys
 import types
 import zipfile
 from collections.abc import Callable, Iterator
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,13 @@ def test_packages_are_not_parsed_if_none_declares_a_plugin(monkeypatch: pytest.M
     def never(**_: str) -> None:
         raise SystemExit
 
+    # Earlier tests may have added finders and folders.
+    monkeypatch.setattr(
+        sys,
+        "meta_path",
+        [one for one in sys.meta_path if one is PathFinder or not hasattr(one, "find_distributions")],
+    )
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place.endswith("site-packages")])
     monkeypatch.setattr("importlib.metadata.entry_points", never)
     assert plugins.declared("gistpoint.kinds") == []
 

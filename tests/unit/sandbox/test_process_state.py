@@ -56,6 +56,9 @@ def _done(change: Callable[[], Any], undo: Callable[[], Any]) -> Iterator[None]:
         undo()
 
 
+CHILDREN = "the child processes"
+
+
 @contextlib.contextmanager
 def _child() -> Iterator[None]:
     child = subprocess.Popen(["true"])
@@ -113,7 +116,7 @@ def _changes() -> dict[str, contextlib.AbstractContextManager[None]]:
         "the import path": _done(lambda: sys.path.append("/x"), lambda: sys.path.remove("/x")),
         "tracing": _done(lambda: sys.setprofile(lambda *_: None), lambda: sys.setprofile(profile)),
         "the threads": _thread(),
-        "the child processes": _child(),
+        CHILDREN: _child(),
         "blocked signals": _done(
             lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2]),
             lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR2]),
@@ -168,13 +171,23 @@ def test_each_state_that_is_read_has_a_case() -> None:
     assert list(_changes()) == list(_READ)
 
 
-@pytest.mark.parametrize("name", _READ)
+@pytest.mark.parametrize("name", [name for name in _READ if name != CHILDREN])
 def test_a_change_is_named_and_nothing_else(name: str) -> None:
     state = ProcessState()
     before = state.read()
     assert state.changed(before) == []
     with _changes()[name]:
         assert state.changed(before) == [name]
+
+
+def test_a_child_is_named() -> None:
+    # In a new process, because earlier tests may have left children, such as a tracker of resources.
+    program = (
+        "import subprocess; from gistpoint.sandbox.payload.process_state import ProcessState\n"
+        "state = ProcessState(); before = state.read()\n"
+        "child = subprocess.Popen(['true']); print(*state.changed(before)); child.wait()"
+    )
+    assert subprocess.check_output([sys.executable, "-c", program], text=True).strip() == CHILDREN
 
 
 def test_state_that_can_not_be_read_any_more_is_a_change(monkeypatch: pytest.MonkeyPatch) -> None:

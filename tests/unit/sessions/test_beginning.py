@@ -123,7 +123,7 @@ def test_under_a_limit_of_costs_replies_leave_room_for_the_conversation(services
         wanted = BeginAgentRun(tasks=(str(services.locations.tasks),), model=replace(model, model=SEARCHER))
         return plan_run(elsewhere, wanted, None, print, costs_limited=True).settings.agent.sent_limit
 
-    with pytest.raises(UserError, match="replies of 32000 tokens, more than half of a context of 32000"):
+    with pytest.raises(UserError, match="up to 32000 tokens, which is more than half of a context of 32000"):
         limit_of(AgentModel(thinking_tokens=24_000, context=32_000))
     assert limit_of(AgentModel(thinking_tokens=24_000, context=64_000)) == 32_000
     assert limit_of(AgentModel(max_output_tokens=20_000, context=32_000)) == 20_000

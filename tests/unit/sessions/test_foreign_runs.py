@@ -69,7 +69,7 @@ def test_a_run_of_another_format_is_refused_by_name(
         assert main(command) == 1
         error = capsys.readouterr().err
         assert seems in error
-        assert "there is no reader" in error
+        assert "gistpoint has no reader" in error
     with pytest.raises(NoRunError) as caught:
         open_run(path)
     assert caught.value.hint
@@ -145,7 +145,7 @@ def test_a_file_that_nobody_knows_says_what_it_looks_like(
         (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS", "git lfs pull"),
         ("words".encode("utf-16"), "text that begins with 'words'", "--as FORMAT"),
         (b"\1\2\0\3", "binary data", "--as FORMAT"),
-        (b"\0" * 9, "zero bytes", "not written to its end"),
+        (b"\0" * 9, "zero bytes", "not written completely"),
         (b"[1, 2]", "a JSON array", "--as FORMAT"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
