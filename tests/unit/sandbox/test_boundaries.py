@@ -234,6 +234,17 @@ def test_what_is_asked_whether_it_is_true_may_be_missing(tmp_path: Path, conditi
     assert ["n"] not in hints_of([tree], "mod.py", "g").literals
 
 
+def test_each_call_is_tried_with_other_numbers(tmp_path: Path) -> None:
+    numbers = range(1000, 1120, 10)
+    text = f"def f(n, m, k):\n    return n in {tuple(numbers)}\n"
+    tree = SourceTree.open(write_tar({"mod.py": text}, tmp_path / "tree.tar"))
+    examples = [described([float(n), n, n], n) for n in range(8)]
+    tried = {row.partition(",")[0] for row in made(examples, hints_of([tree], "mod.py", "f"), 400)}
+    # Of 8 calls with the same numbers, each would have room for a third of them.
+    assert {f"{number}.0" for number in numbers} <= tried
+    assert {f"{number + 0.5}" for number in numbers} <= tried
+
+
 def test_numbers_with_a_logarithm_at_a_literal_are_tried(tmp_path: Path) -> None:
     text = (
         "from math import floor, log, log2, log10\n"
