@@ -100,22 +100,26 @@ class LibraryState:
 
         Returns None for other values, which have no contents.
         """
-        kind: Any = type(value)
-        if kind in _SCALARS:
+        if type(value) in _SCALARS:
             return value if level else None
-        if level >= _LEVELS or isinstance(value, (type, types.FunctionType, types.ModuleType)):
+        held = self.held_by(value) if level < _LEVELS else None
+        if held is None:
             return id(value) if level else None
-        held: Any = value
-        if kind not in _CONTAINERS:
-            held = _attributes(value)
-            module = sys.modules.get(kind.__module__)
-            is_of_tree = module is not None and self.is_of_tree(module)
-            if type(held) is not dict or not is_of_tree:
-                return id(value) if level else None
-        members = [*held.values()] if isinstance(held, dict) else [*held]
         names = [*held][:_MOST_MEMBERS] if isinstance(held, dict) else []
+        members = [*held.values()] if isinstance(held, dict) else [*held]
         parts = [self.contents(part, level + 1) for part in [*names, *members[:_MOST_MEMBERS]]]
         return len(members), parts
+
+    def held_by(self, value: object) -> Any:
+        """Return a container itself, the attributes of an object of the tree, or None for another value."""
+        kind = type(value)
+        if kind in _CONTAINERS:
+            return value
+        if isinstance(value, (type, types.FunctionType, types.ModuleType)):
+            return None
+        module = sys.modules.get(kind.__module__)
+        attributes = _attributes(value) if module is not None and self.is_of_tree(module) else None
+        return attributes if type(attributes) is dict else None
 
 
 def _attributes(value: object) -> object:

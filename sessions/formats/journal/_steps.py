@@ -410,13 +410,18 @@ def _text_of_event(event: _Line) -> str:
         case SuspectMarked(function=function, marked=marked):
             return f"{'' if marked else 'no longer: '}{function}"
         case AffordanceUsed(kind="paste") as paste:
-            shown = "shown before" if paste.shown else "never shown"
-            place = "from outside" if paste.outside else "copied here"
-            return f"{paste.characters or 0} characters pasted, {shown}, {place}\nsha256 {paste.sha256 or ''}"
+            return _text_of_paste(paste)
     stored = event.stored
     if set(stored) == {"text"}:
         return as_text(stored.get("text"))
     return dumped(stored) if stored else ""
+
+
+def _text_of_paste(paste: AffordanceUsed) -> str:
+    """Return how much was pasted, and whether gistpoint had shown the text or it came from outside."""
+    shown = "shown before" if paste.shown else "never shown"
+    place = "from outside" if paste.outside else "copied here"
+    return f"{paste.characters or 0} characters pasted, {shown}, {place}\nsha256 {paste.sha256 or ''}"
 
 
 def _until_resumed(events: list[_Line]) -> str:

@@ -360,7 +360,7 @@ class Search(Container):
     def step(self, by: int) -> None:
         """Move to the next or previous hit, wrapping around at the ends."""
         if not self.hits:
-            self._view.show_message("There are no hits: / searches.")
+            self._view.show_message("No hits. Press / to search.")
         elif self.hit is not None:
             self.go_to((self.hit + by) % len(self.hits))
         else:
